@@ -7,7 +7,6 @@ the last beat keeps its level: no ones, no toggles there. What the bus carries i
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -27,36 +26,49 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class WireCounts:
-    """Unit intervals at 1, edges of both directions and rising edges: int64[..., 9 * bus_bytes], DBI wires last."""
+    """What each wire did. counts: int64[..., 3, 9 * bus_bytes]: unit intervals at 1, edges of both directions, rising
+    edges; DBI wires last."""
 
-    ones: Counts
-    toggles: Counts
-    rising: Counts
+    counts: Counts
 
     def __add__(self, other: WireCounts) -> WireCounts:
-        return WireCounts(self.ones + other.ones, self.toggles + other.toggles, self.rising + other.rising)
+        return WireCounts(self.counts + other.counts)
+
+    @property
+    def ones(self) -> Counts:
+        """Unit intervals at 1, int64[..., 9 * bus_bytes]."""
+        return self.counts[..., 0, :]
+
+    @property
+    def toggles(self) -> Counts:
+        """Edges of both directions, int64[..., 9 * bus_bytes]."""
+        return self.counts[..., 1, :]
+
+    @property
+    def rising(self) -> Counts:
+        """Rising edges, int64[..., 9 * bus_bytes]."""
+        return self.counts[..., 2, :]
 
     @property
     def n_data_wires(self) -> int:
         """Wires before the flag wires."""
-        return self.ones.shape[-1] // 9 * 8
+        return self.counts.shape[-1] // 9 * 8
 
     @property
     def data(self) -> WireCounts:
         """The data (DQ) wires alone."""
-        stop = self.n_data_wires
-        return WireCounts(self.ones[..., :stop], self.toggles[..., :stop], self.rising[..., :stop])
+        return WireCounts(self.counts[..., : self.n_data_wires])
 
     @property
     def flag(self) -> WireCounts:
         """The flag (DBI) wires alone."""
-        start = self.n_data_wires
-        return WireCounts(self.ones[..., start:], self.toggles[..., start:], self.rising[..., start:])
+        return WireCounts(self.counts[..., self.n_data_wires :])
 
     @property
     def totals(self) -> tuple[int, int, int]:
         """Ones, toggles and rising edges over all wires (and streams)."""
-        return int(self.ones.sum()), int(self.toggles.sum()), int(self.rising.sum())
+        ones, toggles, rising = (int(each.sum()) for each in (self.ones, self.toggles, self.rising))
+        return ones, toggles, rising
 
 
 class Bus:
@@ -83,20 +95,22 @@ class Bus:
 
     def beside(self) -> Bus:
         """Return a bus of the same kind, at rest, whose counts go where those of this one do: another channel."""
-        other = copy.copy(self)
+        other = Bus.__new__(Bus)
+        other.__dict__.update(self.__dict__)
         other._rest()
         return other
 
     def _rest(self) -> None:
-        self.level = np.full(self.bus_bytes, 255 * self.idle_level, np.uint8)
-        self.flag_level = np.full(self.bus_bytes, self.idle_level, np.uint8)
+        self.level, self.flag_level = np.zeros((2, self.bus_bytes), np.uint8)
+        if self.idle_level:
+            self.level[:], self.flag_level[:] = 255, 1
         self.lane = 0
 
     @property
     def counts(self) -> WireCounts:
         """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire, by buses beside it too."""
         counting.settle(self._tallies, self._counts)
-        return WireCounts(*(self._counts[:, k].copy() for k in range(3)))
+        return WireCounts(self._counts.copy())
 
     def send(
         self,
@@ -116,7 +130,8 @@ class Bus:
         """
         data = np.ascontiguousarray(data, np.uint8)
         stops = np.ascontiguousarray(np.atleast_1d(len(data) if ends is None else ends), np.int64)
-        names = np.ascontiguousarray(np.broadcast_to(np.asarray(streams, np.int64), stops.shape))
+        names = np.asarray(streams, np.int64)
+        names = np.ascontiguousarray(names if names.shape == stops.shape else np.broadcast_to(names, stops.shape))
         if (stops[-1] if stops.size else 0) != len(data):
             self._refuse(stops, names, len(data))
         rests = None if idle_before is None else np.ascontiguousarray(idle_before, bool).view(np.uint8)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import ChainFacts, StreamChain, chain_facts
 from hwmodel.coding.in_burst import ShareFlags
+from hwmodel.coding.streams import stream_chain
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.parts.burst_cells import BurstCells
+from hwmodel.parts.part import Part, kept
 from traces.access.trace import STREAMS
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
+
+if TYPE_CHECKING:
+    from hwmodel.dram.controller import ControllerSpec
 
 UNKNOWN_ELEMENT_BYTES = 4
 """What the encoder takes for one value of a stream that a trace says nothing of."""
@@ -137,7 +143,11 @@ class Machine(Shown):
         from hwmodel.parts.part_file import load_part
 
         part = load_part(self.part)
-        return self if part is self.part else replace(self, part=part)
+        if part is self.part:
+            return self
+        read = Machine.__new__(Machine)  # all else has been checked
+        read.__dict__.update(self.__dict__, part=part)
+        return read
 
     @property
     def beats_per_block(self) -> int:
@@ -176,29 +186,29 @@ class Machine(Shown):
             sizes = dict.fromkeys(STREAMS, chosen)
         else:
             sizes = _element_sizes(own or {}, "the trace") | _element_sizes(chosen or {}, "the machine")
-        each = [sizes.get(name, UNKNOWN_ELEMENT_BYTES) for name in STREAMS]
+        each = tuple(sizes.get(name, UNKNOWN_ELEMENT_BYTES) for name in STREAMS)
         costs = None
         if self.part is not None:
             from hwmodel.dram.energy import data_wire_costs
+            from hwmodel.parts.part_file import load_part
 
-            costs = data_wire_costs(self.part)
-        return StreamChain(
+            costs = kept(load_part(self.part), data_wire_costs)
+        return stream_chain(
             self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, engine, self._share_flags()
         )
 
     def _share_flags(self) -> ShareFlags | None:
         """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
-        metadata, cells = self.bus.metadata, None
+        metadata, cells, part = self.bus.metadata, None, None
         if self.part is not None:
             from hwmodel.parts.part_file import load_part
 
             part = load_part(self.part)
-            if part.interface.cells:
-                cells = BurstCells(part.interface.cells, part.organisation, part.interface.dbi)
+            cells = kept(part, _burst_cells)
         if metadata >> (0 if cells is None else cells.metadata_bits):
             room = "none" if cells is None else f"{cells.metadata_bits} bits"
             raise InputError(f"bus metadata is {metadata}: the bursts of {self._facts()['part']!r} have {room} of it")
-        return None if cells is None else ShareFlags(cells, metadata)
+        return None if part is None else kept(part, _flags_of_shares, metadata)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.
@@ -208,10 +218,26 @@ class Machine(Shown):
         """
         from hwmodel.dram.engine import controller_spec
 
-        controller, facts = controller_spec(self.controller), self.encoder_facts
-        if facts.inverts:
-            controller = replace(controller, read_dbi=True)
-        if facts.latency_cycles:
-            latency = controller.controller_latency_cycles + facts.latency_cycles
-            controller = replace(controller, controller_latency_cycles=latency)
-        return controller
+        return _decoding(controller_spec(self.controller), self.encoder_facts)
+
+
+@lru_cache(maxsize=256)
+def _decoding(controller: ControllerSpec, facts: ChainFacts) -> ControllerSpec:
+    """Return a controller that decodes what a chain of encoders sends."""
+    if facts.inverts:
+        controller = replace(controller, read_dbi=True)
+    if facts.latency_cycles:
+        latency = controller.controller_latency_cycles + facts.latency_cycles
+        controller = replace(controller, controller_latency_cycles=latency)
+    return controller
+
+
+def _burst_cells(part: Part) -> BurstCells | None:
+    """Return the cells of a part's bursts, None where they carry data alone."""
+    cells = part.interface.cells
+    return BurstCells(cells, part.organisation, part.interface.dbi) if cells else None
+
+
+def _flags_of_shares(part: Part, metadata: int) -> ShareFlags | None:
+    cells = kept(part, _burst_cells)
+    return None if cells is None else ShareFlags(cells, metadata)

@@ -23,9 +23,8 @@ def measure() -> None:
     import cython_ext.wires.encode as kernels
     from cython_ext.common.cpu import simd_level
     from hwmodel.bus import Bus
-    from hwmodel.coding.stage import aligned_empty
 
-    data, out, flags = aligned_empty(BYTES), aligned_empty(BYTES), aligned_empty(BYTES // 8)
+    data, out, flags = (kernels.aligned_empty(n) for n in (BYTES, BYTES, BYTES // 8))
     data[:] = np.random.default_rng(0).integers(0, 256, BYTES, dtype=np.uint8)
     out[:], flags[:] = 0, 0
     level, flag_level, history = (np.zeros(2, np.uint8) for _ in range(3))

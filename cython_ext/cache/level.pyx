@@ -121,8 +121,8 @@ cdef class CacheKernel:
                  uint64_t seed):
         stride = (ways + 7) // 8 * 8
         store = np.full(sets * stride + 8, EDGEWATT_NO_LINE, np.uint64)
-        skip = (-store.ctypes.data // 8) % 8  # words up to the next 64-byte boundary
-        cdef uint64_t[::1] words = store[skip:]
+        cdef uint64_t[::1] words = store
+        words = words[(64 - (<size_t>&words[0] & 63)) // 8 % 8 :]  # from the next 64-byte boundary on
         _find_policy(self, policy, stride)
         each = int(self.policy.bytes_per_set) + int(ways) * int(self.policy.bytes_per_way)
         state = np.zeros(sets * each // 8 + 1, np.uint64)
@@ -139,8 +139,8 @@ cdef class CacheKernel:
         self.core.ways, self.core.stride, self.core.allocate = ways, stride, allocate
         self.needs_future = needs_future
         self.sets, self.line_shift, self.through = sets, line_shift, through
-        self.keys, self.displaced = np.zeros(BLOCK, np.uint64), np.zeros(BLOCK, np.uint64)
-        self.missed, self.access_of = np.zeros(BLOCK, np.uint32), np.zeros(BLOCK, np.int64)
+        self.keys, self.displaced = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+        self.missed, self.access_of = np.empty(BLOCK, np.uint32), np.empty(BLOCK, np.int64)
 
     cdef fail(self):
         """Raise what ended the look-ups."""
@@ -217,6 +217,15 @@ cdef class CacheKernel:
         held = np.asarray(words)
         held = np.sort(held[held != EDGEWATT_NO_LINE])
         return held >> np.uint64(1), (held & np.uint64(1)).astype(bool)
+
+    def occupancy(self):
+        """Return how many lines are held, and how many of them are dirty."""
+        cdef int64_t i, held = 0, dirty = 0
+        for i in range(self.sets * self.core.stride):
+            if self.core.words[i] != EDGEWATT_NO_LINE:
+                held += 1
+                dirty += self.core.words[i] & 1
+        return held, dirty
 
     def clean(self):
         """Mark every resident line clean (after a flush)."""

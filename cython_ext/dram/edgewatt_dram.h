@@ -65,6 +65,7 @@ edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m);
 #include "dram/memory.h"
 
 struct edgewatt_dram {
+    dram_tables tables;
     dram_memory *memory;
     edgewatt_dram_done done;
     void *user;
@@ -181,7 +182,6 @@ static edgewatt_dram *refuse(char *error, size_t size, const char *path, const c
 }
 
 edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, void *user, char *error, size_t size) {
-    dram_config config;
     int64_t channels, width;
     int version;
     double clock_ns;
@@ -189,16 +189,20 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
     if (!file) return refuse(error, size, path, "cannot be read", NULL);
     if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 2 || !(clock_ns > 0))
         return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
-    if (!read_config(file, &config, &channels, &width))
-        return refuse(error, size, path, "a number is missing or out of range", file);
-    fclose(file);
     edgewatt_dram *m = (edgewatt_dram *)calloc(1, sizeof *m);
-    if (m) m->memory = dram_new(&config, (int)channels, 1, (int)width, 1024, 0, 0);
-    if (!m || !m->memory) {
+    if (!m) return refuse(error, size, path, "memory is short", file);
+    if (!read_config(file, &m->tables.c, &channels, &width)) {
+        free(m);
+        return refuse(error, size, path, "a number is missing or out of range", file);
+    }
+    fclose(file);
+    list_tables(&m->tables);
+    m->memory = dram_new(&m->tables, (int)channels, 1, (int)width, 1024, 0, 0);
+    if (!m->memory) {
         free(m);
         return refuse(error, size, path, "memory is short", NULL);
     }
-    m->done = done, m->user = user, m->clock_ns = clock_ns, m->burst_bytes = (int64_t)1 << config.offset_bits;
+    m->done = done, m->user = user, m->clock_ns = clock_ns, m->burst_bytes = (int64_t)1 << m->tables.c.offset_bits;
     dram_port *port = &m->memory->port[0];
     port->address = &m->address, port->write = &m->write, port->arrival = &m->arrival, port->request = &m->request;
     return m;

@@ -47,6 +47,8 @@ cdef extern from "dram/memory.h" nogil:
         uint32_t ca_idle
         int32_t ca_beats[18]
         dram_levels ca_level[18][8]
+    ctypedef struct dram_tables:
+        dram_config c
     ctypedef struct dram_bank:
         int64_t count[18]
         int64_t conflicts
@@ -92,7 +94,8 @@ cdef extern from "dram/memory.h" nogil:
         int64_t now
         int32_t n_channels, n_ports, limited
         int64_t completed[18]
-    dram_memory *dram_new(const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size,
+    void list_tables(dram_tables *tables)
+    dram_memory *dram_new(const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size,
                           int64_t trace_size, int sent)
     void dram_free(dram_memory *m)
     void port_moved(const dram_memory *m, dram_port *port)

@@ -10,6 +10,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from cython_ext.common.checks cimport need
+
 FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row", "channel")
 TRACE_DTYPE = np.dtype(
     [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),
@@ -39,29 +41,46 @@ cdef int pack_levels(const int16_t[::1] tokens, dram_levels *levels) except -1:
     return 0
 
 
-cdef class Memory:
-    """All channels. `settings`: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4];
-    levels: per command an int16[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry, or None.
-    width: requests accepted per clock over all channels. trace: keep commands. sent: keep what was on the wires.
+def first_bad_request(const uint64_t[::1] address, const uint8_t[::1] is_write, const int64_t[::1] arrival,
+                      uint64_t burst_bytes, uint64_t capacity, int64_t after, int64_t latest):
+    """Return the index of the first request that is not at a multiple of the burst below the capacity, no read (0), write
+    (1) or masked write (2), or does not arrive from the one before (the first: from `after`) to `latest`; or -1."""
+    cdef Py_ssize_t k, n = address.shape[0]
+    cdef int64_t before = after
+    cdef bint bad = False
+    need(is_write.shape[0] == n and arrival.shape[0] == n, "a direction and an arrival for each request")
+    need(burst_bytes > 0 and not burst_bytes & (burst_bytes - 1), "bursts of a power of two of bytes")
+    for k in range(n):  # most are sound: without branches first
+        bad |= ((address[k] & (burst_bytes - 1)) != 0) | (address[k] >= capacity) | (is_write[k] > 2)
+        bad |= (arrival[k] < before) | (arrival[k] > latest)
+        before = arrival[k]
+    before = after
+    for k in range(n if bad else 0):
+        if (address[k] & (burst_bytes - 1) or address[k] >= capacity or is_write[k] > 2 or arrival[k] < before
+                or arrival[k] > latest):
+            return k
+        before = arrival[k]
+    return -1
 
-    Raises MemoryError, and KeyError for a missing setting.
+
+cdef class Tables:
+    """A part and its controller as memories read them; never changed, so many memories may share one.
+
+    settings: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4]; levels: per command an
+    int16[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry, or None.
+    Raises KeyError for a missing setting.
     """
 
-    cdef dram_memory *memory
-    cdef list held
-    cdef bint untaken  # a run already stopped for what was sent
+    cdef dram_tables tables
 
     def __cinit__(self, dict settings, const int64_t[:, :, ::1] gap, const int64_t[::1] wire_cycles,
-                  const int32_t[:, ::1] fields, list levels, int n_channels=1, int n_ports=1, int width=1,
-                  long out_size=65536, bint trace=False, bint sent=False):
-        cdef dram_config c
+                  const int32_t[:, ::1] fields, list levels):
+        cdef dram_config *c = &self.tables.c
         cdef int k, scope, before, after
         if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
             raise ValueError("gap must be int64[4, 18, 18]")
-        if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS or not 1 <= n_ports <= MAX_PORTS:
-            raise ValueError("wire_cycles, fields or n_ports out of range")
-        if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
-            raise ValueError("at most 64 channels, at least one request per clock")
+        if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS:
+            raise ValueError("wire_cycles or fields out of range")
         for scope in range(SCOPES):
             for before in range(COMMANDS):
                 for after in range(COMMANDS):
@@ -112,7 +131,29 @@ cdef class Memory:
             raise ValueError("at most 8 ranks and 64 banks")
         if not 1 <= c.bank_entries <= 64:
             raise ValueError("bank_entries must be from 1 to 64")
-        self.memory = dram_new(&c, n_channels, n_ports, width, out_size, out_size if trace else 0, sent)
+        list_tables(&self.tables)
+
+
+cdef class Memory:
+    """All channels of a part. width: requests accepted per clock over all channels. trace: keep commands. sent: keep
+    what was on the wires.
+
+    Raises MemoryError.
+    """
+
+    cdef dram_memory *memory
+    cdef Tables tables
+    cdef list held
+    cdef bint untaken  # a run already stopped for what was sent
+
+    def __cinit__(self, Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
+                  bint trace=False, bint sent=False):
+        if not 1 <= n_ports <= MAX_PORTS:
+            raise ValueError("n_ports out of range")
+        if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
+            raise ValueError("at most 64 channels, at least one request per clock")
+        self.tables = tables
+        self.memory = dram_new(&tables.tables, n_channels, n_ports, width, out_size, out_size if trace else 0, sent)
         if self.memory is NULL:
             raise MemoryError
         self.held = [None] * n_ports

@@ -83,13 +83,9 @@ typedef struct { /* one channel */
     const dram_tables *tables;
     const dram_config *c; /* of the tables */
     int64_t look_at[MAX_BANKS]; /* no command of a bank can be issued before; 0 after any change of its own */
-    dram_bank bank[MAX_BANKS];
-    dram_rank rank[MAX_RANKS];
-    int64_t group_ready[MAX_BANKS][COMMANDS]; /* of the groups of all ranks */
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
     uint64_t ca_last;                                         /* its last levels */
-    uint64_t ca_levels[MAX_LEVELS], ca_edges[MAX_LEVELS];     /* not counted yet, see levels.h */
     int32_t n_levels;
     int64_t now, next_event, last_progress, last_accepted, wires_free[2], last_burst;
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
@@ -113,6 +109,11 @@ typedef struct { /* one channel */
     dram_output *out;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
+    /* From here on only what the part has, or what has been written, is ever read. */
+    dram_rank rank[MAX_RANKS];
+    dram_bank bank[MAX_BANKS];
+    int64_t group_ready[MAX_BANKS][COMMANDS];             /* of the groups of all ranks */
+    uint64_t ca_levels[MAX_LEVELS], ca_edges[MAX_LEVELS]; /* not counted yet, see levels.h */
 } dram_engine;
 
 /* OFFERING until all requests are accepted and all reads served; COMPLETING up to the last completion; DRAINING writes
@@ -120,7 +121,6 @@ typedef struct { /* one channel */
 enum { OFFERING, COMPLETING, DRAINING, RESTING };
 
 typedef struct { /* channels behind one front end */
-    dram_tables tables;
     dram_engine *channel[MAX_CHANNELS];
     dram_port port[MAX_PORTS];
     dram_output out;
@@ -190,11 +190,16 @@ static void channel_free(dram_engine *e) {
 
 static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, int64_t trace_size) {
     const dram_config *config = &tables->c;
-    dram_engine *e = (dram_engine *)calloc(1, sizeof *e);
+    const int32_t banks = config->ranks * config->groups * config->banks_per_group;
+    dram_engine *e = (dram_engine *)malloc(sizeof *e);
     if (!e) return NULL;
+    memset(e, 0, offsetof(dram_engine, rank)); /* a channel has room for more ranks and banks than most parts have */
+    memset(e->rank, 0, (size_t)config->ranks * sizeof *e->rank);
+    memset(e->bank, 0, (size_t)banks * sizeof *e->bank);
+    memset(e->group_ready, 0, (size_t)banks * sizeof *e->group_ready);
     e->tables = tables;
     e->c = config;
-    e->n_banks = config->ranks * config->groups * config->banks_per_group;
+    e->n_banks = banks;
     /* Every queue full, and as many reads again that wait for a read of the same address. */
     e->pool_size = 2 * (config->read_entries + config->write_entries + e->n_banks * config->bank_entries);
     int32_t chains = 16;
@@ -264,17 +269,15 @@ static void dram_free(dram_memory *m) {
     free(m);
 }
 
-/* done_size: completions kept before the caller must take them. sent: the caller wants to know what was on the wires. */
+/* tables: must live as long as the memory. done_size: completions kept before the caller must take them. sent: the caller
+ * wants to know what was on the wires. */
 static dram_memory *dram_new(
-    const dram_config *config, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
+    const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
 ) {
     dram_memory *m = (dram_memory *)calloc(1, sizeof *m);
     if (!m) return NULL;
-    m->tables.c = *config;
-    list_gaps(&m->tables);
-    list_beats(&m->tables);
     for (; m->n_channels < n_channels; m->n_channels++) {
-        m->channel[m->n_channels] = channel_new(&m->tables, m->n_channels, &m->out, trace_size);
+        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, trace_size);
         if (!m->channel[m->n_channels]) {
             dram_free(m);
             return NULL;
@@ -291,7 +294,7 @@ static dram_memory *dram_new(
         m->out.unsent_id = EW_FOR(m->out.unsent_id) malloc(size * sizeof *m->out.unsent_id);
         m->out.sent_channel = EW_FOR(m->out.sent_channel) malloc(size);
     }
-    m->answered_size = (int64_t)(config->latency + 1) * width + 1; /* each is back after `latency` clocks */
+    m->answered_size = (int64_t)(tables->c.latency + 1) * width + 1; /* each is back after `latency` clocks */
     m->answered_done = EW_FOR(m->answered_done) malloc((size_t)m->answered_size * sizeof *m->answered_done);
     m->answered_port = EW_FOR(m->answered_port) malloc((size_t)m->answered_size);
     if (!m->answered_done || !m->answered_port || !m->out.done_id || !m->out.done_cycle || !m->out.done_accepted ||

@@ -6,6 +6,7 @@
 #ifndef EDGEWATT_DRAM_TABLES_H
 #define EDGEWATT_DRAM_TABLES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,12 @@ static void list_beats(dram_tables *tables) {
     }
     for (int at = 0; c->ca_wires && at + c->ca_wires <= 64; at += c->ca_wires)
         tables->idle_levels |= (uint64_t)c->ca_idle << at;
+}
+
+/* Fill in what follows from the constants `tables->c`; all else is zero before. */
+static void list_tables(dram_tables *tables) {
+    list_gaps(tables);
+    list_beats(tables);
 }
 
 #endif

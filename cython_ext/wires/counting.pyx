@@ -4,6 +4,7 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/wires.h" nogil:
@@ -37,8 +38,10 @@ cdef enum:
 def new_tallies(int64_t streams, int64_t lanes):
     """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `settle`."""
     need(streams >= 0 and lanes >= 1, "streams, and lanes of the bus")
-    room = np.zeros(ew_tallies_bytes(streams, lanes) + 64, np.uint8)
-    return room[-room.ctypes.data % 64 :][: ew_tallies_bytes(streams, lanes)]
+    cdef int64_t size = ew_tallies_bytes(streams, lanes), first
+    room = np.zeros(size + 64, np.uint8)
+    first = ahead(room)
+    return room[first : first + size]
 
 
 cdef bint _are_sound(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams) noexcept:

@@ -7,6 +7,9 @@ updated in place where they say so. Callers validate sizes; see encode.h for the
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+import numpy as np
+
+from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/encode.h" nogil:
@@ -18,6 +21,14 @@ cdef extern from "wires/encode.h" nogil:
     ew_totals ew_dbi_totals(const uint8_t *src, int64_t n, int64_t lanes, uint8_t *level, uint8_t *flag_level)
     int ew_popcount8(uint8_t x)
     int ew_popcount64(uint64_t x)
+
+
+def aligned_empty(int64_t n):
+    """Return uint8[n] that starts on a cache line."""
+    need(n >= 0, "no fewer than no bytes")
+    room = np.empty(n + 63, np.uint8)
+    cdef int64_t first = ahead(room)
+    return room[first : first + n]
 
 
 def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const uint8_t[::1] history,

@@ -201,7 +201,7 @@ class CacheLevel:
     def counts(self) -> CacheCounts:
         """The counts so far."""
         k = self._kernel
-        lines, dirty = k.resident()
+        resident, dirty = k.occupancy()
         counts = CacheCounts(
             loads=k.loads,
             stores=k.stores,
@@ -211,8 +211,8 @@ class CacheLevel:
             store_line_misses=k.store_misses,
             evictions=k.evictions,
             writebacks=k.writebacks,
-            resident_at_end=len(lines),
-            dirty_at_end=int(dirty.sum()),
+            resident_at_end=resident,
+            dirty_at_end=dirty,
             fills=k.fills,
             through_writes=k.through_writes,
             flushed=self._flushed,

@@ -106,4 +106,4 @@ def count_wires(
             before = bitarray([levels[at] >> bit & 1], endian="little") + bits[:-1]
             counts[:, wire] = bits.count(1), count_xor(before, bits), (~before & bits).count(1)
             levels[at] = (int(levels[at]) & ~(1 << bit)) | bits[-1] << bit
-    return WireCounts(*counts)
+    return WireCounts(counts)

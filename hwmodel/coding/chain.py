@@ -27,7 +27,13 @@ _WHY = {
 def parse_chain(encoder: str) -> list[str]:
     """Split a chain into encoder names; refuse unknown names and chains that make no sense, with the reason."""
     names = encoder.split("+")
-    stages = [ENCODERS[name].item for name in names]
+    _check_roles(encoder, tuple(ENCODERS[name].item for name in names))
+    return names
+
+
+@lru_cache(maxsize=256)
+def _check_roles(encoder: str, stages: tuple[type[Stage], ...]) -> None:
+    names = encoder.split("+")
     for k, (name, stage) in enumerate(zip(names, stages, strict=True)):
         objection = stage.objection([*stages[:k], *stages[k + 1 :]])
         if objection is not None:
@@ -43,7 +49,6 @@ def parse_chain(encoder: str) -> list[str]:
                 f"encoder chain {encoder!r} makes no sense: {subject!r} is misplaced, {reason} "
                 f"(try {'+'.join(sorted(names, key=lambda n: ENCODERS[n].item.role))!r})"
             )
-    return names
 
 
 @dataclass(frozen=True)

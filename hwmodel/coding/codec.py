@@ -89,7 +89,7 @@ class BitBus(Bus):
         """Put bytes on the wires."""
         marks = None if flags is None else bits_of(flags)[: len(data)]
         counts = count_wires(bits_of(data), marks, self.bus_bytes, self.lane, self.level, self.flag_level)
-        self._counts[0] += np.stack((counts.ones, counts.toggles, counts.rising))
+        self._counts[0] += counts.counts
         self.lane = (self.lane + len(data)) % self.bus_bytes
 
 
@@ -138,7 +138,7 @@ def encode(
         coded.order,
         chain.facts.flag_wires * bus_bytes,
         *totals,
-        WireCounts(wires.ones[0], wires.toggles[0], wires.rising[0]),
+        WireCounts(wires.counts[0]),
         extra_counts,
         StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane, engine),
     )

@@ -158,17 +158,12 @@ class ElementStage(Stage):
 
     def after(self, state: Bytes, data: Bytes) -> Bytes:
         """Return the last element of `data`, which followed `state`."""
-        return np.concatenate((state, data))[-self.geometry.element_bytes :]
+        n = self.geometry.element_bytes
+        return data[-n:].copy() if len(data) >= n else np.concatenate((state, data))[-n:]
 
     def whole(self, offset: int, n: int) -> int:
         """Return how many of n bytes from `offset` on lie in whole elements."""
         return self.cut(offset + n) - offset
-
-
-def aligned_empty(n: int) -> Bytes:
-    """Return uint8[n] that starts on a cache line, so that long results can be written past the caches."""
-    raw = np.empty(n + 63, np.uint8)
-    return raw[-raw.ctypes.data % 64 :][:n]
 
 
 def packed_flags(n: int) -> Bytes:

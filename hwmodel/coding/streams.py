@@ -7,9 +7,9 @@ stage takes records: its bytes are XORed with those of the record before, field 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,8 @@ class StreamChain:
 
     def fresh(self) -> StreamChain:
         """Return the same chain at its start, for another channel."""
-        other = copy.copy(self)
+        other = StreamChain.__new__(StreamChain)
+        other.__dict__.update(self.__dict__)
         other._parts = [part.fresh() for part in self._parts]
         other._signalling = [part.fresh() for part in self._signalling]
         return other
@@ -101,6 +102,25 @@ class StreamChain:
             for part in self._signalling:
                 coded = part.encode(coded, kind)
         return coded
+
+
+def stream_chain(
+    encoder: str,
+    element_bytes: tuple[int, ...],
+    bus_bytes: int,
+    block_bytes: int,
+    costs: WireCosts | None = None,
+    engine: str = "kernels",
+    shares: ShareFlags | None = None,
+) -> StreamChain:
+    """Return StreamChain(...) at its start. Alike ones share their stages, which keep no state: each is made once."""
+    stages = tuple(ENCODERS[name].item for name in parse_chain(encoder))  # a name may be registered again
+    return _chain_of(stages, encoder, element_bytes, bus_bytes, block_bytes, costs, engine, shares).fresh()
+
+
+@lru_cache(maxsize=64)
+def _chain_of(stages: tuple[type[Stage], ...], *given: Any) -> StreamChain:
+    return StreamChain(*given)
 
 
 def _check_flags(encoder: str, names: Sequence[str], shares: ShareFlags) -> None:
@@ -136,7 +156,8 @@ class _Part:
         self.offsets = [0] * len(sizes)
 
     def fresh(self) -> _Part:
-        other = copy.copy(self)
+        other = _Part.__new__(_Part)
+        other.__dict__.update(self.__dict__)
         other.states = [each.start() for each in self.stages]
         other.offsets = [0] * len(self.stages)
         return other

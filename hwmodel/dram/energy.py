@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hwmodel.coding.coded import WireCosts
+from hwmodel.parts.commands import COMMANDS
 from hwmodel.parts.part import Part, kept
 
 if TYPE_CHECKING:
@@ -97,37 +98,44 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
 
 def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
     """Return the core energy of a run term by term."""
-    return _core_rows(counts.bank_commands.sum(axis=(0, 1)), counts.rank_commands, counts.background_cycles, part)
+    events = _core_events(counts.bank_commands, counts.rank_commands, counts.background_cycles)
+    constants = kept(part, core_constants_pj)
+    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in constants.items()]
 
 
-def _core_rows(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part: Part) -> list[EnergyRow]:
-    from hwmodel.parts.commands import COMMANDS
-
-    column = {name: int(bank[k]) for k, name in enumerate(COMMANDS)}
-    clocks = background.reshape(-1, 5).sum(axis=0)
-    issued = dict(zip(COMMANDS, rank.reshape(-1, len(COMMANDS)).sum(axis=0).tolist(), strict=True))
-    events = {
+def _core_events(bank: np.ndarray, rank: np.ndarray, background: np.ndarray) -> dict[str, int]:
+    """Return how often what each core term counts happened. bank, rank: int64[..., command]. background: int64[..., 5]
+    clocks."""
+    n = len(COMMANDS)
+    column, issued = (
+        dict(zip(COMMANDS, counts.reshape(-1, n).sum(axis=0).tolist(), strict=True)) for counts in (bank, rank)
+    )
+    clocks = background.reshape(-1, 5).sum(axis=0).tolist()
+    return {
         "activate": column["ACT"],
         "precharge": column["PRE"] + column["PREA"] + column["RDA"] + column["WRA"],
         "read": column["RD"] + column["RDA"],
         "write": column["WR"] + column["WRA"] + column["MWR"],
         "refresh": issued["REFab"] + issued["SRE"],  # self-refresh begins with one
-        "background_active": int(clocks[0]),
-        "background_precharged": int(clocks[1]),
-        "power_down_active": int(clocks[2]),
-        "power_down_precharged": int(clocks[3]),
+        "background_active": clocks[0],
+        "background_precharged": clocks[1],
+        "power_down_active": clocks[2],
+        "power_down_precharged": clocks[3],
         "refresh_per_bank": issued["REFpb"],
         "refresh_management": issued["RFM"],
         "refresh_two_banks": issued["REF2b"],
-        "self_refresh": int(clocks[4]),
+        "self_refresh": clocks[4],
     }
-    constants = kept(part, core_constants_pj)
-    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in constants.items()]
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
     """Return the core energy per term in pJ."""
-    return energy_by_term(core_rows(counts, part))
+    return _core_pj(counts.bank_commands, counts.rank_commands, counts.background_cycles, part)
+
+
+def _core_pj(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part: Part) -> dict[str, float]:
+    events, constants = _core_events(bank, rank, background), kept(part, core_constants_pj)
+    return {term: events[term] * constant for term, (_, constant) in constants.items()}
 
 
 def core_energy_by_rank_pj(counts: DramCounts, part: Part) -> np.ndarray:
@@ -137,12 +145,7 @@ def core_energy_by_rank_pj(counts: DramCounts, part: Part) -> np.ndarray:
     return np.array(
         [
             [
-                sum(
-                    row.energy_pj
-                    for row in _core_rows(
-                        per_rank[c, r], counts.rank_commands[c, r], counts.background_cycles[c, r], part
-                    )
-                )
+                sum(_core_pj(per_rank[c, r], counts.rank_commands[c, r], counts.background_cycles[c, r], part).values())
                 for r in range(ranks)
             ]
             for c in range(channels)

@@ -6,10 +6,10 @@ constant memory. The arithmetic is compiled (cython_ext.dram.engine); the rules 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -42,6 +42,8 @@ __all__ = [
     "simulate_dram",
 ]
 
+LATEST_ARRIVAL = 1 << 60
+_DIRECTIONS = "is_write must be a one-dimensional array of true/false or 0/1 (2: a masked write)"
 MAX_TRACED_REFRESHES = 50_000_000  # 2 GB of commands
 
 
@@ -138,7 +140,7 @@ class DramEngine:
     def feed(self, address: np.ndarray, is_write: np.ndarray, arrival_cycle: np.ndarray) -> Completions:
         """Accept a block of requests (arrays as in simulate_dram) and return what completed so far."""
         address, is_write, arrival_cycle = _request_arrays(address, is_write, arrival_cycle)
-        self._check(address, arrival_cycle)  # before anything is queued
+        self._check(address, is_write, arrival_cycle)  # before anything is queued
         numbers = np.arange(self._fed, self._fed + len(address), dtype=np.int64)
         self._fed += len(address)
         if self._ports == 1:
@@ -169,22 +171,31 @@ class DramEngine:
         accepted = np.zeros(0, np.int64) if accept_cycle is None else accept_cycle
         return collect_result(self.memory, self.part, done_cycle, accepted, commands)
 
-    def _check(self, address: np.ndarray, arrival: np.ndarray) -> None:
-        check_addresses(address, self.part, self._fed)
+    def _check(self, address: np.ndarray, is_write: np.ndarray, arrival: np.ndarray) -> None:
+        o, after = self.part.organisation, self._last_arrival
+        bad = kernel.first_bad_request(
+            address, is_write, arrival, o.burst_bytes, o.capacity_bytes, after, LATEST_ARRIVAL
+        )
+        if bad >= 0:
+            self._refuse(address, arrival)
         if len(arrival):
-            steps = np.diff(arrival, prepend=self._last_arrival)
-            if (steps < 0).any():
-                at = int(np.argmax(steps < 0))
-                before = self._last_arrival if at == 0 else int(arrival[at - 1])
-                raise InputError(
-                    f"request {self._fed + at}: arrival cycle {int(arrival[at])} goes back behind {before}: "
-                    "sort the requests by arrival"
-                )
-            if arrival[-1] > 1 << 60:
-                raise InputError(f"request {self._fed + len(arrival) - 1}: arrival cycle beyond 2^60")
             self._last_arrival = int(arrival[-1])
             if self.trace:
                 self._check_trace_length()
+
+    def _refuse(self, address: np.ndarray, arrival: np.ndarray) -> NoReturn:
+        """Raise InputError for the first request at fault."""
+        whole_numbers(arrival, "arrival_cycle", np.int64, item="request", first=self._fed, most=LATEST_ARRIVAL)
+        check_addresses(address, self.part, self._fed)
+        back = np.diff(arrival, prepend=self._last_arrival) < 0
+        if not back.any():
+            raise InputError(_DIRECTIONS)
+        at = int(np.argmax(back))
+        before = self._last_arrival if at == 0 else int(arrival[at - 1])
+        raise InputError(
+            f"request {self._fed + at}: arrival cycle {int(arrival[at])} goes back behind {before}: "
+            "sort the requests by arrival"
+        )
 
     def _check_trace_length(self) -> None:
         o, t = self.part.organisation, self.part.timing
@@ -198,26 +209,35 @@ class DramEngine:
 
     def _collect(self) -> Completions:
         done, sent = [], []
-        commands: list[list[np.ndarray]] = [[] for _ in range(self.memory.n_channels)]
+        traced = self.memory.n_channels if self.trace else 0
+        commands: list[list[np.ndarray]] = [[] for _ in range(traced)]
         status = kernel.OUTPUT_FULL
         while status == kernel.OUTPUT_FULL:
             status = self.memory.run()
             done.append(self.memory.take_done())
             sent.append(self.memory.take_sent())
-            for c in range(self.memory.n_channels) if self.trace else ():
+            for c in range(traced):
                 commands[c].append(self.memory.take_trace(c))
         if status == kernel.STUCK:
             raise stuck_error(self.memory)
         traces = tuple(np.concatenate(blocks) for blocks in commands) if self.trace else None
-        request, accepted, cycle = (np.concatenate(column) for column in zip(*done, strict=True))
-        bursts, channel, unsent = (np.concatenate(column) for column in zip(*sent, strict=True))
+        request, accepted, cycle = map(_joined, zip(*done, strict=True))
+        bursts, channel, unsent = map(_joined, zip(*sent, strict=True))
         return Completions(request, accepted, cycle, traces, bursts, channel, unsent)
+
+
+def _joined(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Return blocks, at least one, one after the other; a single one as it is."""
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+_DEFAULT = ControllerSpec()
 
 
 def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> ControllerSpec:
     """Return a ControllerSpec from itself, from a mapping of its fields, or the default."""
     if controller is None:
-        return ControllerSpec()
+        return _DEFAULT
     if isinstance(controller, ControllerSpec):
         return controller
     known = [f.name for f in fields(ControllerSpec)]
@@ -228,13 +248,22 @@ def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> Co
 
 
 def _request_arrays(address: Any, is_write: Any, arrival: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    where = whole_numbers(address, "address", np.uint64, item="request")
-    arrival = whole_numbers(arrival, "arrival_cycle", np.int64, item="request", most=1 << 60)
-    write = as_array(is_write, "is_write")
-    if write.ndim != 1 or (write.size and (write.dtype.kind not in "bui" or ((write < 0) | (write > 2)).any())):
-        raise InputError("is_write must be a one-dimensional array of true/false or 0/1 (2: a masked write)")
+    """Return uint64[n], uint8[n] and int64[n]; `first_bad_request` is still to look at what is in them."""
+    where, write = address, as_array(is_write, "is_write")
+    if not _is_typed(address, np.uint64):
+        where = whole_numbers(address, "address", np.uint64, item="request")
+    if not _is_typed(arrival, np.int64):
+        arrival = whole_numbers(arrival, "arrival_cycle", np.int64, item="request", most=LATEST_ARRIVAL)
+    if not _is_typed(write, np.uint8):
+        if write.ndim != 1 or (write.size and (write.dtype.kind not in "bui" or ((write < 0) | (write > 2)).any())):
+            raise InputError(_DIRECTIONS)
+        write = np.ascontiguousarray(write, dtype=np.uint8)
     if not len(where) == len(write) == len(arrival):
         raise InputError(
             f"address, is_write and arrival_cycle differ in length: {len(where)}, {len(write)}, {len(arrival)}"
         )
-    return where, np.ascontiguousarray(write, dtype=np.uint8), arrival
+    return where, write, arrival
+
+
+def _is_typed(values: Any, dtype: type) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype == dtype and values.ndim == 1 and values.flags.c_contiguous

@@ -37,19 +37,19 @@ def open_memory(
     ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
     which requests drove the wires, in what order.
     """
-    t = kept(part, kernel_tables, controller)
     return kernel.Memory(
-        t.settings,
-        t.gap,
-        t.wire_cycles,
-        t.fields,
-        t.levels,
+        kept(part, _compiled_tables, controller),
         n_channels=part.organisation.channels,
         n_ports=ports,
         width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
         trace=trace,
         sent=sent,
     )
+
+
+def _compiled_tables(part: Part, controller: ControllerSpec) -> kernel.Tables:
+    t = kernel_tables(part, controller)
+    return kernel.Tables(t.settings, t.gap, t.wire_cycles, t.fields, t.levels)
 
 
 @dataclass(frozen=True)

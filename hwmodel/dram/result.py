@@ -40,8 +40,7 @@ class DramCounts:
     @property
     def commands(self) -> dict[str, int]:
         """Commands issued, by name. RD and WR count those with auto-precharge too."""
-        total = self.rank_commands.sum(axis=(0, 1))
-        return {name: int(total[k]) for k, name in enumerate(COMMANDS)}
+        return dict(zip(COMMANDS, self.rank_commands.sum(axis=(0, 1)).tolist(), strict=True))
 
     def command(self, *names: str) -> int:
         """Return the sum of the counts of some commands."""

@@ -14,7 +14,7 @@ from bitarray import bitarray
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, pieces
 from hwmodel.coding.coded import Coded
-from hwmodel.coding.stage import ENCODERS, ElementStage, aligned_empty, packed_flags
+from hwmodel.coding.stage import ENCODERS, ElementStage, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 
@@ -29,7 +29,7 @@ class BaseXorDbi(ElementStage):
         """XOR with the predecessors, then invert heavy bytes."""
         g, data, n = self.geometry, coded.data, len(coded.data)
         whole = self.whole(offset, n)
-        out, flags = aligned_empty(n), packed_flags(n)
+        out, flags = kernels.aligned_empty(n), packed_flags(n)
         position = offset % g.block_bytes
         kernels.encode_xor_dbi(data[:whole], out, flags, state, g.element_bytes, g.block_bytes, position, self.dbi)
         if whole < n:  # an incomplete last element is sent unchanged

@@ -16,7 +16,7 @@ from bitarray import bitarray
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
-from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, aligned_empty, packed_flags
+from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 
@@ -41,7 +41,7 @@ class DbiDc(Stage):
         if shares is not None:
             flags = shares.costly(coded.data, self.zeros_cost)
             return Coded(*shares.inverted(coded.data, flags), order=coded.order), state
-        out, flags = aligned_empty(n), packed_flags(n)
+        out, flags = kernels.aligned_empty(n), packed_flags(n)
         data = ~coded.data if self.low_active else coded.data  # inversion against zeros is that of the complement
         kernels.encode_xor_dbi(data, out, flags, NO_BYTES, 0, 64, 0, True)
         if self.low_active:

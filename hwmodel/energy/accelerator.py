@@ -109,7 +109,4 @@ def _tensor_cost(each: TensorTraffic, result: ReplayResult, energy: ReplayEnergy
 
 
 def _only(wires: WireCounts | None, alone: np.ndarray) -> WireCounts | None:
-    if wires is None:
-        return None
-    keep = alone[None, :, None]
-    return replace(wires, ones=wires.ones * keep, toggles=wires.toggles * keep, rising=wires.rising * keep)
+    return None if wires is None else WireCounts(wires.counts * alone[:, None, None])

@@ -124,7 +124,7 @@ def _data_groups(
 
 
 def _group(name: str, way: str, counts: WireCounts, k: int, driven: int, part: Part) -> GroupCounts:
-    ones, toggles, rising = (array[k].sum(axis=0) for array in (counts.ones, counts.toggles, counts.rising))
+    ones, toggles, rising = counts.counts[k].sum(axis=0)
     high = int(ones.sum())
     edges = int(rising.sum()), int(toggles.sum())
     return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising)

@@ -306,6 +306,10 @@ class Part(Shown):
 
     __repr__ = Shown.__repr__
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or another process gets: what is `kept` is made again there."""
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
     def _facts(self) -> dict[str, object]:
         estimates = sum(constant.estimate for constant in self.constants.values())
         return {

@@ -57,17 +57,18 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
     if isinstance(part, str) and "+" in part and not Path(part).is_file():
         base, *options = part.split("+")
         return load_part({"extends": base, "name": part, "with": options})
-    path = _find(part)
-    files, loaded = _LOADED.get(path, ((), None))
+    known = part if _is_shipped(part) else _find(part)
+    files, loaded = _LOADED.get(known, ((), None))
     if loaded is None or files != _stamps(tuple(file for file, _, _ in files)):
-        tree = read_tree(path)
+        tree = read_tree(_find(part))
         loaded = _build(tree)
-        _LOADED[path] = (_stamps(tree.files), loaded)
+        _LOADED[known] = (_stamps(tree.files), loaded)
     return loaded
 
 
 Stamps = tuple[tuple[Path, int, int], ...]
-_LOADED: dict[Path, tuple[Stamps, Part]] = {}  # parts already read, good while none of their files changes
+# Parts already read, by shipped name or path, good while none of their files changes.
+_LOADED: dict[str | Path, tuple[Stamps, Part]] = {}
 
 
 def _stamps(files: tuple[Path, ...]) -> Stamps:
@@ -88,8 +89,12 @@ def part_names() -> list[str]:
     return shipped_names("dram")
 
 
+def _is_shipped(part: str | Path) -> bool:
+    return isinstance(part, str) and not part.endswith((".yaml", ".yml")) and "/" not in part
+
+
 def _find(part: str | Path) -> Path:
-    if isinstance(part, str) and not part.endswith((".yaml", ".yml")) and "/" not in part:
+    if isinstance(part, str) and _is_shipped(part):
         return shipped_path("dram", part)
     path = Path(part)
     if not path.is_file():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -85,15 +85,15 @@ class Traffic:
 
 
 def _both_ways(wires: WireCounts | None) -> WireCounts | None:
-    return None if wires is None else WireCounts(wires.ones.sum(0), wires.toggles.sum(0), wires.rising.sum(0))
+    return None if wires is None else WireCounts(wires.counts.sum(0))
 
 
 class _Channel(NamedTuple):
-    """An encoder and the wires behind it. extra: flag wires beyond the first."""
+    """An encoder and the wires behind it. extra: flag wires beyond the first, None for an encoder without."""
 
     chain: StreamChain
     bus: Bus
-    extra: Bus
+    extra: Bus | None
 
 
 class Wires:
@@ -105,8 +105,9 @@ class Wires:
 
     def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
         chain = machine.encoder_chain((description or {}).get("element_bytes"))
-        bus, extra = (Bus(machine.bus.bus_bytes, n_streams=2 * len(STREAMS) * n_sets) for _ in range(2))
-        self._at_rest = _Channel(chain, bus, extra)
+        lanes, kinds = machine.bus.bus_bytes, 2 * len(STREAMS) * n_sets
+        extra = Bus(lanes, n_streams=kinds) if chain.flag_wires > 1 else None
+        self._at_rest = _Channel(chain, Bus(lanes, n_streams=kinds), extra)
 
     def beside(self) -> Wires:
         """Return the wires of another channel: at rest, and counted together with these."""
@@ -118,7 +119,8 @@ class Wires:
     def _channel(self) -> _Channel:
         """What this channel has of its own, made when it is used: a part may have 32 of them."""
         rest = self._at_rest
-        return _Channel(rest.chain.fresh(), rest.bus.beside(), rest.extra.beside())
+        extra = None if rest.extra is None else rest.extra.beside()
+        return _Channel(rest.chain.fresh(), rest.bus.beside(), extra)
 
     def send(
         self,
@@ -139,17 +141,21 @@ class Wires:
         coded = chain.encode(data, stream)
         ends, streams = stretches(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
         bus.send(coded.data, coded.flags, ends=ends, streams=streams)
-        if coded.extra is not None:
+        if extra is not None and coded.extra is not None:
             extra.send(coded.extra, ends=ends, streams=streams)
 
-    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int = 0) -> Traffic:
-        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each), all of them bursts.
+    def traffic(
+        self, reads: Int64Array, writes: Int64Array, which_set: int = 0, bursts: Int64Array | None = None
+    ) -> Traffic:
+        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each).
 
-        Wires that are beside each other have one traffic together.
+        bursts: int64[2, len(STREAMS)] of reads and writes; None: each request is one. Wires that are beside each other
+        have one traffic together.
         """
-        chain, bus, extra = self._at_rest
-        extra_wires = _by_way(extra.counts.data, which_set) if chain.flag_wires > 1 else None
-        return Traffic(reads, writes, _by_way(bus.counts, which_set), extra_wires, np.stack((reads, writes)))
+        _, bus, extra = self._at_rest
+        extra_wires = None if extra is None else _by_way(extra.counts.data, which_set)
+        sent = np.stack((reads, writes)) if bursts is None else bursts
+        return Traffic(reads, writes, _by_way(bus.counts, which_set), extra_wires, sent)
 
 
 def channel_wires(machine: Machine, channels: int, description: Mapping[str, Any]) -> list[Wires]:
@@ -166,11 +172,8 @@ def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] |
     reads, writes = asked
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    return replace(wires[0].traffic(reads.copy(), writes.copy(), which_set), way_bursts=bursts.copy())
+    return wires[0].traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
 
 
-def _by_way(counts: WireCounts, which_set: int) -> WireCounts:
-    def split(array: Int64Array) -> Int64Array:
-        return array.reshape(-1, 2, len(STREAMS), array.shape[-1])[which_set]
-
-    return WireCounts(split(counts.ones), split(counts.toggles), split(counts.rising))
+def _by_way(wires: WireCounts, which_set: int) -> WireCounts:
+    return WireCounts(wires.counts.reshape(-1, 2, len(STREAMS), *wires.counts.shape[1:])[which_set])

@@ -73,9 +73,14 @@ class InFlight:
         if len(self._wires) == 1:
             self._wires[0].send(data.reshape(-1), stream, write, which)
             return
-        for c in np.flatnonzero(count_values(channel, len(self._wires))).tolist():
-            at = np.flatnonzero(channel == c)
-            self._wires[c].send(data[at].reshape(-1), stream[at], write[at], which[at])
+        by_channel = np.argsort(channel, kind="stable")
+        stream, write, which, data = (column[by_channel] for column in (stream, write, which, data))
+        start = 0
+        for wires, n in zip(self._wires, count_values(channel, len(self._wires)).tolist(), strict=True):
+            if n:
+                part = slice(start, start + n)
+                wires.send(data[part].reshape(-1), stream[part], write[part], which[part])
+                start += n
 
     def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
         """Forget requests and return, in their order, stream, is_write, which and data of each."""

@@ -222,12 +222,15 @@ class _Meter:
 
     def _completed(self, block: Completions) -> None:
         """Keep what was served, to hand it on in larger blocks."""
-        self.served.append((block.sent, block.sent_channel, block.unsent))
+        if len(block.sent) or len(block.unsent):
+            self.served.append((block.sent, block.sent_channel, block.unsent))
         if sum(len(sent) for sent, _, _ in self.served) >= HANDED_ON:
             self._hand_on()
 
     def _hand_on(self) -> None:
-        if self.served:
+        if len(self.served) == 1:
+            self.in_flight.served(*self.served[0])
+        elif self.served:
             self.in_flight.served(*map(np.concatenate, zip(*self.served, strict=True)))
         self.served = []
 
@@ -274,7 +277,6 @@ def check_wires(result: ReplayResult, machine: Machine) -> None:
     if total.extra_wires is not None:
         groups.append((total.extra_wires, max(flag_wires - 1, 0)))
     for wires, driven in groups:
-        counts = np.stack((wires.ones, wires.toggles, wires.rising)).sum(axis=1)
-        per_wire = counts.reshape(3 * machine.bus.bus_bytes, -1)
+        per_wire = wires.counts.sum(axis=0).reshape(3 * machine.bus.bus_bytes, -1)
         assert int(per_wire.min()) >= 0 and int(per_wire.max()) <= beats, "a wire did more than it was driven"
         assert not per_wire[:, driven:].any(), f"{machine.encoder!r} drives wires it does not declare"

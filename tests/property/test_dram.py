@@ -9,7 +9,7 @@ from dram_parts import PARTS, variant, with_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cython_ext.dram.engine import DONE
+from cython_ext.dram.engine import DONE, first_bad_request
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
@@ -480,3 +480,28 @@ def test_a_refused_request_holds_up_all_behind_it():
 def test_a_command_trace_of_endless_refreshes_is_refused():
     with pytest.raises(InputError, match="too many for a command trace"):
         simulate_dram([0], [0], [2**50], part="lpddr4-3200", trace=True)
+
+
+@settings(max_examples=200)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4), st.integers(-1, 6)), max_size=12),
+    after=st.integers(0, 2),
+)
+def test_the_first_bad_request_is_found(rows, after):
+    address, write, arrival = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    bad = [
+        a % 2 != 0 or a >= 8 or w > 2 or at < before or at > 5
+        for a, w, at, before in zip(address, write, arrival, [after, *arrival], strict=False)
+    ]
+    found = first_bad_request(
+        np.array(address, np.uint64), np.array(write, np.uint8), np.array(arrival, np.int64), 2, 8, after, 5
+    )
+    assert found == (bad.index(True) if any(bad) else -1)
+
+
+def test_a_request_at_fault_is_named_by_its_number_in_the_whole_stream():
+    n = DramEngine.BLOCK + 3
+    address, write, arrival = np.zeros(n, np.uint64), np.zeros(n, np.uint8), np.full(n, 7, np.int64)
+    arrival[-1] = -1
+    with pytest.raises(InputError, match=f"request {n - 1}: arrival_cycle -1 is out of range.*negative"):
+        simulate_dram(address, write, arrival, part="lpddr4-3200")

@@ -1,5 +1,7 @@
 """Replay on a machine with a memory part: time, recorded arrivals, exported bursts."""
 
+import copy
+import pickle
 import runpy
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +11,10 @@ import pytest
 from oracles.trace_oracle import small_network
 
 from hwmodel.caches.spec import CacheSpec
+from hwmodel.coding.stage import ENCODERS
 from hwmodel.dram.engine import simulate_dram
 from hwmodel.machine import BusSpec, EngineSpec, Machine
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
 from traces.access.build import build_trace
@@ -101,3 +105,34 @@ def test_the_benchmark_finds_every_part_of_the_machine_that_it_times():
     with script["watched"](spent):
         replay(build_trace(small_network()), MACHINE)
     assert set(spent) == set(script["parts_of_the_machine"]()) - {"policy that knows the future"}
+
+
+def test_what_is_kept_of_a_part_is_that_of_its_file_and_no_other(tmp_path):
+    shipped = Path("configs/dram/lpddr4-3200.yaml").read_text()
+    file = tmp_path / "part.yaml"
+    trace = build_trace(small_network())
+    first, slow = (None, None)
+    for clock in ("0.625", "1.25"):
+        file.write_text(shipped.replace("value: 0.625", f"value: {clock}", 1))
+        machine = replace(MACHINE, part=str(file))
+        first, slow = slow, replay(trace, machine).dram
+    assert first.tck_ns == 0.625 and slow.tck_ns == 1.25
+    part = load_part("lpddr4-3200")
+    longer = replace(part, timing=replace(part.timing, tRCD=part.timing.tRCD + 10))
+    usual, late = (replay(trace, replace(MACHINE, part=each)).dram for each in (part, longer))
+    assert late.total_cycles > usual.total_cycles
+    for copied in (pickle.loads(pickle.dumps(part)), copy.deepcopy(part)):  # the compiled tables stay behind
+        assert (
+            copied.timing == part.timing
+            and replay(trace, replace(MACHINE, part=copied)).dram.total_cycles == usual.total_cycles
+        )
+
+
+def test_a_name_that_stands_for_another_encoder_makes_another_chain(monkeypatch):
+    trace = build_trace(small_network())
+    machine = Machine(MACHINE.caches, encoder="dbi-dc")
+    inverted = replay(trace, machine).total
+    monkeypatch.setitem(ENCODERS._entries, "dbi-dc", ENCODERS["raw"])
+    plain = replay(trace, machine).total
+    assert plain.ones == replay(trace, Machine(MACHINE.caches)).total.ones != inverted.ones
+    assert not plain.wires.flag.ones.any()

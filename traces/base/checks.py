@@ -43,13 +43,14 @@ def whole_numbers(
     dtype: npt.DTypeLike = np.int64,
     *,
     item: str = "entry",
+    first: int = 0,
     least: int = 0,
     most: int | None = None,
 ) -> npt.NDArray[Any]:
     """Return whole numbers (or truth values) from `least` to `most` as a contiguous array [n] of `dtype`.
 
-    most: None takes what the type can hold. item: what an element is called. Raises InputError naming `what` and the
-    first element at fault.
+    most: None takes what the type can hold. item: what an element is called. first: the number of the first one. Raises
+    InputError naming `what` and the first element at fault.
     """
     given = as_array(values, what)
     if given.ndim != 1:
@@ -62,7 +63,9 @@ def whole_numbers(
         if low < least or high > top:
             at = int(np.argmax((given < least) | (given > top)))
             sign = ", it is negative" if least == 0 and given[at] < 0 else ""
-            raise InputError(f"{item} {at}: {what} {given[at]} is out of range ({least} to {_short(top)}){sign}")
+            raise InputError(
+                f"{item} {first + at}: {what} {given[at]} is out of range ({least} to {_short(top)}){sign}"
+            )
     return np.ascontiguousarray(given, dtype)
 
 
