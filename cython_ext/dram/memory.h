@@ -258,8 +258,8 @@ static int run_alone(dram_engine *e, int64_t limit) {
             unpack_levels(e);
             for (int r = 0; r < e->c->ranks; r++) account(&e->rank[r], settled);
             if (!before) {
-                before = EW_FOR(before) malloc(sizeof *before);
-                if (before) *before = *e;
+                before = EW_FOR(before) malloc(channel_bytes(e->n_banks));
+                if (before) memcpy(before, e, channel_bytes(e->n_banks));
                 state = idle_state(e, settled);
                 base = settled;
                 settled = before ? base + period : NEVER;

@@ -70,7 +70,7 @@ typedef struct { /* a command as it went over the wires */
 } dram_command;
 
 typedef struct { /* what leaves a memory, drained by the caller */
-    int64_t *done_id, *done_cycle, *done_accepted;
+    int64_t *done_id, *done_cycle, *done_accepted; /* all arrays are one block, which begins here */
     int64_t n_done, done_limit; /* beyond the limit the caller must take them first */
     /* Requests whose burst was on the wires, in the order of their commands, with their channel; and those that have no
      * burst: answered by another's burst or by a waiting write, or replaced by a later write. NULL: not wanted. */
@@ -109,11 +109,11 @@ typedef struct { /* one channel */
     dram_output *out;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
-    /* From here on only what the part has, or what has been written, is ever read. */
+    /* From here on only what the part has, or what has been written, is ever read; there is room for its banks alone. */
     dram_rank rank[MAX_RANKS];
-    dram_bank bank[MAX_BANKS];
     int64_t group_ready[MAX_BANKS][COMMANDS];             /* of the groups of all ranks */
     uint64_t ca_levels[MAX_LEVELS], ca_edges[MAX_LEVELS]; /* not counted yet, see levels.h */
+    dram_bank bank[MAX_BANKS];
 } dram_engine;
 
 /* OFFERING until all requests are accepted and all reads served; COMPLETING up to the last completion; DRAINING writes
@@ -174,6 +174,8 @@ static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
 
 /* ---- life cycle ------------------------------------------------------------------------------------------------- */
 
+static size_t channel_bytes(int32_t banks) { return offsetof(dram_engine, bank) + (size_t)banks * sizeof(dram_bank); }
+
 static void channel_free(dram_engine *e) {
     if (!e) return;
     free(e->pool);
@@ -191,9 +193,9 @@ static void channel_free(dram_engine *e) {
 static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, int64_t trace_size) {
     const dram_config *config = &tables->c;
     const int32_t banks = config->ranks * config->groups * config->banks_per_group;
-    dram_engine *e = (dram_engine *)malloc(sizeof *e);
+    dram_engine *e = (dram_engine *)malloc(channel_bytes(banks));
     if (!e) return NULL;
-    memset(e, 0, offsetof(dram_engine, rank)); /* a channel has room for more ranks and banks than most parts have */
+    memset(e, 0, offsetof(dram_engine, rank));
     memset(e->rank, 0, (size_t)config->ranks * sizeof *e->rank);
     memset(e->bank, 0, (size_t)banks * sizeof *e->bank);
     memset(e->group_ready, 0, (size_t)banks * sizeof *e->group_ready);
@@ -259,11 +261,6 @@ static void dram_free(dram_memory *m) {
     if (!m) return;
     for (int c = 0; c < m->n_channels; c++) channel_free(m->channel[c]);
     free(m->out.done_id);
-    free(m->out.done_cycle);
-    free(m->out.done_accepted);
-    free(m->out.sent_id);
-    free(m->out.unsent_id);
-    free(m->out.sent_channel);
     free(m->answered_done);
     free(m->answered_port);
     free(m);
@@ -286,19 +283,20 @@ static dram_memory *dram_new(
     /* A command can complete many merged reads. */
     m->out.done_limit = done_size + (int64_t)n_channels * m->channel[0]->pool_size;
     size_t size = (size_t)(m->out.done_limit + (int64_t)n_channels * (m->channel[0]->pool_size + 2) + 1);
-    m->out.done_id = EW_FOR(m->out.done_id) malloc(size * sizeof *m->out.done_id);
-    m->out.done_cycle = EW_FOR(m->out.done_cycle) malloc(size * sizeof *m->out.done_cycle);
-    m->out.done_accepted = EW_FOR(m->out.done_accepted) malloc(size * sizeof *m->out.done_accepted);
-    if (sent) {
-        m->out.sent_id = EW_FOR(m->out.sent_id) malloc(size * sizeof *m->out.sent_id);
-        m->out.unsent_id = EW_FOR(m->out.unsent_id) malloc(size * sizeof *m->out.unsent_id);
-        m->out.sent_channel = EW_FOR(m->out.sent_channel) malloc(size);
+    /* One block: C libraries keep the space of a large one once it was freed, for the next memory. */
+    int64_t *block = (int64_t *)malloc(size * (sent ? 5 * sizeof *block + 1 : 3 * sizeof *block));
+    m->out.done_id = block;
+    if (block) {
+        m->out.done_cycle = block + size, m->out.done_accepted = block + 2 * size;
+        if (sent) {
+            m->out.sent_id = block + 3 * size, m->out.unsent_id = block + 4 * size;
+            m->out.sent_channel = (uint8_t *)(block + 5 * size);
+        }
     }
     m->answered_size = (int64_t)(tables->c.latency + 1) * width + 1; /* each is back after `latency` clocks */
     m->answered_done = EW_FOR(m->answered_done) malloc((size_t)m->answered_size * sizeof *m->answered_done);
     m->answered_port = EW_FOR(m->answered_port) malloc((size_t)m->answered_size);
-    if (!m->answered_done || !m->answered_port || !m->out.done_id || !m->out.done_cycle || !m->out.done_accepted ||
-        (sent && !(m->out.sent_id && m->out.unsent_id && m->out.sent_channel))) {
+    if (!m->answered_done || !m->answered_port || !block) {
         dram_free(m);
         return NULL;
     }

@@ -39,3 +39,8 @@ class Coded:
     flags: Bytes | None = None
     extra: Bytes | None = None
     order: npt.NDArray[np.int64] | None = None
+
+    def part(self, start: int, end: int) -> Coded:
+        """Return what goes with bytes `start` to `end`, multiples of 8; the order is left out."""
+        flags = None if self.flags is None else self.flags[start // 8 : end // 8]
+        return Coded(self.data[start:end], flags, None if self.extra is None else self.extra[start:end])

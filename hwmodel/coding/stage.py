@@ -73,6 +73,7 @@ class Stage:
     inverts: the memory undoes it as its own data bus inversion, so reads have the part's longer latency RL_dbi.
     inverts_shares: with Geometry.shares it decides for whole shares, all bytes of one alike, and its flags fit a burst.
     plain: bytes go out as they are.
+    by_block: what becomes of a whole block depends on no other, so blocks may be encoded together and in any order.
     latency_cycles: clocks of the memory that decoding adds to each read in the controller.
     element_sizes: bytes per element it works with. uses_elements: what it sends depends on that size.
     takes_records: it also works with records of any size up to 64 bytes (Geometry.records).
@@ -86,6 +87,7 @@ class Stage:
     inverts: ClassVar[bool] = False
     inverts_shares: ClassVar[bool] = False
     plain: ClassVar[bool] = False
+    by_block: ClassVar[bool] = False
     latency_cycles: ClassVar[int] = 0
     element_sizes: ClassVar[tuple[int, ...]] = (1, 2, 4, 8)
     uses_elements: ClassVar[bool] = False

@@ -41,7 +41,8 @@ class StreamChain:
     element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more. costs: of the wires.
     engine: 'kernels' or 'bitarray', as in `encode`. shares: of a part whose inversion flags travel inside its bursts
     (the blocks): what is sent are then its wires beat by beat, flags and metadata among them, and signalling is done
-    on those. flag_wires: of a lane, beside the data. sent_bytes: of a block on the wires.
+    on those. flag_wires: of a lane, beside the data. sent_bytes: of a block on the wires. by_block: blocks of several
+    channels may be encoded together, in any order.
     Raises InputError as Chain does, for stages that hold bytes back at the end of a block, and for those whose flags
     have no wires.
     """
@@ -79,6 +80,7 @@ class StreamChain:
         self.flag_wires, self.sent_bytes = (self.facts.flag_wires, block_bytes) if shares is None else (0, shares.size)
         beats = Geometry(1, bus_bytes, self.sent_bytes)
         self._signalling = [_Part(stage, element_bytes, beats, engine) for stage in stages[len(on_wires) :]]
+        self.by_block = all(stage.by_block for stage in stages) and block_bytes % 8 == self.sent_bytes % 8 == 0
 
     def fresh(self) -> StreamChain:
         """Return the same chain at its start, for another channel."""

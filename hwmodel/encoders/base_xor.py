@@ -23,6 +23,7 @@ class BaseXorDbi(ElementStage):
     """Base+XOR and DBI-DC in one pass; `dbi` False: Base+XOR alone, with the same kernel."""
 
     takes_records = True
+    by_block = True
     dbi: ClassVar[bool] = True
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:

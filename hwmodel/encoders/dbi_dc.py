@@ -29,6 +29,7 @@ class DbiDc(Stage):
     flag_wires = 1
     inverts = True
     inverts_shares = True
+    by_block = True
 
     def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry)

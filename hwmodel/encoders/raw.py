@@ -15,6 +15,7 @@ class Raw(Stage):
     """No encoding."""
 
     role = Role.SIMILARITY
+    by_block = True
     plain = True
 
     @classmethod

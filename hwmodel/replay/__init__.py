@@ -1,6 +1,6 @@
 """A trace through the machine: engine side, cache levels, bursts on the wires, DRAM."""
 
-from hwmodel.replay.bus_traffic import Traffic, Wires, channel_wires, wire_traffic
+from hwmodel.replay.bus_traffic import ChannelWires, Traffic, Wires, wire_traffic
 from hwmodel.replay.play import ReplayResult, check_conservation, replay
 
-__all__ = ["ReplayResult", "Traffic", "Wires", "channel_wires", "check_conservation", "replay", "wire_traffic"]
+__all__ = ["ChannelWires", "ReplayResult", "Traffic", "Wires", "check_conservation", "replay", "wire_traffic"]

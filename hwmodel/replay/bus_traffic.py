@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.trace.accesses import count_values
 from cython_ext.wires.counting import stretches
 from hwmodel.bus import Bus, Bytes, WireCounts
-from hwmodel.coding import StreamChain
+from hwmodel.coding import Coded, StreamChain
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS
 
@@ -115,12 +117,17 @@ class Wires:
         other._at_rest = self._at_rest
         return other
 
+    @property
+    def chain(self) -> StreamChain:
+        """The encoder chain of all wires beside these."""
+        return self._at_rest.chain
+
     @cached_property
     def _channel(self) -> _Channel:
         """What this channel has of its own, made when it is used: a part may have 32 of them."""
         rest = self._at_rest
         extra = None if rest.extra is None else rest.extra.beside()
-        return _Channel(rest.chain.fresh(), rest.bus.beside(), extra)
+        return _Channel(rest.chain if rest.chain.by_block else rest.chain.fresh(), rest.bus.beside(), extra)
 
     def send(
         self,
@@ -137,8 +144,11 @@ class Wires:
             self._send(data[start * size : end * size], stream[start:end], is_write[start:end], sets)
 
     def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
+        self.drive(self._channel.chain.encode(data, stream), stream, is_write, which_set)
+
+    def drive(self, coded: Coded, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
+        """Put encoded bursts on the wires; stream, direction and set of each as of `send`."""
         chain, bus, extra = self._channel
-        coded = chain.encode(data, stream)
         ends, streams = stretches(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
         bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if extra is not None and coded.extra is not None:
@@ -158,21 +168,64 @@ class Wires:
         return Traffic(reads, writes, _by_way(bus.counts, which_set), extra_wires, sent)
 
 
-def channel_wires(machine: Machine, channels: int, description: Mapping[str, Any]) -> list[Wires]:
-    """Return the wires of each channel, beside each other, whose counts of a run and of its flush are apart."""
-    first = Wires(machine, 2, description)
-    return [first, *(first.beside() for _ in range(channels - 1))]
+class ChannelWires:
+    """The wires of all channels of a memory, beside each other, whose counts of a run and of its flush are apart.
 
-
-def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: Sequence[Wires] | None, which_set: int = 0) -> Traffic:
-    """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each.
-
-    wires: of all channels, which are beside each other.
+    first: the wires of channel 0.
     """
+
+    def __init__(self, machine: Machine, channels: int, description: Mapping[str, Any]) -> None:
+        self.first = Wires(machine, 2, description)
+        self._each: list[Wires | None] = [self.first, *repeat(None, channels - 1)]
+
+    def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes, channel: Bytes) -> None:
+        """Send bursts over the wires of their channels.
+
+        uint8[n, block_bytes] bytes, uint8[n] stream, direction, set and channel of each.
+        """
+        if len(self._each) == 1:
+            self.first.send(data.reshape(-1), stream, is_write, which_set)
+            return
+        step = HANDED_ON if self.first.chain.by_block else max(len(stream), 1)
+        for start in range(0, len(stream), step):
+            part = slice(start, start + step)
+            self._send(data[part], stream[part], is_write[part], which_set[part], channel[part])
+
+    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes, channel: Bytes) -> None:
+        by_channel = np.argsort(channel, kind="stable")
+        data, stream, is_write, which_set = (column[by_channel] for column in (data, stream, is_write, which_set))
+        size = self.first.chain.sent_bytes
+        coded = self.first.chain.encode(data.reshape(-1), stream) if self.first.chain.by_block else None
+        start = 0
+        for c, n in enumerate(count_values(channel, len(self._each)).tolist()):
+            if not n:
+                continue
+            wires, end = self._of(c), start + n
+            about = stream[start:end], is_write[start:end], which_set[start:end]
+            if coded is None:
+                wires.send(data[start:end].reshape(-1), *about)
+            else:
+                wires.drive(coded.part(start * size, end * size), *about)
+            start = end
+
+    def _of(self, channel: int) -> Wires:
+        """Return the wires of a channel, made when they are used: a part may have 32 of them."""
+        wires = self._each[channel]
+        if wires is None:
+            wires = self._each[channel] = self.first.beside()
+        return wires
+
+    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int, bursts: Int64Array) -> Traffic:
+        """Return the traffic of one set on all channels, as Wires.traffic."""
+        return self.first.traffic(reads, writes, which_set, bursts)
+
+
+def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:
+    """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
     reads, writes = asked
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    return wires[0].traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
+    return wires.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
 
 
 def _by_way(wires: WireCounts, which_set: int) -> WireCounts:

@@ -6,7 +6,6 @@ later write replaces, has no burst.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -23,20 +22,22 @@ NO_BYTES = np.zeros(0, np.uint8)
 
 
 class SendsBursts(Protocol):
-    """The wires of one channel (hwmodel.replay.Wires)."""
+    """The wires of all channels (hwmodel.replay.ChannelWires)."""
 
-    def send(self, data: np.ndarray, stream: np.ndarray, is_write: np.ndarray, which_set: np.ndarray) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
+    def send(
+        self, data: np.ndarray, stream: np.ndarray, is_write: np.ndarray, which_set: np.ndarray, channel: np.ndarray
+    ) -> None:
+        """Send bursts: uint8[n, block_bytes] bytes, uint8[n] stream, direction, set and channel of each."""
 
 
 class InFlight:
     """Requests on their way, numbered over all sources, and the bursts that were on the wires.
 
-    wires: of each channel, None for address-only traces. counts: int64[2, 2, len(STREAMS)], bursts on the wires by set
+    wires: None for address-only traces. counts: int64[2, 2, len(STREAMS)], bursts on the wires by set
     (run, final flush), direction (reads, writes) and stream.
     """
 
-    def __init__(self, block_bytes: int, n_sources: int, wires: Sequence[SendsBursts] | None) -> None:
+    def __init__(self, block_bytes: int, n_sources: int, wires: SendsBursts | None) -> None:
         self._wires = wires
         self._size = 0 if wires is None else block_bytes
         self.pending = [Held(self._size) for _ in range(n_sources)]
@@ -70,17 +71,7 @@ class InFlight:
         self.counts += count_values(kind, self.counts.size).reshape(self.counts.shape)
         if self._wires is None:
             return
-        if len(self._wires) == 1:
-            self._wires[0].send(data.reshape(-1), stream, write, which)
-            return
-        by_channel = np.argsort(channel, kind="stable")
-        stream, write, which, data = (column[by_channel] for column in (stream, write, which, data))
-        start = 0
-        for wires, n in zip(self._wires, count_values(channel, len(self._wires)).tolist(), strict=True):
-            if n:
-                part = slice(start, start + n)
-                wires.send(data[part].reshape(-1), stream[part], write[part], which[part])
-                start += n
+        self._wires.send(data, stream, write, which, channel)
 
     def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
         """Forget requests and return, in their order, stream, is_write, which and data of each."""

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.bus_traffic import HANDED_ON, Traffic, channel_wires, wire_traffic
+from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, Traffic, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, count_requests, open_loop_clock
 from hwmodel.replay.in_flight import InFlight
@@ -178,7 +178,7 @@ class _Meter:
             n_channels, burst = organisation.channels, organisation.burst_bytes
             if burst != machine.bus.block_bytes:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
-        self.wires = channel_wires(machine, n_channels, description) if has_data else None
+        self.wires = ChannelWires(machine, n_channels, description) if has_data else None
         self.in_flight = InFlight(machine.bus.block_bytes, 1, self.wires)
         self.served: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
@@ -187,7 +187,7 @@ class _Meter:
         if self.engine is None:
             if self.wires is not None:
                 assert bursts.data is not None
-                self.wires[0].send(bursts.data, bursts.stream, bursts.is_write, which)
+                self.wires.first.send(bursts.data, bursts.stream, bursts.is_write, which)
             return
         arrival = self._arrival(bursts)
         if len(arrival):

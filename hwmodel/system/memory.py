@@ -16,7 +16,7 @@ from hwmodel.dram.memory_kernel import check_addresses
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
-from hwmodel.replay import Traffic, channel_wires, wire_traffic
+from hwmodel.replay import ChannelWires, Traffic, wire_traffic
 from hwmodel.replay.hierarchy import Bursts, count_requests
 from hwmodel.replay.in_flight import InFlight
 from hwmodel.system.channels import Channels
@@ -59,7 +59,7 @@ class MemorySystem:
         self._watched: dict[int, Callable[[np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
         self.burst_bytes = machine.bus.block_bytes
-        self._wires = channel_wires(machine, n_channels, description) if has_data else None
+        self._wires = ChannelWires(machine, n_channels, description) if has_data else None
         self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
         self._asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
 

@@ -11,7 +11,7 @@ from oracles.trace_oracle import networks
 from outside import run_with, write_distribution
 
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.coding import ENCODERS, Chain, Coded, Geometry, decode, encode, parse_chain
+from hwmodel.coding import ENCODERS, Chain, Coded, Geometry, StreamChain, decode, encode, parse_chain
 from hwmodel.dram.engine import load_part, part_names
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
@@ -184,3 +184,26 @@ def test_an_encoder_of_another_distribution(tmp_path):
     assert ran.returncode == 0, ran.stderr
     listed = run_with(tmp_path, "-c", "from edgewatt.cli import main; main()", "list", "encoders")
     assert "nibble-invert" in listed.stdout, listed.stderr
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ENCODERS.sound().items() if entry.item.by_block])
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_blocks_that_stand_for_themselves_may_be_sent_in_any_order(name, data):
+    block, lanes = data.draw(st.sampled_from([(32, 2), (64, 8), (8, 1)]))
+    n = data.draw(st.integers(0, 12))
+    blocks = np.frombuffer(data.draw(st.binary(min_size=n * block, max_size=n * block)), np.uint8).reshape(n, block)
+    kind = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), np.uint8)
+    order = np.array(data.draw(st.permutations(range(n))), np.int64)
+
+    def encoded(which):
+        chain = StreamChain(name, [1, 4, 6], lanes, block)
+        assert chain.by_block
+        return chain.encode(blocks[which].reshape(-1), kind[which])
+
+    straight, mixed = encoded(np.arange(n)), encoded(order)
+    for at, k in enumerate(order.tolist()):
+        ours, theirs = mixed.part(at * block, (at + 1) * block), straight.part(k * block, (k + 1) * block)
+        assert ours.data.tobytes() == theirs.data.tobytes()
+        assert (ours.flags is None) == (theirs.flags is None)
+        assert ours.flags is None or ours.flags.tobytes() == theirs.flags.tobytes()
