@@ -6,6 +6,7 @@ way, so that neither memory nor the time before the first result grows with the 
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
 import time
@@ -90,9 +91,12 @@ class Workers:
         self._team = self._threads = None
         self._ends.close()
 
-    def map(self, function: Callable[..., Any], calls: Iterable[Call[Key]]) -> Iterator[tuple[Key, Any]]:
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[Call[Key]], count: int | None = None
+    ) -> Iterator[tuple[Key, Any]]:
         """Yield (key, function(*arguments)) for each (key, arguments), in the order in which they are done.
 
+        count: how many calls there are, if that is known: the last go one by one, so that all workers end together.
         Raises what a call raises; EdgewattError if a worker process dies or no scheduler answers, MissingExtraError
         without Dask.
         """
@@ -102,7 +106,7 @@ class Workers:
             for key, arguments in _chained(first, calls):
                 yield key, function(*arguments)
             return
-        yield from self._members().map(function, _chained(first, calls))
+        yield from self._members().map(function, _chained(first, calls), count)
 
     def each(self, function: Callable[[int, int], None], n: int, size: int = PART) -> None:
         """Call function(start, stop) for each part of [0, n); threads of this process share them, whoever does pieces.
@@ -162,14 +166,22 @@ class _Team(ABC):
     def done(self, under_way: Iterable[Any]) -> Iterable[Any]:
         """Wait for one of these futures; return those that are done."""
 
-    def map(self, function: Callable[..., Any], calls: Iterator[Call[Key]]) -> Iterator[tuple[Key, Any]]:
+    def map(
+        self, function: Callable[..., Any], calls: Iterator[Call[Key]], count: int | None = None
+    ) -> Iterator[tuple[Key, Any]]:
         """See Workers.map."""
         under_way: dict[Any, list[Key]] = {}
         size = 1  # of the first ones, which tell how long they take
+        left = math.inf if count is None else count
 
         def fill() -> None:
-            room = IN_FLIGHT * self.members()
-            while len(under_way) < room and (some := list(islice(calls, size))):
+            nonlocal left
+            members = self.members()
+            while len(under_way) < IN_FLIGHT * members:
+                share = int(min(size, max(left // (2 * members), 1)))  # guided: Polychronopoulos and Kuck 1987
+                if not (some := list(islice(calls, share))):
+                    break
+                left -= len(some)
                 under_way[self.submit(function, [arguments for _, arguments in some])] = [key for key, _ in some]
 
         try:

@@ -79,7 +79,7 @@ def order_all(
     calls = ((k, (problem.piece(*todo[k]), entry.name, seed, parameters)) for k in open_groups)
     try:
         with Workers.of(workers) as team:
-            for k, part in team.map(order_piece, calls):
+            for k, part in team.map(order_piece, calls, len(open_groups)):
                 start, stop = (int(problem.bounds[s]) for s in todo[k])
                 np.add(part, start, out=order[start:stop], dtype=np.int64)
                 done += len(part)

@@ -1,5 +1,6 @@
 """Teams of workers: every piece once, whoever does it; small ones together; errors and deaths are told."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -41,6 +42,24 @@ def test_small_pieces_travel_together_and_few_are_under_way(monkeypatch: pytest.
             assert taken - done <= (workers.IN_FLIGHT * 2 + 1) * workers._MOST_TOGETHER
     most = workers.IN_FLIGHT * 2
     assert sizes[:most] == [1] * most and sum(sizes) == 5_000 and len(sizes) < 500, "after the first they are known"
+
+
+def test_the_last_pieces_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a worker may have half a second of pieces before it when the others are done."""
+    sizes: list[int] = []
+    submit = workers._Processes.submit
+
+    def counting(self: Any, function: Any, calls: list[Any]) -> Any:
+        sizes.append(len(calls))
+        return submit(self, function, calls)
+
+    monkeypatch.setattr(workers._Processes, "submit", counting)
+    with Workers(2, "processes") as team:
+        done = sorted(team.map(square, ((k, (k,)) for k in range(2_000)), 2_000))
+    assert done == [(k, k * k) for k in range(2_000)] == [(k, k * k) for k in range(sum(sizes))]
+    assert max(sizes) > 8 and sizes[-4:] == [1] * 4
+    for done_before, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
+        assert size <= max((2_000 - done_before) // 4, 1)
 
 
 def test_a_worker_that_dies_is_told_of() -> None:
