@@ -235,7 +235,7 @@ def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[WireRow, ...]:
 def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part) -> tuple[WireRow, WireRow]:
     """Return the two rows of wires of one direction that are called `name` and driven like the group `driver`."""
     way, ui_ns = counts[0].way, counts[0].ui_ns
-    each = wire_constants_pj(part, driver, way, ui_ns)
+    each = kept(part, wire_constants_pj, driver, way, ui_ns)
     costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in counts)
     rising = sum(g.rising for g in counts)
     return (

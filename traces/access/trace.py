@@ -19,11 +19,8 @@ LOAD, STORE = 0, 1
 
 def by_stream(**columns: Any) -> dict[str, dict[str, int]]:
     """Return per stream that occurs its value in each column."""
-    return {
-        stream: {name: int(values[k]) for name, values in columns.items()}
-        for k, stream in enumerate(STREAMS)
-        if any(values[k] for values in columns.values())
-    }
+    rows = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
+    return {stream: dict(zip(columns, row, strict=True)) for stream, row in zip(STREAMS, rows, strict=True) if any(row)}
 
 
 @dataclass(frozen=True, eq=False)
