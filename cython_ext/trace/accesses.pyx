@@ -1,6 +1,7 @@
 """One pass over the accesses of a chunk each: their counts, the lines and blocks they touch, when a line comes again."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.string cimport memset
 
 from cython_ext.common.checks cimport need
 
@@ -15,14 +16,15 @@ ctypedef fused size_type:
 def count_accesses(const uint8_t[::1] op, const uint8_t[::1] stream, size_type[::1] size, int64_t n_streams):
     """Return int64[2 (load, store), 2 (accesses, bytes), n_streams]. Operations above 1 are not counted."""
     cdef int64_t i, n = op.shape[0]
-    cdef int64_t[:, :, ::1] table = np.zeros((2, 256, 2), np.int64)
+    cdef int64_t table[2][2][256][2]  # twice: equal accesses follow each other, and an addition waits for the one before
     need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
     with nogil:
+        memset(table, 0, sizeof(table))
         for i in range(n):
             if op[i] < 2:
-                table[op[i], stream[i], 0] += 1
-                table[op[i], stream[i], 1] += size[i]
-    found = np.asarray(table)
+                table[i & 1][op[i]][stream[i]][0] += 1
+                table[i & 1][op[i]][stream[i]][1] += size[i]
+    found = np.asarray(<int64_t[:2, :2, :256, :2]>&table[0][0][0][0]).sum(axis=0)
     need(not found[:, n_streams:].any(), "streams below n_streams")
     return np.ascontiguousarray(found[:, :n_streams].transpose(0, 2, 1))
 
@@ -119,22 +121,28 @@ def cut(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op,
         const int64_t[::1] access, uint64_t block_bytes):
     """Cut accesses into whole blocks; return (uint64[m] address of the block, uint8[m] op, uint8[m] stream, int64[m]
     access), the last three those of the access it is cut from."""
-    cdef int64_t k, i
-    block, which = touched_blocks(address, size, block_bytes)
-    cdef uint64_t[::1] at = block
-    cdef int64_t[::1] origin = which
-    cdef int64_t m = at.shape[0], n = address.shape[0]
+    cdef int64_t i, m = 0, n = address.shape[0], room = count_blocks(address, size, block_bytes)
+    cdef uint64_t at, last
+    cdef int shift = _power_of(block_bytes)
     need(op.shape[0] == n and stream.shape[0] == n and access.shape[0] == n, "columns of one length")
-    out_op, out_stream = np.empty(m, np.uint8), np.empty(m, np.uint8)
+    out_block, out_access = np.empty(room, np.uint64), np.empty(room, np.int64)
+    out_op, out_stream = np.empty(room, np.uint8), np.empty(room, np.uint8)
+    cdef uint64_t[::1] to_block = out_block
+    cdef int64_t[::1] to_access = out_access
     cdef uint8_t[::1] to_op = out_op, to_stream = out_stream
     with nogil:
-        for k in range(m):
-            i = origin[k]
-            at[k] *= block_bytes
-            to_op[k] = op[i]
-            to_stream[k] = stream[i]
-            origin[k] = access[i]
-    return block, out_op, out_stream, which
+        for i in range(n):
+            at = address[i] >> shift << shift if shift >= 0 else address[i] / block_bytes * block_bytes
+            last = address[i] + <uint64_t>size[i] - 1
+            while m < room and at <= last:
+                to_block[m] = at
+                to_op[m] = op[i]
+                to_stream[m] = stream[i]
+                to_access[m] = access[i]
+                m += 1
+                at += block_bytes
+    need(m == room, "as many blocks as counted")
+    return out_block, out_op, out_stream, out_access
 
 
 def next_in_table(const uint64_t[::1] lines, uint64_t first, int64_t[::1] table, int64_t never):
