@@ -56,28 +56,61 @@ def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slot
     return opens
 
 
+ctypedef fused place_t:
+    int32_t
+    int64_t
+
+
 def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=None):
     """Return int32[W], the order of places that sorts keys in [0, groups), stable. O(W + groups).
 
     first: int32[W], the order in which equal keys follow each other, instead of 0, 1, ... Raises ValueError for a key
     out of range.
     """
+    need(first is None or first.shape[0] == keys.shape[0], "one flag for each key")
+    order = np.empty(keys.shape[0], np.int32)
+    if _ascend(keys, groups) and first is None:
+        order[:] = np.arange(len(order), dtype=np.int32)
+    else:
+        _group[int32_t](keys, groups, first, None, order)
+    return order
+
+
+def in_groups(const int32_t[::1] values, const int32_t[::1] keys, int64_t groups):
+    """Return int64[W], values of at least 0 in the order that sorts their keys in [0, groups), stable. O(W + groups).
+
+    Raises ValueError for a key out of range.
+    """
+    need(values.shape[0] == keys.shape[0], "one value for each key")
+    if _ascend(keys, groups):
+        return np.asarray(values).astype(np.int64)
+    found = np.empty(keys.shape[0], np.int64)
+    _group[int64_t](keys, groups, None, values, found)
+    return found
+
+
+cdef bint _ascend(const int32_t[::1] keys, int64_t groups) except -1:
+    """Check the keys; return whether they ascend."""
+    cdef int64_t k
+    cdef int32_t least = 0
+    cdef bint ascend = True
+    for k in range(keys.shape[0]):
+        if keys[k] < 0 or keys[k] >= groups:
+            raise ValueError(f"key {keys[k]} is not in [0, {groups})")
+        ascend = ascend and keys[k] >= least
+        least = keys[k]
+    return ascend
+
+
+cdef _group(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first, const int32_t[::1] values,
+            place_t[::1] out):
+    """Write what `grouped` and `in_groups` return: places in `first`'s order, or values."""
     cdef int64_t w = keys.shape[0], k
     cdef int32_t place
     cdef int64_t[::1] at
-    cdef bint ascends = first is None
-    need(first is None or first.shape[0] == w, "one flag for each key")
-    for k in range(w):
-        if keys[k] < 0 or keys[k] >= groups:
-            raise ValueError(f"key {keys[k]} is not in [0, {groups})")
-        ascends = ascends and (k == 0 or keys[k] >= keys[k - 1])
-    if ascends:
-        return np.arange(w, dtype=np.int32)
-    order = np.empty(w, np.int32)
-    cdef int32_t[::1] out = order
     if w > MANY and groups > <int64_t> 1 << DIGIT:
-        _by_digits(keys, groups, first, out)
-        return order
+        _by_digits[place_t](keys, groups, first, values, out)
+        return
     at = np.zeros(groups + 1, np.int64)
     with nogil:
         for k in range(w):
@@ -88,13 +121,13 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
             if first is not None:
                 __builtin_prefetch(&keys[first[min(k + AHEAD, w - 1)]])
             place = first[k] if first is not None else <int32_t> k
-            out[at[keys[place]]] = place
+            out[at[keys[place]]] = place if values is None else values[k]
             at[keys[place]] += 1
-    return order
 
 
-cdef _by_digits(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first, int32_t[::1] out):
-    """Sort as `grouped` does, by the lowest digits of the keys first; a key and its place move together."""
+cdef _by_digits(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first, const int32_t[::1] values,
+                place_t[::1] out):
+    """Sort as `_group` does, by the lowest digits of the keys first; a key and its place or value move together."""
     cdef int64_t w = keys.shape[0], k
     cdef int bits = DIGIT, passes, width, done, shift
     cdef int32_t place
@@ -120,7 +153,7 @@ cdef _by_digits(const int32_t[::1] keys, int64_t groups, const int32_t[::1] firs
                         __builtin_prefetch(&keys[first[min(k + AHEAD, w - 1)]])
                     place = first[k] if first is not None else <int32_t> k
                     digit = <uint32_t> keys[place] & mask
-                    after[at[digit]] = <uint64_t> keys[place] << 32 | <uint32_t> place
+                    after[at[digit]] = <uint64_t> keys[place] << 32 | <uint32_t> (place if values is None else values[k])
                     at[digit] += 1
             elif done < passes - 1:
                 for k in range(w):

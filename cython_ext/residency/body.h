@@ -287,6 +287,15 @@ EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
     }
 }
 
+/* Give the lanes of a source the stages of its targets. */
+EW_TARGET static inline void EW_NAME(ew_fill_lanes)(ew_residency *r, int64_t s) {
+    EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
+    for (int64_t k = r->out_start[s]; k < r->out_start[s + 1]; k++) {
+        lane_open[k] = (EW_LANE)r->opened[r->out_target[k]];
+        lane_finish[k] = (EW_LANE)r->finish[r->out_target[k]];
+    }
+}
+
 /* Recompute finishes (as late as drops and targets allow), lanes, points and cost from the two permutations. */
 EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
     EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
@@ -297,6 +306,7 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
         const int64_t rank = r->open_rank[v], s = r->own[v];
         if (s >= 0) {
             const int64_t base = r->out_start[s];
+            EW_NAME(ew_fill_lanes)(r, s);
             const int64_t target = EW_NAME(ew_next_point)(lane_open + base, lane_finish + base,
                                                           r->out_start[s + 1] - base, 0);
             if (target < finish) finish = target;
@@ -306,13 +316,12 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
         r->opened[v] = (int32_t)open;
         ((EW_LANE *)r->rank_drop)[rank - 1] = (EW_LANE)r->drop_rank[v];
         ((EW_LANE *)r->rank_depth)[rank - 1] = (EW_LANE)r->depth[v];
-        for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
-            lane_open[r->in_lane[e]] = open, lane_finish[r->in_lane[e]] = (EW_LANE)finish;
     }
     r->cost = r->move = r->has_early = 0;
     memset(r->seen, 0, (size_t)r->n * sizeof *r->seen);
     for (int64_t s = 0; s < r->n_sources; s++) {
         const int64_t base = r->out_start[s];
+        if (r->item[s] < 0) EW_NAME(ew_fill_lanes)(r, s); /* inputs of the network come last */
         EW_LANE *const own = points + base + s;
         r->source[s].listed = 0;
         r->source[s].points = base + s;
@@ -328,6 +337,38 @@ EW_TARGET static void EW_NAME(ew_refresh)(ew_residency *r) {
         if (point != (EW_LANE)EW_NEVER_POINT) count = EW_NAME(ew_points_by_table)(r, s, count, point);
         r->source[s].n_points = (int32_t)count;
         r->cost += EW_NAME(ew_loads_cost)(r, s, count);
+    }
+}
+
+/* The last of n > 0 ascending points that is not after `stage`; the first is not. */
+EW_TARGET static inline EW_LANE EW_NAME(ew_last_not_after)(const EW_LANE *points, int64_t n, EW_LANE stage) {
+    for (int64_t half = n >> 1; n > 1; n -= half, half = n >> 1) points += points[half] <= stage ? half : 0;
+    return *points;
+}
+
+/* Write the stage of every lane, as late as the points of its source allow: where the target opened before the source
+ * was dropped, the end of both; else the last point before the target's finish. Few points pass by many lanes at once. */
+EW_TARGET static void EW_NAME(ew_stages)(const ew_residency *r, int32_t *stage) {
+    const EW_LANE *const lane_open = (const EW_LANE *)r->lane_open, *const lane_finish = (const EW_LANE *)r->lane_finish;
+    for (int64_t s = 0; s < r->n_sources; s++) {
+        const EW_LANE *const own = (const EW_LANE *)r->points + r->out_start[s] + s;
+        const EW_LANE drop = (EW_LANE)(r->item[s] >= 0 ? r->drop_rank[r->item[s]] : 0);
+        const int64_t n_points = r->source[s].n_points, end = r->out_start[s + 1];
+        for (int64_t base = r->out_start[s]; base < end; base += EW_SLACK) { /* lanes past the last are read as well */
+            const EW_LANE *const open = lane_open + base, *const finish = lane_finish + base;
+            const int64_t n = end - base < EW_SLACK ? end - base : EW_SLACK;
+            EW_LANE at[EW_SLACK];
+            for (int k = 0; k < EW_SLACK; k++) at[k] = drop < finish[k] ? drop : finish[k];
+            if (n_points > EW_FEW_POINTS) {
+                for (int64_t k = 0; k < n; k++)
+                    if (open[k] > drop) at[k] = EW_NAME(ew_last_not_after)(own, n_points, finish[k]);
+            } else {
+                for (int64_t p = 0; p < n_points; p++)
+                    for (int k = 0; k < EW_SLACK; k++)
+                        at[k] = (open[k] > drop) & (finish[k] >= own[p]) ? own[p] : at[k];
+            }
+            for (int64_t k = 0; k < n; k++) stage[base + k] = (int32_t)at[k];
+        }
     }
 }
 

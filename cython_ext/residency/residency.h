@@ -18,6 +18,7 @@
 #include "common/simd.h"
 
 #define EW_SLACK 32   /* lanes behind the last that a vector may read: one of 64 bytes with 16-bit lanes */
+#define EW_FEW_POINTS 128 /* of a source: up to so many are compared with all of its lanes (measured) */
 #define EW_DISTANCES 1024
 #define EW_CHANCES 64
 #define EW_SPREAD 256 /* a move that would change more finishes than this is refused */
@@ -318,6 +319,7 @@ static inline int64_t ew_add_trials(ew_residency *r, const ew_proposal *p, int s
 
 typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
 typedef void (*ew_residency_refresh_fn)(ew_residency *);
+typedef void (*ew_residency_stages_fn)(const ew_residency *, int32_t *);
 
 #if EDGEWATT_X86
 static inline int ew_residency_level(void) {
@@ -360,6 +362,17 @@ static void ew_residency_refresh(ew_residency *r, int bits) {
         ew_fill_blocks_baseline(r);
 #endif
     }
+}
+
+static void ew_residency_stages(const ew_residency *r, int bits, int32_t *stage) {
+#if EDGEWATT_X86
+    static const ew_residency_stages_fn variants[3][2] = {{ew_stages_16_baseline, ew_stages_32_baseline},
+                                                          {ew_stages_16_avx2, ew_stages_32_avx2},
+                                                          {ew_stages_16_masks, ew_stages_32_masks}};
+    variants[ew_residency_level()][bits == 32](r, stage);
+#else
+    (bits == 32 ? ew_stages_32_baseline : ew_stages_16_baseline)(r, stage);
+#endif
 }
 
 #endif

@@ -63,6 +63,7 @@ cdef extern from "residency/residency.h" nogil:
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
     void ew_residency_refresh(ew_residency *, int)
+    void ew_residency_stages(const ew_residency *, int, int32_t *)
 
 cdef int64_t SLICE = 1 << 14  # moves between two looks at Ctrl-C
 
@@ -70,6 +71,7 @@ cdef int64_t SLICE = 1 << 14  # moves between two looks at Ctrl-C
 cdef class Residency:
     """One state and everything a search over it needs. Memory: 22 bytes per connection, 32 with 32-bit lanes.
 
+    in_lane: None where states are only looked at, for their costs and stages, and not changed.
     blocks: anneal where sources have few targets (few.h), at least 68 bytes a source and 4 a connection more; scans are left out.
     """
 
@@ -87,7 +89,10 @@ cdef class Residency:
         self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "own": own,
                        "item": item, "out_start": out_start, "out_target": out_target}
         self.r.n, self.r.n_sources, self.r.slots = n, n_sources, slots
-        self.r.in_start, self.r.in_source, self.r.in_lane = &in_start[0], &in_source[0], &in_lane[0]
+        need(in_lane is not None or not blocks, "blocks are for annealing, which needs lanes")
+        self.r.in_start, self.r.in_source = &in_start[0], &in_source[0]
+        if in_lane is not None:
+            self.r.in_lane = &in_lane[0]
         self.r.own, self.r.item = &own[0], &item[0]
         self.r.out_start, self.r.out_target = &out_start[0], &out_target[0]
         self.r.open_at, self.r.drop_at = self._int32("open_at", n), self._int32("drop_at", n)
@@ -190,6 +195,7 @@ cdef class Residency:
     def run(self, int64_t moves):
         """Propose `moves` moves; return the cost."""
         cdef int64_t done = 0, now
+        need(self.r.in_lane != NULL, "annealing needs lanes")
         while done < moves:
             now = min(SLICE, moves - done)
             with nogil:
@@ -232,19 +238,10 @@ cdef class Residency:
         """
         result = np.empty(self.arrays["in_source"].shape[0], np.int32)
         cdef int32_t[::1] stage = result
-        with nogil:
-            if self.bits == 16:
-                _stages[uint16_t](&self.r, <const uint16_t *> self.r.points, <const uint16_t *> self.r.lane_open,
-                                  <const uint16_t *> self.r.lane_finish, stage)
-            else:
-                _stages[uint32_t](&self.r, <const uint32_t *> self.r.points, <const uint32_t *> self.r.lane_open,
-                                  <const uint32_t *> self.r.lane_finish, stage)
+        if stage.shape[0]:
+            with nogil:
+                ew_residency_stages(&self.r, self.bits, &stage[0])
         return result
-
-
-ctypedef fused lane_t:
-    uint16_t
-    uint32_t
 
 
 cdef void _depths(const ew_residency *r, int32_t[::1] depth) noexcept nogil:
@@ -254,25 +251,3 @@ cdef void _depths(const ew_residency *r, int32_t[::1] depth) noexcept nogil:
             u = r.item[r.in_source[e]]
             if u >= 0 and depth[u] >= depth[v]:
                 depth[v] = depth[u] + 1
-
-
-cdef void _stages(const ew_residency *r, const lane_t *points, const lane_t *opened, const lane_t *finish,
-                  int32_t[::1] stage) noexcept nogil:
-    cdef int64_t s, k, low, high, middle
-    cdef int32_t drop
-    cdef const lane_t *own
-    for s in range(r.n_sources):
-        drop = r.drop_rank[r.item[s]] if r.item[s] >= 0 else 0
-        own = points + r.out_start[s] + s
-        for k in range(r.out_start[s], r.out_start[s + 1]):
-            if <int32_t> opened[k] <= drop:
-                stage[k] = min(drop, <int32_t> finish[k])
-                continue
-            low, high = 0, r.source[s].n_points
-            while low < high:  # the last point not after the finish
-                middle = (low + high) >> 1
-                if own[middle] <= finish[k]:
-                    low = middle + 1
-                else:
-                    high = middle
-            stage[k] = <int32_t> own[low - 1]

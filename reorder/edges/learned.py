@@ -144,9 +144,10 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     """
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
-    learning = before_orders(budget, network.n_connections)
+    items = Items.of(network, task)
+    learning = before_orders(budget, items)
     if not learning.over:
-        stream_all(Items.of(network, task), best, learning, parameters)
+        stream_all(items, best, learning, parameters)
     if best.edges is None:
         best.offer(two_optimal_order(network), slots=0, set="")
     given = {} if parameters.weights is None else {"weights": parameters.weights}
@@ -186,13 +187,13 @@ def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights,
     state = streamed(items, slots, weights, ends)
     if state is None:
         return
-    search = items.search(state.slots)
+    search = items.search(state.slots, still=True)
     search.set_state(state.opens, state.drops)
     values: dict[int, float] = {}
 
     def offer(delays: Iterable[int]) -> int:
         for delay in delays:
-            if delay >= 0 and delay not in values:
+            if delay >= 0 and delay not in values and (not values or best.has_time):
                 made = items.decode(search, delay)
                 values[delay] = best.offer(made, slots=state.slots, set=weights.name, delay=delay)
         return min(values, key=lambda delay: (values[delay], delay))

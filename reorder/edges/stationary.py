@@ -28,7 +28,7 @@ def output_stationary(network: Network, task: Task, parameters: StationaryParame
 def roll(items: Items, best: Best, parameters: StationaryParameters) -> None:
     """Offer the orders of the best rolling constructions, one per number of slots; two-optimal if time is too short."""
     task, budget = best.task, best.budget
-    making = before_orders(budget, len(items.edges))
+    making = before_orders(budget, items)
     if best.edges is None and making.over:
         best.offer(two_optimal_order(items.network))
         return
@@ -38,7 +38,7 @@ def roll(items: Items, best: Best, parameters: StationaryParameters) -> None:
             break
         slots = min(slots, task.memory - 2)
         state, tried = best_state(items, slots, making, parameters)
-        search = items.search(slots)
+        search = items.search(slots, still=True)
         search.set_state(state.opens, state.drops)
         best.work += tried
         best.offer(items.decode(search), slots=slots)

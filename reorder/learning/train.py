@@ -69,7 +69,7 @@ class Case:
         """Return the objective above its bound."""
         state = stream_items(self.items, self.slots, weights)
         assert state is not None
-        search = self.items.search(state.slots)
+        search = self.items.search(state.slots, still=True)
         search.set_state(state.opens, state.drops)
         delays = DELAYS[self.task.policy]
         return min(self.score.polished(self.items.decode(search, d))[1] for d in delays) - self.bound

@@ -18,7 +18,7 @@ from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.work.network import Network
 
-OFFER = 3  # counts that decoding an order and counting it take (measured on ten million connections)
+OFFER = 2  # counts that decoding an order and counting it take (measured on ten million connections)
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 
 

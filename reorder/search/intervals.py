@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.edges.intervals import grouped, latest_opens
+from cython_ext.edges.intervals import grouped, in_groups, latest_opens
 from cython_ext.residency.residency import Residency
 from reorder.base import Task
+from reorder.search.budget import CLOCKS
 from traces.work.network import Network
 
 Int32Array = npt.NDArray[np.int32]
@@ -63,6 +64,9 @@ class Items:
             _places(self.items, network.n_neurons),
             _places(self.sources, network.n_neurons),
         )
+        self.sorting_s: dict[
+            str, float
+        ] = {}  # by clock: what sorting the connections by source took: how fast the machine is, at this size
         self.own: Int32Array = self._source_of[self.items]
         self.item: Int32Array = self._item_of[self.sources]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
@@ -90,7 +94,9 @@ class Items:
     @cached_property
     def in_sources(self) -> Int32Array:
         """int32[W]: the places of `edges` by source, within a source by item."""
-        order: Int32Array = grouped(self.source, len(self.sources))
+        source, began = self.source, {name: clock() for name, clock in CLOCKS.items()}
+        order: Int32Array = grouped(source, len(self.sources))
+        self.sorting_s = {name: clock() - began[name] for name, clock in CLOCKS.items()}
         return order
 
     @cached_property
@@ -100,9 +106,9 @@ class Items:
         return np.concatenate(([0], np.cumsum(counts))), self.target[self.in_sources]
 
     @cached_property
-    def edges_by_source(self) -> Int64Array:
-        """int64[W]: the connections by source, within a source by item."""
-        return self.edges[self.in_sources]
+    def edges_by_source(self) -> Int32Array:
+        """int32[W]: the connections by source, within a source by item."""
+        return self.edges.astype(np.int32)[self.in_sources]
 
     @cached_property
     def lane(self) -> Int32Array:
@@ -126,15 +132,17 @@ class Items:
         """Whether no source has more targets than it takes little time to go through one by one."""
         return self.few and len(self.items) < NARROW and int(np.diff(self.by_source[0]).max(initial=0)) <= MOST_TARGETS
 
-    def search(self, slots: int, seed: int = 0, wide: bool = False, blocks: bool = False) -> Residency:
+    def search(
+        self, slots: int, seed: int = 0, wide: bool = False, blocks: bool = False, still: bool = False
+    ) -> Residency:
         """Return a kernel object over these items with `slots` slots, without a state yet.
 
-        blocks: anneal by counting sources anew (few.h); it knows no scans and no 32-bit lanes.
+        blocks: anneal by counting sources anew (few.h); it knows no scans and no 32-bit lanes. still: it is asked for
+        costs and stages alone and cannot anneal; `lane` is not made for it.
         """
         start, target = self.by_source
-        return Residency(
-            self.start, self.source, self.lane, self.own, self.item, start, target, slots, seed, wide, blocks
-        )
+        lane = None if still else self.lane
+        return Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide, blocks)
 
     def decode(self, search: Residency, delay: int = 0) -> Int64Array:
         """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
@@ -149,7 +157,8 @@ class Items:
             rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
             later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
             stages = np.maximum(stages, later.astype(np.int32)[self.by_source[1]])
-        return self.edges_by_source[grouped(stages, len(self.items) + 2)]
+        order: Int64Array = in_groups(self.edges_by_source, stages, len(self.items) + 2)
+        return order
 
     def state_of(self, order: Int64Array, slots: int) -> IntervalState:
         """Return the state nearest to an edge order: opens by first, drops by last use as a target.

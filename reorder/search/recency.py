@@ -12,6 +12,7 @@ from traces.work.network import Network
 # How far to look for connections to do early, as shares of those in which as many values come in as fast memory holds
 # where each comes in once (measured on unrolled convolutions).
 HORIZONS = (0.1, 0.4)
+REFRESHED = 10  # counts that one refreshing takes, about (measured at 1e5 to 1e7 connections)
 
 
 def applies(best: Best) -> bool:
@@ -34,11 +35,15 @@ def offer_refreshed(
     is no time for one.
     """
     ends = network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
-    memory, values = best.task.memory, dict[int, float]()
+    memory, values, per_horizon = best.task.memory, dict[int, float](), 0.0
 
     def value(horizon: int) -> float:
-        if horizon not in values and best.has_time:
+        nonlocal per_horizon
+        takes = max(REFRESHED * best.counting, per_horizon * horizon)
+        if horizon not in values and best.budget.left() > takes + best.offer_s:
+            began = best.budget.spent()
             made = edges[refreshed(*ends, network.n_neurons, memory, horizon)]
+            per_horizon = (best.budget.spent() - began) / horizon
             values[horizon] = best.offer(made, **best.parameters)
         return values.get(horizon, np.inf)
 

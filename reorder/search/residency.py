@@ -121,7 +121,7 @@ class Annealing:
         values: dict[int, float] = {}
         orders: dict[int, Int64Array] = {}
         for d in dict.fromkeys(delays):
-            if not (values and best.budget.over):
+            if not values or best.has_time:
                 orders[d] = self.items.decode(self.search, d)
                 values[d] = best.offer(orders[d], slots=self.slots)
         self.delay = min(values, key=lambda d: (values[d], d))

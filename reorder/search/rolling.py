@@ -23,7 +23,10 @@ STREAMED_SHARE = 0.08  # of the time limit, for those starts
 ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts beside learned ones; on local networks
 # What a rolling start and its first trial take, beside learned starts (1e7 connections), and seconds past a time limit.
 ROLLED_COST, BEYOND_S, BEYOND = 1.0, 0.5, 0.1
-AFTER_US = 0.4  # a connection: what it takes to make an order of a cut state and to count it (measured at 1e7)
+# What it takes to make an order of a cut state and count it: in times of sorting the connections by source (4 at 1e6,
+# 5.4 at 1e7, 8 at 1e8, and 1 to lay out for annealing), and us a connection and an item at least, so that no such sort
+# is begun in vain (measured, ITEM_US on fans of 1e7).
+AFTER, AFTER_US, ITEM_US = 10, 0.1, 0.4
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
@@ -75,6 +78,11 @@ def construct(
     return IntervalState(opens, drops, slots) if len(drops) == len(items.items) else None
 
 
+def cheapest(items: Items, slots: int, states: list[IntervalState]) -> IntervalState:
+    """Return the state that costs the least, by the residency model."""
+    return states[0] if len(states) == 1 else min(states, key=items.search(slots, still=True).cost_of)
+
+
 def best_state(items: Items, slots: int, budget: Budget, given: StationaryParameters) -> tuple[IntervalState, int]:
     """Return the cheapest rolling state (by the residency model) among the settings, and how many were tried.
 
@@ -96,14 +104,19 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
             if state is None:
                 break
             states.append(state)
-        items.known[slots, given] = states[0] if len(states) == 1 else min(states, key=items.search(slots).cost_of)
+        items.known[slots, given] = cheapest(items, slots, states)
     return items.known[slots, given], tried
 
 
-def before_orders(budget: Budget, n_connections: int) -> Budget:
+def before_orders(budget: Budget, items: Items) -> Budget:
     """Return the budget of making states: an order of one and its count may end a tenth and BEYOND_S past the limit."""
     beyond = BEYOND_S + BEYOND * (budget.limit_s or 0.0)
-    return budget.less(max(0.0, AFTER_US * 1e-6 * n_connections - beyond))
+    least = 1e-6 * (AFTER_US * items.network.n_connections + ITEM_US * len(items.items))
+    before = budget.less(max(0.0, least - beyond))
+    if budget.limit_s is None or before.over:
+        return before
+    items.in_sources  # noqa: B018 (it is laid out)
+    return budget.less(max(0.0, max(least, AFTER * items.sorting_s[budget.clock]) - beyond))
 
 
 class OutOfTime(Exception):
@@ -117,10 +130,9 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
     Where the limit comes before a learned start is whole, what was done of it is completed. Raises OutOfTime where even
     that would end later than a tenth and BEYOND_S past the limit.
     """
-    cost = items.search(slots).cost_of
     if (slots, "start") not in items.known:
         began = budget.spent()
-        learning = before_orders(budget, len(items.edges))
+        learning = before_orders(budget, items)
         if learning.over:
             raise OutOfTime
         states: list[IntervalState] = []
@@ -136,9 +148,10 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
             share = ROLLED if places(items) is None else ROLLED_LOCAL
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
-        items.known[slots, "start"] = min(states, key=cost)
+        items.known[slots, "start"] = cheapest(items, slots, states)
     best = items.known[slots, "start"]
     if items.orders:
+        cost = items.search(slots, still=True).cost_of
         other = min((items.state_of(edges, slots) for edges in items.orders), key=cost)
         best = other if cost(other) < (1 if items.planned else CLEARLY) * cost(best) else best
     return best
