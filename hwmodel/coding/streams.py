@@ -116,7 +116,8 @@ def stream_chain(
     shares: ShareFlags | None = None,
 ) -> StreamChain:
     """Return StreamChain(...) at its start. Alike ones share their stages, which keep no state: each is made once."""
-    stages = tuple(ENCODERS[name].item for name in parse_chain(encoder))  # a name may be registered again
+    names = parse_chain(encoder)
+    stages = *(ENCODERS[name].item for name in names), *fused_stages(names, costs or WireCosts())  # may be others now
     return _chain_of(stages, encoder, element_bytes, bus_bytes, block_bytes, costs, engine, shares).fresh()
 
 

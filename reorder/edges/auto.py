@@ -138,7 +138,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     budget = Budget(task.time_limit_s, parameters.clock)
     best = Best(Scorer(network, task), budget, task)
     bound = least_objective(network, task)
-    items = Items(network)
+    items = Items(network, parameters.clock)
     of_local = LOCAL if task.sees_future else LOCAL_AGED
     # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
     few = items.in_blocks and task.sees_future and parameters.moves != 0

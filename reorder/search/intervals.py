@@ -49,10 +49,12 @@ class Items:
     items, sources: int64 neuron ids, by depth, ties by id.
     start: int32[n + 1], where the group of each item begins among `edges`, and W.
     own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
+    sorting_s: what sorting the connections by source took by `clock`: how fast the machine is, at this size.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, clock: str = "wall") -> None:
         self.network = network
+        self.clock, self.sorting_s = CLOCKS[clock], 0.0
         self.known: dict[Any, IntervalState] = {}  # constructed states, so that a portfolio makes each once
         self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
@@ -64,9 +66,6 @@ class Items:
             _places(self.items, network.n_neurons),
             _places(self.sources, network.n_neurons),
         )
-        self.sorting_s: dict[
-            str, float
-        ] = {}  # by clock: what sorting the connections by source took: how fast the machine is, at this size
         self.own: Int32Array = self._source_of[self.items]
         self.item: Int32Array = self._item_of[self.sources]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
@@ -74,7 +73,7 @@ class Items:
     @classmethod
     def of(cls, network: Network, task: Task) -> Items:
         """Return the items of a network; where a portfolio has made them for the task, those."""
-        return cls(network) if task.prepared is None else task.prepared
+        return cls(network, task.clock) if task.prepared is None else task.prepared
 
     @cached_property
     def edges(self) -> Int64Array:
@@ -94,9 +93,9 @@ class Items:
     @cached_property
     def in_sources(self) -> Int32Array:
         """int32[W]: the places of `edges` by source, within a source by item."""
-        source, began = self.source, {name: clock() for name, clock in CLOCKS.items()}
+        source, began = self.source, self.clock()
         order: Int32Array = grouped(source, len(self.sources))
-        self.sorting_s = {name: clock() - began[name] for name, clock in CLOCKS.items()}
+        self.sorting_s = self.clock() - began
         return order
 
     @cached_property

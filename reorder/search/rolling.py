@@ -116,7 +116,7 @@ def before_orders(budget: Budget, items: Items) -> Budget:
     if budget.limit_s is None or before.over:
         return before
     items.in_sources  # noqa: B018 (it is laid out)
-    return budget.less(max(0.0, max(least, AFTER * items.sorting_s[budget.clock]) - beyond))
+    return budget.less(max(0.0, max(least, AFTER * items.sorting_s) - beyond))
 
 
 class OutOfTime(Exception):
