@@ -24,9 +24,9 @@ ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts besid
 # What a rolling start and its first trial take, beside learned starts (1e7 connections), and seconds past a time limit.
 ROLLED_COST, BEYOND_S, BEYOND = 1.0, 0.5, 0.1
 # What it takes to make an order of a cut state and count it: in times of sorting the connections by source (4 at 1e6,
-# 5.4 at 1e7, 8 at 1e8, and 1 to lay out for annealing), and us a connection and an item at least, so that no such sort
-# is begun in vain (measured, ITEM_US on fans of 1e7).
-AFTER, AFTER_US, ITEM_US = 10, 0.1, 0.4
+# 5 to 7 at 1e7, 11 at 1e8), and us a connection and an item at least, so that no such sort is begun in vain (measured,
+# ITEM_US on fans of 1e7).
+AFTER, AFTER_US, ITEM_US = 12, 0.1, 0.4
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
