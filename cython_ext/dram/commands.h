@@ -264,6 +264,7 @@ static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int comman
     int32_t k = bank->queue[at];
     bank->hit = without(bank->hit, at), bank->write = without(bank->write, at);
     remove_at(bank->queue, &bank->queued, at);
+    if (!bank->queued) e->busy_banks &= ~((uint64_t)1 << (bank - e->bank));
     e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
     e->banks_with_room |= (uint64_t)1 << (bank - e->bank);
     e->queued--;

@@ -212,28 +212,30 @@ static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
     return (int)(bank - e->bank) % (e->c->groups * e->c->banks_per_group) % e->c->refresh_sets == rank->refresh_bank;
 }
 
+/* Banks that may want a command of their own: those with requests, and open ones where they are closed when idle. */
+static inline uint64_t asking_banks(const dram_engine *e) {
+    return e->c->page == PAGE_ADAPTIVE ? ~(uint64_t)0 >> (64 - e->n_banks) : e->busy_banks;
+}
+
 static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
     if (row_wires)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
-    if (!e->queued && e->c->page != PAGE_ADAPTIVE) return 0;
-    for (int k = 0, b = e->turn; k < e->n_banks; k++) {
-        b = b + 1 == e->n_banks ? 0 : b + 1;
-        dram_bank *bank = &e->bank[b];
-        if (e->look_at[b] > t) {
-            *next = sooner(*next, e->look_at[b]);
-            continue;
+    const uint64_t banks = asking_banks(e), passed = ((uint64_t)2 << e->turn) - 1; /* passed: those up to the last served */
+    for (int k = 0; k < 2; k++)
+        for (uint64_t left = banks & (k ? passed : ~passed); left; left &= left - 1) {
+            const int b = lowest(left);
+            dram_bank *bank = &e->bank[b];
+            if (e->look_at[b] > t) {
+                *next = sooner(*next, e->look_at[b]);
+                continue;
+            }
+            if (e->rank[bank->rank].resting || blocked_by_refresh(e, bank)) continue;
+            if (try_bank(e, t, bank, row_wires, column_wires, next)) {
+                e->turn = b;
+                return 1;
+            }
         }
-        if (!bank->queued && (e->c->page != PAGE_ADAPTIVE || bank->row == NONE)) {
-            e->look_at[b] = NEVER;
-            continue;
-        }
-        if (e->rank[bank->rank].resting || blocked_by_refresh(e, bank)) continue;
-        if (try_bank(e, t, bank, row_wires, column_wires, next)) {
-            e->turn = b;
-            return 1;
-        }
-    }
     return 0;
 }
 
@@ -242,16 +244,17 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
 static int64_t next_look(dram_engine *e, int64_t t) {
     uint64_t current = 0; /* banks */
     int command, at;
-    for (int b = 0; b < e->n_banks; b++)
-        if (!e->look_at[b]) {
-            e->look_at[b] = later(bank_next(e, t, &e->bank[b], &command, &at), 1);
-            current |= (uint64_t)1 << b;
-        }
     for (;;) {
         int64_t next = NEVER;
         int first = NONE;
-        for (int b = 0; b < e->n_banks; b++)
+        for (uint64_t left = asking_banks(e); left; left &= left - 1) {
+            const int b = lowest(left);
+            if (!e->look_at[b]) {
+                e->look_at[b] = later(bank_next(e, t, &e->bank[b], &command, &at), 1);
+                current |= (uint64_t)1 << b;
+            }
             if (e->look_at[b] < next) next = e->look_at[b], first = b;
+        }
         if (first == NONE || current >> first & 1) return later(next, t + 1);
         e->look_at[first] = later(bank_next(e, t, &e->bank[first], &command, &at), 1);
         current |= (uint64_t)1 << first;
@@ -280,6 +283,7 @@ static int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, 
         bank->hit |= (uint64_t)(node->row == bank->row) << bank->queued;
         bank->write |= (uint64_t)node->write << bank->queued;
         bank->queue[bank->queued++] = k;
+        e->busy_banks |= bit;
         if (bank->queued >= e->c->bank_entries) e->banks_with_room &= ~bit;
         if (--e->waiting[kind][node->bank] == 0) e->waiting_banks[kind] &= ~bit;
         e->look_at[node->bank] = 0;
@@ -324,15 +328,31 @@ static int move_request(dram_engine *e, int flush) {
 
 #include "dram/pooled.h"
 
+/* End a cycle: move a request to its bank, and find the next cycle. next: that without what was issued or moves. */
+static void move_and_look(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
+    int moved = move_request(e, flush);
+    /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
+    int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
+                         e->writes_waiting >= e->c->write_high || e->extras);
+    if (more || ((issued || moved) && (e->refreshing || e->c->power_down || e->extras))) next = t + 1;
+    else if (issued || moved) next = sooner(next, next_look(e, t));
+    e->next_event = later(next, t + 1);
+}
+
 static void process(dram_engine *e, int64_t t, int flush) {
     if (e->c->pooled) {
         process_pooled(e, t);
         return;
     }
     int64_t next = NEVER;
-    int issued, refreshing = 0;
+    int issued;
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
+    if (t < e->next_event && !e->extras && !e->c->power_down) { /* only a request came: no command can go before */
+        move_and_look(e, t, flush, 0, e->next_event);
+        return;
+    }
+    e->refreshing = 0;
     for (int r = 0; r < e->c->ranks; r++) {
         dram_rank *rank = &e->rank[r];
         refresh_comes_due(e, rank, t);
@@ -343,7 +363,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
             if ((e->c->self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1, asleep = 1;
             asleep |= rank->in_self_refresh;
         }
-        refreshing |= rank->refresh_first;
+        e->refreshing |= rank->refresh_first;
         next = sooner(next, rank->next_refresh);
         if ((e->c->power_down || rank->powered_down) && !asleep && try_power(e, t, r, &next)) next = t + 1;
     }
@@ -363,13 +383,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
         }
         next = t + 1;
     }
-    int moved = move_request(e, flush);
-    /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
-    int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
-                         e->writes_waiting >= e->c->write_high || e->extras);
-    if (more || ((issued || moved) && (refreshing || e->c->power_down || e->extras))) next = t + 1;
-    else if (issued || moved) next = sooner(next, next_look(e, t));
-    e->next_event = later(next, t + 1);
+    move_and_look(e, t, flush, issued, next);
 }
 
 #endif

@@ -97,7 +97,7 @@ typedef struct { /* one channel */
     int32_t reads_blocked, writes_blocked; /* so many at the front of each queue cannot move to their bank now */
     /* Requests in the read and write queue per bank; bit b: bank b has some, and has room in its own queue. */
     int16_t waiting[2][MAX_BANKS];
-    uint64_t waiting_banks[2], banks_with_room;
+    uint64_t waiting_banks[2], banks_with_room, busy_banks; /* busy: something is in the bank's own queue */
     /* Pooled queues: requests whose row was opened for them, oldest first; until when the data clock runs; the clock by
      * which ACT-2 must follow (0: none is due). */
     int32_t *opened;
@@ -106,6 +106,7 @@ typedef struct { /* one channel */
     dram_bank *second_act_bank;
     int32_t n_banks, turn, number;
     int32_t extras; /* refreshes may be postponed, or self-refresh or ACT-2 are to be looked after */
+    int32_t refreshing; /* a refresh goes before all else in this cycle, of some rank */
     dram_output *out;
     dram_command *trace;
     int64_t n_trace, trace_size; /* trace_size 0: no trace wanted */
