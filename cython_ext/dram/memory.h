@@ -65,6 +65,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
     }
     port->next++;
     port->last_accepted = e->last_accepted = t;
+    m->entered |= (uint64_t)1 << port->channel;
     port_moved(m, port);
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     if (write) e->counts.writes++; else e->counts.reads++;
@@ -137,12 +138,12 @@ static void land_reads(dram_memory *m, int64_t t) {
     }
 }
 
-static inline void accept_some(dram_memory *m, int64_t t) {
+static inline void accept_some(dram_memory *m, int64_t t, int n_ports) {
     int accepted = 0, before;
     do { /* another round only where more than one may enter in a clock */
         before = accepted;
-        for (int k = 0, p = m->port_turn; k < m->n_ports; k++) {
-            p = p + 1 >= m->n_ports ? 0 : p + 1;
+        for (int k = 0, p = m->port_turn; k < n_ports; k++) {
+            p = p + 1 >= n_ports ? 0 : p + 1;
             dram_port *port = &m->port[p];
             if (port->next == port->length || offer_cycle(m, port) > t) continue;
             if (accepted && m->channel[port->channel]->last_accepted == t) continue;
@@ -278,23 +279,51 @@ static int run_alone(dram_engine *e, int64_t limit) {
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
-static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush) {
+static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int n_channels, int n_ports) {
     m->now = t;
+    m->entered = 0;
     if (offer <= t) {
         if (m->limited) land_reads(m, t);
-        accept_some(m, t);
+        accept_some(m, t, n_ports);
     }
-    for (int c = 0; c < m->n_channels; c++) {
-        dram_engine *e = m->channel[c];
-        if (e->next_event <= t || e->last_accepted == t || (flush && e->pending && !e->queued)) process(e, t, flush);
+    uint64_t due = m->entered; /* channels */
+    for (int c = 0; c < n_channels; c++) due |= (uint64_t)(m->next_event[c] <= t) << c;
+    for (int c = 0; flush && c < n_channels; c++)
+        due |= (uint64_t)(m->channel[c]->pending && !m->channel[c]->queued) << c;
+    for (; due; due &= due - 1) {
+        const int c = lowest(due);
+        process(m->channel[c], t, flush);
+        m->next_event[c] = m->channel[c]->next_event;
     }
+}
+
+static void note_events(dram_memory *m) {
+    for (int c = 0; c < m->n_channels; c++) m->next_event[c] = m->channel[c]->next_event;
 }
 
 /* Let every channel do what it does by itself before cycle m->until; returns 0 if it is to be called again. */
 static int run_all_alone(dram_memory *m) {
     int done = 1;
     for (int c = 0; c < m->n_channels; c++) done &= run_alone(m->channel[c], m->until - 1);
+    note_events(m);
     return done;
+}
+
+/* Whether requests of some channel wait and no burst was served for longer than the watchdog allows, by cycle `when`. */
+static int is_stuck(dram_memory *m, int64_t when) {
+    int64_t since = NEVER;
+    for (int c = 0; c < m->n_channels; c++) {
+        const dram_engine *e = m->channel[c];
+        if (e->queued || e->reads_waiting) since = sooner(since, e->last_progress);
+    }
+    m->moving = sooner(since, m->now);
+    return since != NEVER && when - since > m->channel[0]->c->watchdog;
+}
+
+static int trace_full(const dram_memory *m) {
+    for (int c = 0; c < m->n_channels; c++)
+        if (m->channel[c]->trace_size - m->channel[c]->n_trace < TRACE_MARGIN) return 1;
+    return 0;
 }
 
 /* Go on to the next phase; returns RUN_DONE after the last, RUN_SLICE if there is more to do. */
@@ -317,12 +346,15 @@ static inline int output_full(const dram_output *out) {
     return out->n_done > out->done_limit || out->n_sent > out->done_limit || out->n_unsent > out->done_limit;
 }
 
-/* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
-static int dram_run(dram_memory *m, int64_t slice) {
+static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_channels, const int n_ports) {
+    const dram_config *config = m->channel[0]->c;
+    const int traced = m->channel[0]->trace != NULL;
+    const int64_t far = 16 * config->refresh_interval;
+    note_events(m);
     for (; slice > 0; slice--) {
         int over = 1, busy = 0, parked = 0;
-        int64_t offer = NEVER, when, since = NEVER, quiet = 1; /* offer: the first that may come; quiet: none before */
-        for (int p = 0; p < m->n_ports; p++) {
+        int64_t offer = NEVER, when, quiet = 1; /* offer: the first that may come; quiet: none before */
+        for (int p = 0; p < n_ports; p++) {
             const dram_port *port = &m->port[p];
             if (port->next < port->length) {
                 busy = 1;
@@ -338,14 +370,9 @@ static int dram_run(dram_memory *m, int64_t slice) {
             over = 0;
         }
         if (parked && !busy) return RUN_NEEDS_INPUT;
-        if (output_full(&m->out)) return RUN_OUTPUT_FULL;
+        if (output_full(&m->out) || (traced && trace_full(m))) return RUN_OUTPUT_FULL;
         when = offer = later(offer, m->now + 1);
-        for (int c = 0; c < m->n_channels; c++) {
-            const dram_engine *e = m->channel[c];
-            when = sooner(when, e->next_event);
-            if (e->queued || e->reads_waiting) since = sooner(since, e->last_progress);
-            if (e->trace && e->trace_size - e->n_trace < TRACE_MARGIN) return RUN_OUTPUT_FULL;
-        }
+        for (int c = 0; c < n_channels; c++) when = sooner(when, m->next_event[c]);
         const int flush = over && m->phase == DRAINING; /* no more writes come to fill the queue */
         if (over) {
             int pending = 0, reads = 0;
@@ -354,7 +381,7 @@ static int dram_run(dram_memory *m, int64_t slice) {
                 if (next_phase(m) == RUN_DONE) return RUN_DONE;
                 continue;
             }
-            for (int c = 0; c < m->n_channels; c++) {
+            for (int c = 0; c < n_channels; c++) {
                 const dram_engine *e = m->channel[c];
                 pending += e->pending;
                 reads += e->pending_reads;
@@ -365,16 +392,22 @@ static int dram_run(dram_memory *m, int64_t slice) {
                 continue;
             }
         }
-        if (when == NEVER || (since != NEVER && when - since > m->channel[0]->c->watchdog)) return RUN_STUCK;
-        if (busy && quiet && offer > when + 16 * m->channel[0]->c->refresh_interval) {
+        if (when == NEVER || (when - m->moving > config->watchdog && is_stuck(m, when))) return RUN_STUCK;
+        if (busy && quiet && offer > when + far) {
             m->until = offer;
             if (!run_all_alone(m)) return RUN_SLICE;
             m->now = offer - 1;
             continue;
         }
-        step(m, when, offer, flush);
+        step(m, when, offer, flush, n_channels, n_ports);
     }
     return RUN_SLICE;
+}
+
+/* Run until input is needed, output is full, all is done, `slice` cycles were processed, or nothing moves any more. */
+static int dram_run(dram_memory *m, int64_t slice) {
+    if (m->n_channels == 1 && m->n_ports == 1) return run_cycles(m, slice, 1, 1); /* most parts: a loop of its own */
+    return run_cycles(m, slice, m->n_channels, m->n_ports);
 }
 
 #endif

@@ -10,6 +10,9 @@
 #define EW_FOR(pointer)
 #endif
 
+/* Compiled once more for each constant that it is called with. */
+#define EW_INLINED inline __attribute__((always_inline))
+
 enum { MAX_LEVELS = 240 }; /* of which a byte can count the ones */
 
 #define NEVER INT64_MAX
@@ -126,6 +129,9 @@ typedef struct { /* channels behind one front end */
     dram_port port[MAX_PORTS];
     dram_output out;
     int64_t now;
+    int64_t next_event[MAX_CHANNELS]; /* those of the channels, side by side, while the loop runs */
+    uint64_t entered;                 /* channels that took a request in this cycle */
+    int64_t moving; /* no request that waits saw its channel's last progress before this cycle */
     int32_t n_channels, n_ports, port_turn, width; /* width: requests accepted per clock, over all channels */
     int32_t limited;                               /* some port has a limit of reads in flight */
     int64_t *answered_done; /* reads answered by a waiting write on their way back, a ring in order */
