@@ -37,6 +37,18 @@ static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int
     return !others || (waiting && bank->hits + 1 >= e->c->hit_cap);
 }
 
+/* The column command of the request at a place of the bank's queue (NONE: of none), if it can go before `best`, at which
+ * what was found before it can; that keeps its place if it can go by t. */
+static inline int64_t sooner_column(
+    const dram_engine *e, int64_t t, const dram_bank *bank, int place, int wanted, int64_t best, int *command, int *at
+) {
+    if (place == NONE || best <= t) return best;
+    const int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
+    if (when >= best) return best;
+    *command = wanted, *at = place;
+    return when;
+}
+
 /* Find the first command the bank's queue can have, and when: in `*command` and `*at` (place in the queue) if that is
  * by `t`. Constraints only ever move later, so a result beyond `t` stays a lower bound until the bank itself changes. */
 static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
@@ -49,30 +61,21 @@ static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *ba
         if (e->second_act_by && *command == ACT) return t + 1; /* no ACT-1 between ACT-1 and ACT-2 */
         return later(earliest(e, bank, *command), wires_ready(e, *command));
     }
-    int64_t close_at = NEVER;
-    if (bank->may_close) close_at = earliest(e, bank, PRE);
-    else if (!bank->queued && e->c->page == PAGE_ADAPTIVE)
-        close_at = later(earliest(e, bank, PRE), bank->last_column + bank->idle_limit);
-    if (close_at != NEVER) close_at = later(close_at, wires_ready(e, PRE));
+    int64_t best = NEVER;
     *command = PRE;
-    if (close_at <= t) return close_at;
-    int64_t best = close_at;
-    int order[2] = {bank->first_read, bank->first_write};
-    if (order[0] != NONE && order[1] != NONE && order[1] < order[0]) order[0] = order[1], order[1] = bank->first_read;
-    for (int k = 0; k < 2; k++) {
-        if (order[k] == NONE) continue;
-        const dram_node *node = &e->pool[bank->queue[order[k]]];
-        int wanted = node->command;
-        int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
-        if (when >= best) continue;
-        best = when, *command = wanted, *at = order[k];
-        if (when <= t) break;
+    if (bank->may_close || (!bank->queued && e->c->page == PAGE_ADAPTIVE)) {
+        best = later(earliest(e, bank, PRE), wires_ready(e, PRE));
+        if (!bank->may_close) best = later(best, bank->last_column + bank->idle_limit);
     }
+    const int read = bank->first_read, write = bank->first_write; /* the older one first */
+    if (write == NONE || write > read) best = sooner_column(e, t, bank, read, RD, best, command, at);
+    if (write != NONE) best = sooner_column(e, t, bank, write, e->pool[bank->queue[write]].command, best, command, at);
+    if (write != NONE && write < read) best = sooner_column(e, t, bank, read, RD, best, command, at);
     return best;
 }
 
 /* The same, but where the oldest request has waited too long for another row, nothing goes before it. */
-static int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
+static inline int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
     int64_t next = bank_next_ageless(e, t, bank, command, at);
     if (!e->c->age_cap || bank->row == NONE || !bank->queued || e->pool[bank->queue[0]].row == bank->row) return next;
     int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap;
@@ -324,6 +327,12 @@ static int move_request(dram_engine *e, int flush) {
     return move_read(e);
 }
 
+/* Whether move_request may find something to do: some request has room at its bank, or writes may begin to be drained. */
+static inline int may_move(const dram_engine *e, int flush) {
+    return (e->waiting_banks[0] & e->banks_with_room) || e->draining || e->writes_waiting > e->c->write_idle ||
+           e->writes_waiting >= e->c->write_high || (e->writes_waiting && (flush || !e->c->posted));
+}
+
 /* ---- one cycle --------------------------------------------------------------------------------------------------- */
 
 #include "dram/pooled.h"
@@ -349,7 +358,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     if (t < e->next_event && !e->extras && !e->c->power_down) { /* only a request came: no command can go before */
-        move_and_look(e, t, flush, 0, e->next_event);
+        if (may_move(e, flush)) move_and_look(e, t, flush, 0, e->next_event);
         return;
     }
     e->refreshing = 0;
