@@ -73,7 +73,7 @@ typedef struct { /* a command as it went over the wires */
 } dram_command;
 
 typedef struct { /* what leaves a memory, drained by the caller */
-    int64_t *done_id, *done_cycle, *done_accepted; /* all arrays are one block, which begins here */
+    int64_t *done_id, *done_cycle, *done_accepted;
     int64_t n_done, done_limit; /* beyond the limit the caller must take them first */
     /* Requests whose burst was on the wires, in the order of their commands, with their channel; and those that have no
      * burst: answered by another's burst or by a waiting write, or replaced by a later write. NULL: not wanted. */
@@ -181,27 +181,55 @@ static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
 
 /* ---- life cycle ------------------------------------------------------------------------------------------------- */
 
+static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; } /* up to whole lines of a cache */
+
 static size_t channel_bytes(int32_t banks) { return offsetof(dram_engine, bank) + (size_t)banks * sizeof(dram_bank); }
 
-static void channel_free(dram_engine *e) {
-    if (!e) return;
-    free(e->pool);
-    free(e->chains);
-    free(e->free_nodes);
-    free(e->read_queue);
-    free(e->write_queue);
-    free(e->opened);
-    free(e->flight_done);
-    free(e->flight_port);
-    free(e->trace);
-    free(e);
+static int32_t banks_of(const dram_config *c) { return c->ranks * c->groups * c->banks_per_group; }
+
+/* Every queue full, and as many reads again that wait for a read of the same address. */
+static int32_t pool_of(const dram_config *c) {
+    return 2 * (c->read_entries + c->write_entries + banks_of(c) * c->bank_entries);
 }
 
-static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, int64_t trace_size) {
+/* The arrays of a channel, one after the other behind it: their sizes in bytes. */
+enum { OF_ENGINE, OF_POOL, OF_TRACE, OF_FLIGHT, OF_CHAINS, OF_FREE, OF_OPENED, OF_READS, OF_WRITES, OF_FLIGHT_PORT, ARRAYS };
+
+typedef struct {
+    size_t bytes[ARRAYS], all;
+    int32_t chains;
+    int64_t flight, trace;
+} dram_space;
+
+static dram_space channel_space(const dram_config *c, int64_t trace_size) {
+    const int32_t pool = pool_of(c);
+    dram_space s = {{0}, 0, 16, 0, 0};
+    while (s.chains < pool) s.chains *= 2;
+    s.flight = pool + c->read_data_end + c->latency + 2; /* at most one read per clock */
+    s.trace = trace_size ? trace_size + TRACE_MARGIN : 0;
+    s.bytes[OF_ENGINE] = channel_bytes(banks_of(c));
+    s.bytes[OF_POOL] = (size_t)pool * sizeof(dram_node);
+    s.bytes[OF_TRACE] = (size_t)s.trace * sizeof(dram_command);
+    s.bytes[OF_FLIGHT] = (size_t)s.flight * sizeof(int64_t);
+    s.bytes[OF_CHAINS] = (size_t)s.chains * sizeof(int32_t);
+    s.bytes[OF_FREE] = s.bytes[OF_OPENED] = (size_t)pool * sizeof(int32_t);
+    s.bytes[OF_READS] = (size_t)c->read_entries * sizeof(int32_t);
+    s.bytes[OF_WRITES] = (size_t)c->write_entries * sizeof(int32_t);
+    s.bytes[OF_FLIGHT_PORT] = (size_t)s.flight;
+    for (int k = 0; k < ARRAYS; k++) {
+        s.bytes[k] = rounded(s.bytes[k]);
+        s.all += s.bytes[k];
+    }
+    return s;
+}
+
+/* A channel at `place`, which has room for s->all bytes. */
+static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, const dram_space *s, char *place) {
     const dram_config *config = &tables->c;
-    const int32_t banks = config->ranks * config->groups * config->banks_per_group;
-    dram_engine *e = (dram_engine *)malloc(channel_bytes(banks));
-    if (!e) return NULL;
+    const int32_t banks = banks_of(config), chains = s->chains;
+    char *array[ARRAYS];
+    for (int k = 0; k < ARRAYS; place += s->bytes[k++]) array[k] = place;
+    dram_engine *e = (dram_engine *)(void *)array[OF_ENGINE];
     memset(e, 0, offsetof(dram_engine, rank));
     memset(e->rank, 0, (size_t)config->ranks * sizeof *e->rank);
     memset(e->bank, 0, (size_t)banks * sizeof *e->bank);
@@ -209,33 +237,25 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     e->tables = tables;
     e->c = config;
     e->n_banks = banks;
-    /* Every queue full, and as many reads again that wait for a read of the same address. */
-    e->pool_size = 2 * (config->read_entries + config->write_entries + e->n_banks * config->bank_entries);
-    int32_t chains = 16;
-    while (chains < e->pool_size) chains *= 2;
+    e->pool_size = pool_of(config);
     e->chain_mask = chains - 1;
-    e->flight_size = e->pool_size + config->read_data_end + config->latency + 2; /* at most one read per clock */
+    e->flight_size = s->flight;
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
     e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
     for (int r = 0; r < config->ranks; r++)
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     e->out = out;
-    e->trace_size = trace_size ? trace_size + TRACE_MARGIN : 0;
-    e->pool = EW_FOR(e->pool) malloc((size_t)e->pool_size * sizeof *e->pool);
-    e->chains = EW_FOR(e->chains) malloc((size_t)chains * sizeof *e->chains);
-    e->free_nodes = EW_FOR(e->free_nodes) malloc((size_t)e->pool_size * sizeof *e->free_nodes);
-    e->read_queue = EW_FOR(e->read_queue) malloc((size_t)config->read_entries * sizeof *e->read_queue);
-    e->write_queue = EW_FOR(e->write_queue) malloc((size_t)config->write_entries * sizeof *e->write_queue);
-    e->opened = EW_FOR(e->opened) malloc((size_t)e->pool_size * sizeof *e->opened);
-    e->flight_done = EW_FOR(e->flight_done) malloc((size_t)e->flight_size * sizeof *e->flight_done);
-    e->flight_port = EW_FOR(e->flight_port) malloc((size_t)e->flight_size * sizeof *e->flight_port);
-    e->trace = e->trace_size ? EW_FOR(e->trace) malloc((size_t)e->trace_size * sizeof *e->trace) : NULL;
-    if (!e->pool || !e->chains || !e->free_nodes || !e->read_queue || !e->write_queue || !e->opened || !e->flight_done ||
-        !e->flight_port || (e->trace_size && !e->trace)) {
-        channel_free(e);
-        return NULL;
-    }
+    e->trace_size = s->trace;
+    e->pool = (dram_node *)(void *)array[OF_POOL];
+    e->trace = s->trace ? (dram_command *)(void *)array[OF_TRACE] : NULL;
+    e->flight_done = (int64_t *)(void *)array[OF_FLIGHT];
+    e->chains = (int32_t *)(void *)array[OF_CHAINS];
+    e->free_nodes = (int32_t *)(void *)array[OF_FREE];
+    e->opened = (int32_t *)(void *)array[OF_OPENED];
+    e->read_queue = (int32_t *)(void *)array[OF_READS];
+    e->write_queue = (int32_t *)(void *)array[OF_WRITES];
+    e->flight_port = (uint8_t *)array[OF_FLIGHT_PORT];
     for (int32_t k = 0; k < chains; k++) e->chains[k] = NONE;
     for (int32_t k = 0; k < e->pool_size; k++) e->free_nodes[k] = e->pool_size - 1 - k;
     e->n_free = e->pool_size;
@@ -264,49 +284,41 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     return e;
 }
 
-static void dram_free(dram_memory *m) {
-    if (!m) return;
-    for (int c = 0; c < m->n_channels; c++) channel_free(m->channel[c]);
-    free(m->out.done_id);
-    free(m->answered_done);
-    free(m->answered_port);
-    free(m);
-}
+static void dram_free(dram_memory *m) { free(m); }
 
 /* tables: must live as long as the memory. done_size: completions kept before the caller must take them. sent: the caller
- * wants to know what was on the wires. */
+ * wants to know what was on the wires.
+ *
+ * All is one block: C libraries keep the space of a large one once it was freed, for the next memory. That of many they
+ * give back, and to get it again, cleared, takes longer than a short run. */
 static dram_memory *dram_new(
     const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
 ) {
-    dram_memory *m = (dram_memory *)calloc(1, sizeof *m);
-    if (!m) return NULL;
-    for (; m->n_channels < n_channels; m->n_channels++) {
-        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, trace_size);
-        if (!m->channel[m->n_channels]) {
-            dram_free(m);
-            return NULL;
-        }
+    const dram_space each = channel_space(&tables->c, trace_size);
+    const int64_t pool = pool_of(&tables->c), done_limit = done_size + n_channels * pool; /* a command completes many */
+    const size_t done = (size_t)(done_limit + n_channels * (pool + 2) + 1), column = rounded(done * sizeof(int64_t));
+    const int64_t answered = (int64_t)(tables->c.latency + 1) * width + 1; /* each is back after `latency` clocks */
+    const size_t outputs = sent ? 5 * column + rounded(done) : 3 * column;
+    const size_t returns = rounded((size_t)answered * sizeof(int64_t)), ports = rounded((size_t)answered);
+    char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.all);
+    if (!at) return NULL;
+    dram_memory *m = (dram_memory *)(void *)at;
+    memset(m, 0, sizeof *m);
+    at += rounded(sizeof *m);
+    m->out.done_limit = done_limit;
+    m->out.done_id = (int64_t *)(void *)at;
+    m->out.done_cycle = (int64_t *)(void *)(at + column), m->out.done_accepted = (int64_t *)(void *)(at + 2 * column);
+    if (sent) {
+        m->out.sent_id = (int64_t *)(void *)(at + 3 * column), m->out.unsent_id = (int64_t *)(void *)(at + 4 * column);
+        m->out.sent_channel = (uint8_t *)(at + 5 * column);
     }
-    /* A command can complete many merged reads. */
-    m->out.done_limit = done_size + (int64_t)n_channels * m->channel[0]->pool_size;
-    size_t size = (size_t)(m->out.done_limit + (int64_t)n_channels * (m->channel[0]->pool_size + 2) + 1);
-    /* One block: C libraries keep the space of a large one once it was freed, for the next memory. */
-    int64_t *block = (int64_t *)malloc(size * (sent ? 5 * sizeof *block + 1 : 3 * sizeof *block));
-    m->out.done_id = block;
-    if (block) {
-        m->out.done_cycle = block + size, m->out.done_accepted = block + 2 * size;
-        if (sent) {
-            m->out.sent_id = block + 3 * size, m->out.unsent_id = block + 4 * size;
-            m->out.sent_channel = (uint8_t *)(block + 5 * size);
-        }
-    }
-    m->answered_size = (int64_t)(tables->c.latency + 1) * width + 1; /* each is back after `latency` clocks */
-    m->answered_done = EW_FOR(m->answered_done) malloc((size_t)m->answered_size * sizeof *m->answered_done);
-    m->answered_port = EW_FOR(m->answered_port) malloc((size_t)m->answered_size);
-    if (!m->answered_done || !m->answered_port || !block) {
-        dram_free(m);
-        return NULL;
-    }
+    at += outputs;
+    m->answered_size = answered;
+    m->answered_done = (int64_t *)(void *)at;
+    m->answered_port = (uint8_t *)(at + returns);
+    at += returns + ports;
+    for (; m->n_channels < n_channels; m->n_channels++, at += each.all)
+        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, &each, at);
     m->n_ports = n_ports;
     m->width = width;
     m->now = -1;
