@@ -1,5 +1,5 @@
-/* Included once per SIMD level by cdr/lanes.h, which defines CDR_TARGET, CDR_NAME, CDR_WIDE (words of a register) and, for
- * AVX2, CDR_NARROW. `skip` is how many lengths come before those in the register. */
+/* Included once per SIMD level by cdr/lanes.h, which defines CDR_TARGET, CDR_NAME, CDR_WIDE (words of a register), for
+ * AVX2 CDR_NARROW and, where no instruction counts the ones of bytes, CDR_LOOKED_UP. `skip` is how many lengths come before those in the register. */
 #define CDR_INLINE CDR_TARGET static inline __attribute__((always_inline))
 
 typedef int64_t CDR_NAME(cdr_lane) __attribute__((vector_size(8 * CDR_WIDE)));
@@ -19,7 +19,14 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_lane_ones)(CDR_LANE x, int64_t cap) {
     w = _mm256_min_epu8(w, _mm256_sub_epi8(_mm256_set1_epi64x(cap), w));
     return (CDR_LANE)_mm256_sad_epu8(w, _mm256_setzero_si256());
 #else
+#ifdef CDR_LOOKED_UP
+    const __m512i low = _mm512_set1_epi8(15);
+    const __m512i weight = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    __m512i w = _mm512_add_epi8(_mm512_shuffle_epi8(weight, _mm512_and_si512((__m512i)x, low)),
+                                _mm512_shuffle_epi8(weight, _mm512_and_si512(_mm512_srli_epi16((__m512i)x, 4), low)));
+#else
     __m512i w = _mm512_popcnt_epi8((__m512i)x);
+#endif
     w = _mm512_min_epu8(w, _mm512_sub_epi8(_mm512_set1_epi64(cap), w));
     return (CDR_LANE)_mm512_sad_epu8(w, _mm512_setzero_si512());
 #endif
