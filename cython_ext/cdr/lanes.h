@@ -16,7 +16,8 @@ typedef struct {
     int64_t cap;         /* in each byte 9 under DBI, which inverts what weighs more than half of that, or 255 */
     int classes, class_of[CDR_CLASSES]; /* the kinds of bases there are */
     const int *next_special;
-    const uint8_t *slot_class;
+    uint8_t *class_at;          /* of each slot; 0 in the margins */
+    uint8_t *to_next, *to_last; /* where bases are apart: slots up to the next and back to the last, CDR_LANES - 1 at most */
     const uint64_t (*masks)[2];
     int64_t *out[2], *in[2];    /* the words of the tuple in each slot */
     int64_t *keep[2], *counted; /* the bytes that are XORed; all ones, or 0 where the slot costs nothing */
@@ -115,7 +116,6 @@ static int cdr_slots_open(cdr_slots *q, const cdr_stride *s) {
     q->words = s->words;
     q->cap = cdr_cap(s);
     q->next_special = s->next_special;
-    q->slot_class = s->slot_class;
     q->masks = s->keep;
     q->apart = 1;
     int used[CDR_CLASSES + 1] = {0};
@@ -124,8 +124,15 @@ static int cdr_slots_open(cdr_slots *q, const cdr_stride *s) {
         if (s->next_special[i + 1] < i + CDR_LANES && s->next_special[i + 1] <= s->n) q->apart = 0;
     }
     const int64_t size = s->n + 2 + 2 * CDR_MARGIN, arrays = 3 * s->words + 3 + 2 * q->classes;
-    q->memory = calloc((size_t)(size * arrays), sizeof(int64_t));
+    q->memory = calloc((size_t)size, (size_t)arrays * sizeof(int64_t) + 3);
     if (!q->memory) return -1;
+    q->class_at = (uint8_t *)(q->memory + size * arrays) + CDR_MARGIN;
+    q->to_next = q->class_at + size;
+    q->to_last = q->to_next + size;
+    memcpy(q->class_at + 1, s->slot_class + 1, (size_t)s->n);
+    memset(q->to_next - CDR_MARGIN, CDR_LANES - 1, (size_t)(2 * size));
+    for (int i = s->next_special[1]; i <= s->n; i = s->next_special[i + 1])
+        for (int off = CDR_LANES - 1; off >= 0; off--) q->to_next[i - off] = q->to_last[i + off] = (uint8_t)off;
     int64_t *at = q->memory + CDR_MARGIN;
     for (int w = 0; w < s->words; w++, at += 3 * size) {
         q->out[w] = at;

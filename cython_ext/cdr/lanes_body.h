@@ -4,11 +4,13 @@
 
 typedef int64_t CDR_NAME(cdr_lane) __attribute__((vector_size(8 * CDR_WIDE)));
 typedef int64_t CDR_NAME(cdr_unaligned) __attribute__((vector_size(8 * CDR_WIDE), aligned(8), may_alias));
+typedef uint8_t CDR_NAME(cdr_bytes) __attribute__((vector_size(8 * CDR_WIDE)));
 #define CDR_LANE CDR_NAME(cdr_lane)
+#define CDR_BYTES CDR_NAME(cdr_bytes)
 #define CDR_AT(p) (*(CDR_NAME(cdr_unaligned) *)(p))
 
-/* Ones on the wires for each word, as cdr_ones in cdr/cost.h. */
-CDR_INLINE CDR_LANE CDR_NAME(cdr_lane_ones)(CDR_LANE x, int64_t cap) {
+/* Ones on the wires for each byte, as cdr_ones in cdr/cost.h counts them. */
+CDR_INLINE CDR_BYTES CDR_NAME(cdr_byte_ones)(CDR_LANE x, int64_t cap) {
 #ifdef CDR_NARROW
     const __m256i low = _mm256_set1_epi8(15);
     const __m256i weight = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3,
@@ -16,8 +18,7 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_lane_ones)(CDR_LANE x, int64_t cap) {
     const __m256i high = _mm256_and_si256(_mm256_srli_epi16((__m256i)x, 4), low);
     __m256i w = _mm256_add_epi8(_mm256_shuffle_epi8(weight, _mm256_and_si256((__m256i)x, low)),
                                 _mm256_shuffle_epi8(weight, high));
-    w = _mm256_min_epu8(w, _mm256_sub_epi8(_mm256_set1_epi64x(cap), w));
-    return (CDR_LANE)_mm256_sad_epu8(w, _mm256_setzero_si256());
+    return (CDR_BYTES)_mm256_min_epu8(w, _mm256_sub_epi8(_mm256_set1_epi64x(cap), w));
 #else
 #ifdef CDR_LOOKED_UP
     const __m512i low = _mm512_set1_epi8(15);
@@ -27,9 +28,20 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_lane_ones)(CDR_LANE x, int64_t cap) {
 #else
     __m512i w = _mm512_popcnt_epi8((__m512i)x);
 #endif
-    w = _mm512_min_epu8(w, _mm512_sub_epi8(_mm512_set1_epi64(cap), w));
-    return (CDR_LANE)_mm512_sad_epu8(w, _mm512_setzero_si512());
+    return (CDR_BYTES)_mm512_min_epu8(w, _mm512_sub_epi8(_mm512_set1_epi64(cap), w));
 #endif
+}
+
+/* The sum of each word's bytes. */
+CDR_INLINE CDR_LANE CDR_NAME(cdr_summed)(CDR_BYTES x) {
+#ifdef CDR_NARROW
+    return (CDR_LANE)_mm256_sad_epu8((__m256i)x, _mm256_setzero_si256());
+#else
+    return (CDR_LANE)_mm512_sad_epu8((__m512i)x, _mm512_setzero_si512());
+#endif
+}
+CDR_INLINE CDR_LANE CDR_NAME(cdr_lane_ones)(CDR_LANE x, int64_t cap) {
+    return CDR_NAME(cdr_summed)(CDR_NAME(cdr_byte_ones)(x, cap));
 }
 
 /* A bit for each word whose top bit is set. */
@@ -76,34 +88,36 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_load)(const int64_t *p, cdr_line f, int skip) {
 }
 #define CDR_LOAD(p, slot) CDR_NAME(cdr_load)(p, slot, skip)
 
-/* What it costs that the tuple now in slot y follows the one in slot x, in a slot. */
-CDR_INLINE CDR_LANE CDR_NAME(cdr_joint)(const cdr_slots *q, int skip, cdr_line x, cdr_line y, cdr_line slot, const int words) {
-    CDR_LANE sum = {0};
+/* What it costs that the tuple now in slot y follows the one in slot x, in a slot: at most 18 for each byte of a word. */
+CDR_INLINE CDR_BYTES CDR_NAME(cdr_joint)(const cdr_slots *q, int skip, cdr_line x, cdr_line y, cdr_line slot, const int words) {
+    CDR_BYTES sum = {0};
     for (int w = 0; w < words; w++) {
         const CDR_LANE sent = (CDR_LOAD(q->out[w], x) & CDR_LOAD(q->keep[w], slot)) ^
                               CDR_LOAD(q->in[w], y);
-        sum += CDR_NAME(cdr_lane_ones)(sent, q->cap);
+        sum += CDR_NAME(cdr_byte_ones)(sent, q->cap);
     }
     return sum;
+}
+
+/* What the base in slot k costs more than a slot inside a block, for segments of `lengths` (bits) laid down from `at` on. */
+CDR_INLINE CDR_LANE CDR_NAME(cdr_base)(const cdr_slots *q, int skip, int k, int lengths, cdr_line at, cdr_line first,
+                                       const int reversed) {
+    const int c = q->class_at[k];
+    const cdr_line y = reversed ? cdr_shift(cdr_plus(first, at), 1 - k) : cdr_shift(cdr_minus(first, at), k);
+    return CDR_LOAD(reversed ? q->turned[c] : q->ahead[c], y) & CDR_NAME(cdr_mask)(lengths, skip);
 }
 
 /* The bases inside a segment of each length, laid down from slot `at` on (`first` is the slot that it comes from, turned
  * round or not): what they cost more than inside a block. `few`: no eight slots in a row hold two bases. */
 CDR_INLINE CDR_LANE CDR_NAME(cdr_bases)(const cdr_slots *q, int skip, cdr_line at, cdr_line first, const int reversed, const int few) {
-    const CDR_LANE lengths = CDR_NAME(cdr_lengths)(skip);
     const int low = at.slope ? at.at - CDR_LANES + 1 : at.at + 1, high = low + CDR_LANES - 2;
-    const int last = high < q->n ? high : q->n;
-    int k = q->next_special[low > 1 ? low : 1];
-    CDR_LANE sum = {0};
-    for (; k <= last || few; k = q->next_special[k + 1]) {
-        const int beyond = few ? (last - k) >> 31 : 0; /* without a branch, which could not be foretold */
-        k += (last - k) & beyond;
-        const int least = (at.slope ? at.at - k : k - at.at) + 1 + (beyond & CDR_MARGIN); /* then no length reaches it */
-        const int c = q->slot_class[k];
-        const cdr_line y = reversed ? cdr_shift(cdr_plus(first, at), 1 - k) : cdr_shift(cdr_minus(first, at), k);
-        sum += CDR_LOAD(reversed ? q->turned[c] : q->ahead[c], y) & (lengths >= CDR_NAME(cdr_all)(least));
-        if (few) break;
+    if (few) { /* without a branch, which could not be foretold: no length reaches a base that is too far off */
+        const int off = at.slope ? q->to_last[high] : q->to_next[low];
+        return CDR_NAME(cdr_base)(q, skip, at.slope ? high - off : low + off, 254 << off & 255, at, first, reversed);
     }
+    CDR_LANE sum = {0};
+    for (int k = q->next_special[low > 1 ? low : 1]; k <= high && k <= q->n; k = q->next_special[k + 1])
+        sum += CDR_NAME(cdr_base)(q, skip, k, 254 << (at.slope ? high - k : k - low) & 255, at, first, reversed);
     return sum;
 }
 
@@ -119,7 +133,7 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_between)(const cdr_slots *q, int skip, cdr_line
     int low = cdr_low(at) + 1, high = cdr_high(until) < q->n ? cdr_high(until) : q->n;
     CDR_LANE sum = {0};
     for (int k = q->next_special[low > 1 ? low : 1]; k <= high; k = q->next_special[k + 1])
-        sum += CDR_LOAD(q->ahead[q->slot_class[k]], cdr_shift(cdr_minus(from, at), k)) &
+        sum += CDR_LOAD(q->ahead[q->class_at[k]], cdr_shift(cdr_minus(from, at), k)) &
                CDR_NAME(cdr_mask)(cdr_within(at, k - 1) & ~cdr_within(until, k - 1), skip);
     low = cdr_low(from) + 1, high = cdr_high(to) < q->n ? cdr_high(to) : q->n;
     for (int k = q->next_special[low > 1 ? low : 1]; k <= high; k = q->next_special[k + 1])
@@ -128,50 +142,51 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_between)(const cdr_slots *q, int skip, cdr_line
     return sum;
 }
 
-/* The exchange of [i, i + a) and [j, j + b), each reversed or not, for eight lengths: see cdr_exchange in cdr/search.h. */
+/* The exchange of [i, i + a) and [j, j + b), each reversed or not, for eight lengths: see cdr_exchange in cdr/search.h. `far`:
+ * the two are further apart than CDR_REACH whatever the length. */
 CDR_INLINE uint64_t CDR_NAME(cdr_exchanges)(const cdr_slots *q, int skip, cdr_line i, cdr_line a, cdr_line j, cdr_line b, int reversed,
-                                           const int few, const int words) {
-    const int reverse_a = reversed & 1, reverse_b = reversed & 2;
+                                           const int far, const int few, const int words) {
+    const int reverse_a = reversed & 1, reverse_b = reversed & 2, shifts = a.slope != b.slope;
     const cdr_line end = cdr_plus(j, b), middle = cdr_plus(i, a), to_a = cdr_minus(end, a), to_middle = cdr_plus(i, b);
     const cdr_line last_a = cdr_shift(middle, -1), last_b = cdr_shift(end, -1), last = cdr_shift(j, -1);
-    int possible = cdr_within(cdr_minus(middle, j), 0) & ~cdr_within(i, 0) & cdr_within(end, q->n + 1), touching = 0;
-    if (a.slope != b.slope)
-        possible &= cdr_within(cdr_minus(middle, j), -1) & cdr_within(cdr_minus(j, i), CDR_REACH);
-    else
-        touching = ~cdr_within(cdr_minus(middle, j), -1); /* nothing between the two: left to the exact price */
-    if (a.slope != b.slope && !possible) return 0; /* far apart: often; else it is not worth a branch */
-    const CDR_LANE counted = CDR_LOAD(q->counted, end);
-    CDR_LANE sum = -CDR_LOAD(q->now, middle);
-    if (b.slope)
-        sum += CDR_NAME(cdr_joint)(q, skip, reverse_b ? j : last_b, middle, to_middle, words);
-    else
-        sum += CDR_NAME(cdr_joint)(q, skip, cdr_shift(i, -1), middle, i, words);
+    if (far && shifts) return 0;
+    int possible = ~cdr_within(i, 0) & cdr_within(end, q->n + 1), touching = 0;
+    if (shifts) possible &= cdr_within(cdr_minus(middle, j), -1) & cdr_within(cdr_minus(j, i), CDR_REACH);
+    if (!shifts && !far) { /* nothing between the two: left to the exact price */
+        possible &= cdr_within(cdr_minus(middle, j), 0);
+        touching = ~cdr_within(cdr_minus(middle, j), -1);
+    }
+    if (shifts && !possible) return 0; /* often; else it is not worth a branch */
+    const CDR_BYTES counted = (CDR_BYTES)CDR_LOAD(q->counted, end);
+    CDR_BYTES joints = b.slope ? CDR_NAME(cdr_joint)(q, skip, reverse_b ? j : last_b, middle, to_middle, words)
+                               : CDR_NAME(cdr_joint)(q, skip, cdr_shift(i, -1), middle, i, words);
+    CDR_LANE sum = -CDR_LOAD(q->now, middle) - CDR_LOAD(q->now, end);
     if (a.slope) {
-        sum += CDR_NAME(cdr_joint)(q, skip, last, reverse_a ? last_a : i, to_a, words);
-        sum += (CDR_NAME(cdr_joint)(q, skip, reverse_a ? i : last_a, end, end, words) & counted) - CDR_LOAD(q->now, i);
-        sum += CDR_NAME(cdr_inside)(q, skip, to_a, i, last_a, reverse_a, few);
+        joints += CDR_NAME(cdr_joint)(q, skip, last, reverse_a ? last_a : i, to_a, words);
+        joints += CDR_NAME(cdr_joint)(q, skip, reverse_a ? i : last_a, end, end, words) & counted;
+        sum += CDR_NAME(cdr_inside)(q, skip, to_a, i, last_a, reverse_a, few) - CDR_LOAD(q->now, i);
     } else {
-        sum += CDR_NAME(cdr_joint)(q, skip, last, end, end, words) & counted;
+        joints += CDR_NAME(cdr_joint)(q, skip, last, end, end, words) & counted;
     }
     if (b.slope) {
-        sum += CDR_NAME(cdr_joint)(q, skip, cdr_shift(i, -1), reverse_b ? last_b : j, i, words) - CDR_LOAD(q->now, j);
-        sum += CDR_NAME(cdr_inside)(q, skip, i, j, last_b, reverse_b, few);
+        joints += CDR_NAME(cdr_joint)(q, skip, cdr_shift(i, -1), reverse_b ? last_b : j, i, words);
+        sum += CDR_NAME(cdr_inside)(q, skip, i, j, last_b, reverse_b, few) - CDR_LOAD(q->now, j);
     }
-    sum -= CDR_LOAD(q->now, end);
-    if (a.slope != b.slope) sum += CDR_NAME(cdr_between)(q, skip, to_middle, middle, last);
+    if (shifts) sum += CDR_NAME(cdr_between)(q, skip, to_middle, middle, last);
+    sum += CDR_NAME(cdr_summed)(joints);
     return (uint64_t)((CDR_NAME(cdr_bits)(sum) << skip | touching) & possible);
 }
 
 /* For each of the moves by which cdr_join puts the tuple of slot j next to that of slot i: the lengths worth pricing. The
  * slopes are known here, so that every load is one instruction. */
 CDR_INLINE uint64_t CDR_NAME(cdr_moves_of)(const cdr_slots *q, int skip, int i, int j, const int before, const int turned,
-                                           const int few, const int words) {
+                                           const int far, const int few, const int words) {
     const cdr_line none = {0, 0}, some = {0, 1};
     const cdr_line gap = {before ? i : i + 1, 0}, there = {before ? i : i + 1, before ? -1 : 0}; /* slots at tuple b */
     const cdr_line plain = {before ? j + 1 : j, before ? -1 : 0}, round = {before ? j : j + 1, before ? 0 : -1};
     const cdr_line own = {before ? i : i + 1, before ? 0 : -1};
     const cdr_line behind = {before ? j + 1 : j, 0}, beyond = {before ? j + 1 : j, before ? 0 : -1};
-#define CDR_SWAP(...) CDR_NAME(cdr_exchanges)(q, skip, __VA_ARGS__, few, words)
+#define CDR_SWAP(...) CDR_NAME(cdr_exchanges)(q, skip, __VA_ARGS__, far, few, words)
     if (j > i)
         return CDR_SWAP(gap, none, plain, some, 0) | CDR_SWAP(there, some, plain, some, 0) << 8 |
                CDR_SWAP(own, some, behind, none, 0) << 16 | CDR_SWAP(own, some, beyond, some, 0) << 24 |
@@ -183,15 +198,18 @@ CDR_INLINE uint64_t CDR_NAME(cdr_moves_of)(const cdr_slots *q, int skip, int i, 
 }
 
 CDR_TARGET static uint64_t CDR_NAME(cdr_moves)(const cdr_slots *q, int i, int j, int before, int turned) {
+    const int far = (i < j ? j - i : i - j) > CDR_REACH + CDR_LANES + 1;
     uint64_t found = 0;
     for (int skip = 0; skip < CDR_LANES; skip += CDR_WIDE) {
         const uint64_t asked = (uint64_t)(((1 << CDR_WIDE) - 1) << skip) * 0x010101010101;
-        if (q->words == 1 && q->apart)
-            found |= asked & (before ? CDR_NAME(cdr_moves_of)(q, skip, i, j, 1, turned, 1, 1)
-                                     : CDR_NAME(cdr_moves_of)(q, skip, i, j, 0, turned, 1, 1));
+#define CDR_MOVES(...) CDR_NAME(cdr_moves_of)(q, skip, i, j, __VA_ARGS__)
+#define CDR_EITHER(...) (before ? CDR_MOVES(1, turned, __VA_ARGS__) : CDR_MOVES(0, turned, __VA_ARGS__))
+        if (q->words > 1 || !q->apart)
+            found |= asked & (far ? CDR_EITHER(1, 0, q->words) : CDR_EITHER(0, 0, q->words));
         else
-            found |= asked & (before ? CDR_NAME(cdr_moves_of)(q, skip, i, j, 1, turned, 0, q->words)
-                                     : CDR_NAME(cdr_moves_of)(q, skip, i, j, 0, turned, 0, q->words));
+            found |= asked & (far ? CDR_EITHER(1, 1, 1) : CDR_EITHER(0, 1, 1));
+#undef CDR_EITHER
+#undef CDR_MOVES
     }
     return found;
 }
@@ -249,5 +267,6 @@ CDR_TARGET static void CDR_NAME(cdr_row_of)(const cdr_stride *s, int c, int64_t 
 }
 #undef CDR_INLINE
 #undef CDR_LANE
+#undef CDR_BYTES
 #undef CDR_AT
 #undef CDR_LOAD

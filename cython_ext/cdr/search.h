@@ -22,6 +22,7 @@ typedef struct {
     int *tour, *slot; /* tour[0..n+1]; slot[tuple] */
     int *near_in;     /* [n][CDR_NEAR]: cheapest predecessors */
     int *near_out;    /* [n][CDR_NEAR]: cheapest successors */
+    uint8_t *price_in, *price_out; /* of each of them, inside a block */
     int *light;       /* cheapest bases */
     int *stack, *scratch, *best;
     int *dirty; /* slots touched since the last accepted tour */
@@ -171,10 +172,14 @@ static int cdr_join(cdr_search *q, int a, int b, int before) {
         if (low < high && high - low < CDR_REACH && cdr_try(q, low, &turn, 1)) return 1;
     }
     const uint64_t worth = q->level ? q->level->moves(&q->slots, i, j, before, symmetric) : ~(uint64_t)0;
-    for (int l = 1; worth && l <= CDR_SEGMENT; l++) {
-        const uint64_t of_length = worth >> (l - 1) & 0x010101010101;
-        for (int move = 0; of_length && move < (l > 1 && symmetric ? 6 : 4); move++)
-            if (of_length >> 8 * move & 1 && (before ? cdr_move_before : cdr_move_behind)(q, i, j, l, move)) return 1;
+    uint64_t lengths = worth | worth >> 32;
+    lengths |= lengths >> 16;
+    lengths = (lengths | lengths >> 8) & 255;
+    for (; lengths; lengths &= lengths - 1) {
+        const int l = __builtin_ctzll(lengths) + 1;
+        uint64_t moves = worth >> (l - 1) & (l > 1 && symmetric ? 0x010101010101 : 0x01010101);
+        for (; moves; moves &= moves - 1)
+            if ((before ? cdr_move_before : cdr_move_behind)(q, i, j, l, __builtin_ctzll(moves) >> 3)) return 1;
     }
     return 0;
 }
@@ -183,14 +188,14 @@ static int cdr_improve(cdr_search *q, int b) {
     const cdr_stride *s = q->s;
     int i = q->slot[b], now = cdr_at(q, i, q->tour[i - 1], b);
     for (int k = 0; k < q->n_near; k++) {
-        int a = q->near_in[(int64_t)b * CDR_NEAR + k];
-        if (cdr_cost(s, 0, a, b) >= now) break;
+        const int a = q->near_in[(int64_t)b * CDR_NEAR + k];
+        if (q->price_in[(int64_t)b * CDR_NEAR + k] >= now) break;
         if (q->tour[i - 1] != a && cdr_join(q, a, b, 1)) return 1;
     }
     if (i < s->n || s->slot_class[i + 1] != CDR_OPEN) now = cdr_at(q, i + 1, b, q->tour[i + 1]);
     for (int k = 0; k < q->n_near && i < s->n; k++) {
-        int a = q->near_out[(int64_t)b * CDR_NEAR + k];
-        if (cdr_cost(s, 0, b, a) >= now) break;
+        const int a = q->near_out[(int64_t)b * CDR_NEAR + k];
+        if (q->price_out[(int64_t)b * CDR_NEAR + k] >= now) break;
         if (q->tour[i + 1] != a && cdr_join(q, a, b, 0)) return 1;
     }
     if (s->slot_class[i]) /* b is a base: a lighter tuple may do better */
@@ -225,7 +230,7 @@ static void cdr_kick(cdr_search *q) {
 }
 
 /* The `keep` cheapest candidates of each tuple, ties to the lower number: insertion into a short sorted list. */
-static void cdr_neighbours(const cdr_search *q, int *near, int keep, int as_successors) {
+static void cdr_neighbours(const cdr_search *q, int *near, uint8_t *price, int keep, int as_successors) {
     enum { AT_ONCE = 64 };
     const cdr_stride *s = q->s;
     uint8_t costs[AT_ONCE];
@@ -246,6 +251,7 @@ static void cdr_neighbours(const cdr_search *q, int *near, int keep, int as_succ
                 list[k] = start + a;
             }
         }
+        for (int k = 0; k < held; k++) price[(int64_t)b * CDR_NEAR + k] = (uint8_t)cost[k];
     }
 }
 
@@ -271,11 +277,12 @@ static void cdr_search_close(cdr_search *q) {
 /* Starts from `tour` (slots 1..n, tuples), or, NULL, from a greedy order that takes lonely tuples early. One allocation holds
  * everything but the slots of the vectors. */
 static int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, uint64_t seed) {
-    const int64_t n = s->n, ints = 4 * (n + 2) + 2 * n + CDR_LIGHT + n * CDR_NEAR * (s->symmetric ? 1 : 2);
+    const int64_t n = s->n, ints = 4 * (n + 2) + 2 * n + CDR_LIGHT + n * CDR_NEAR * (s->symmetric ? 1 : 2),
+                  bytes = 2 * n + 2 + n * CDR_NEAR * (s->symmetric ? 1 : 2);
     memset(q, 0, sizeof *q);
     q->s = s;
     q->level = cdr_choose();
-    q->tour = malloc(sizeof(int) * (size_t)ints + (size_t)(2 * n + 2));
+    q->tour = malloc(sizeof(int) * (size_t)ints + (size_t)bytes);
     if (!q->tour) return -1;
     if (q->level && cdr_slots_open(&q->slots, s)) return free(q->tour), -1;
     q->scratch = q->tour + n + 2;
@@ -288,12 +295,14 @@ static int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, 
     q->near_out = s->symmetric ? q->near_in : q->near_in + n * CDR_NEAR;
     q->waiting = (uint8_t *)(q->tour + ints);
     q->touched = q->waiting + n;
+    q->price_in = q->touched + n + 2;
+    q->price_out = s->symmetric ? q->price_in : q->price_in + n * CDR_NEAR;
     memset(q->waiting, 0, (size_t)(2 * n + 2));
     q->random = seed;
     q->n_near = n - 1 < CDR_NEAR ? (int)n - 1 : CDR_NEAR;
     q->n_light = n < CDR_LIGHT ? (int)n : CDR_LIGHT;
-    cdr_neighbours(q, q->near_in, q->n_near, 0);
-    if (!s->symmetric) cdr_neighbours(q, q->near_out, q->n_near, 1);
+    cdr_neighbours(q, q->near_in, q->price_in, q->n_near, 0);
+    if (!s->symmetric) cdr_neighbours(q, q->near_out, q->price_out, q->n_near, 1);
     cdr_lightest(s, q->light, q->n_light);
     if (tour) {
         q->tour[0] = q->tour[n + 1] = (int)n;
