@@ -260,7 +260,7 @@ static int sync_first(dram_engine *e, int64_t t, int r, int write) {
 }
 
 /* Serve one request of a bank's queue. */
-static void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
+static inline void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int command) {
     int32_t k = bank->queue[at];
     bank->hit = without(bank->hit, at), bank->write = without(bank->write, at);
     remove_at(bank->queue, &bank->queued, at);

@@ -75,7 +75,7 @@ static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *ba
 }
 
 /* The same, but where the oldest request has waited too long for another row, nothing goes before it. */
-static inline int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
+static EW_INLINED int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
     int64_t next = bank_next_ageless(e, t, bank, command, at);
     if (!e->c->age_cap || bank->row == NONE || !bank->queued || e->pool[bank->queue[0]].row == bank->row) return next;
     int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap;
@@ -85,7 +85,7 @@ static inline int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int 
 }
 
 /* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
-static inline int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
+static EW_INLINED int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
     int command, at;
     int64_t when = bank_next(e, t, bank, &command, &at);
     if (when <= t && (is_column(command) ? column_wires : row_wires)) {
@@ -220,7 +220,7 @@ static inline uint64_t asking_banks(const dram_engine *e) {
     return e->c->page == PAGE_ADAPTIVE ? ~(uint64_t)0 >> (64 - e->n_banks) : e->busy_banks;
 }
 
-static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
+static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
     if (row_wires)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
@@ -244,7 +244,7 @@ static int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires,
 
 /* After a command or a move: the first cycle at which any bank is worth another look. What holds a bank back may have moved
  * later since it was looked at, so the bank that comes first is looked at again, until the first one is up to date. */
-static int64_t next_look(dram_engine *e, int64_t t) {
+static EW_INLINED int64_t next_look(dram_engine *e, int64_t t) {
     uint64_t current = 0; /* banks */
     int command, at;
     for (;;) {
@@ -273,7 +273,7 @@ static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row)
     bank->idle_row = NONE;
 }
 
-static int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, int32_t *blocked) {
+static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, int32_t *blocked) {
     if (!(e->waiting_banks[kind] & e->banks_with_room)) return 0;
     for (int at = *blocked; at < *length; at++) {
         int32_t k = queue[at];
@@ -300,12 +300,12 @@ static int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, 
     return 0;
 }
 
-static int move_read(dram_engine *e) { return move_from(e, 0, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
+static EW_INLINED int move_read(dram_engine *e) { return move_from(e, 0, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
 static int move_write(dram_engine *e) { return move_from(e, 1, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
 
 /* Move one request to its bank: writes while draining, else reads. A write that is done by its command is waited for
  * like a read, so where nothing else is to be done such writes do not wait for more. */
-static int move_request(dram_engine *e, int flush) {
+static EW_INLINED int move_request(dram_engine *e, int flush) {
     if (e->c->strict_order) return !e->queued && move_read(e);
     if (!e->draining) {
         if (e->writes_waiting >= e->c->write_high) e->draining = e->writes_waiting - e->c->write_low;
@@ -338,7 +338,7 @@ static inline int may_move(const dram_engine *e, int flush) {
 #include "dram/pooled.h"
 
 /* End a cycle: move a request to its bank, and find the next cycle. next: that without what was issued or moves. */
-static void move_and_look(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
+static EW_INLINED void move_and_look(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
     int moved = move_request(e, flush);
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
     int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||

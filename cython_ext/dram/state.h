@@ -10,7 +10,7 @@
 #define EW_FOR(pointer)
 #endif
 
-/* Compiled once more for each constant that it is called with. */
+/* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every request. */
 #define EW_INLINED inline __attribute__((always_inline))
 
 enum { MAX_LEVELS = 240 }; /* of which a byte can count the ones */
