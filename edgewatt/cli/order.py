@@ -215,6 +215,9 @@ def pays_command(
     lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
     policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; may be repeated."),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory M that a method makes its order for."),
+    each: bool = typer.Option(
+        False, "--each", help="A method makes an order for each row's machine, not one for the first machine named."
+    ),
     timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
     layout: str = typer.Option(None, "--layout", help="Of both orders (default: tuples, which hold any order)."),
     objective: str = typer.Option(
@@ -232,7 +235,11 @@ def pays_command(
 ) -> None:
     """Say whether and where an order pays on a system, and why.
 
+    A method's order is made for one machine, of the first --size, --part, ... named, and played on all; with --each it
+    is made for every one.
+
     Example:  edgewatt pays net.npz --order auto --system scratchpad-8k --lanes 16 -o pays.html
+    Example:  edgewatt pays net.npz --part hbm3 --size 8KiB --size 64KiB --each --time-limit 5
     """
     from pathlib import Path
 
@@ -248,7 +255,7 @@ def pays_command(
     with progress("pays") as report_progress:
         study = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
-            formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory,
+            formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory, each=each,
             timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
             time_limit_s=time_limit,
         )  # fmt: skip
@@ -257,25 +264,24 @@ def pays_command(
             stream.write(pays_page(study).encode())
     if write_json(study.as_dict(), json_file):
         return
-    choices = {str(p.choice) for p in study.points}
-    several = len(choices) > 1  # one machine is named in the title
+    values = {name: {p.choice.words[name] for p in study.points} for name in study.points[0].choice.words}
+    varied = [name for name, each_of in values.items() if len(each_of) > 1]
+    fixed = ", ".join(next(iter(each_of)) for name, each_of in values.items() if name not in varied)
     rows = [
         (
-            *([str(p.choice)] if several else []),
-            kib(p.size_bytes),
+            *(p.choice.words[name] for name in varied),
+            f"{'* ' if study.marked(p) else ''}{kib(p.size_bytes)}",
             str(p.memory),
             *(change(p.saving(metric)) for metric in METRICS),
         )
         for p in study.points
     ]
-    heads = (*(["machine"] if several else []), "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
-    title = (
-        f"{study.names[0]} against {study.names[1]}{'' if several else f' on {choices.pop()}'}, layout {study.layout}"
-    )
-    show_table(heads, rows, title=title, numeric=heads[several:])
-    say_words(study.verdict)
-    if study.note:
-        say_words(study.note)
+    heads = (*varied, "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
+    title = f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}, layout {study.layout}"
+    show_table(heads, rows, title=title, numeric=heads[len(varied) :])
+    marked = any(map(study.marked, study.points))
+    for words in filter(None, (f"{'* ' if marked else ''}{study.made_for}", study.verdict, study.note)):
+        say_words(words)
 
 
 def add_to(app: typer.Typer) -> None:

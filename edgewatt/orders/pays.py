@@ -3,11 +3,15 @@
 Both orders use one layout. Savings are of the order against the other one, in I/Os of the model, bytes over the memory
 bus, energy and time. The break-even size of a metric is the largest on-chip memory with which the order still saves.
 
-Savings need not fall steadily. Where the legal sizes between the smallest and the largest one asked for are few or
-cheap, every one is played, and the answer is that of the full grid. Else I/Os are counted at every size of a scratchpad
-(bytes of tuples follow from them); energy and time are played at the sizes asked for and where I/Os begin or cease
-to be saved. Each change between two of these is found by bisection to one row (scratchpad) or one legal size (cache),
-and so is what shows 1, 2, 4 ... sizes above it. `Pays.searched` says which it was, `Pays.crossings` holds all found.
+Orders by a method's name are made once, for the first machine asked for, and judged on the others too; or for each
+machine anew: what the method can do there. Each then answers for itself, so only the sizes asked for are looked at.
+
+Savings of one order need not fall steadily. Where the legal sizes between the smallest and the largest one asked for
+are few or cheap, every one is played, and the answer is that of the full grid. Else I/Os are counted at every size of a
+scratchpad (bytes of tuples follow from them); energy and time are played at the sizes asked for and where I/Os begin or
+cease to be saved. Each change between two of these is found by bisection to one row (scratchpad) or one legal size
+(cache), and so is what shows 1, 2, 4 ... sizes above it. `Pays.searched` says which it was, `Pays.crossings` holds all
+found.
 """
 
 from __future__ import annotations
@@ -19,12 +23,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, differs
-from edgewatt.judging.judge import MachineJudge, order_on_machine, what_is_open
+from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, differs, rows_of
 from edgewatt.orders.ordering import judge_for
-from edgewatt.orders.pays_machine import MOST_PROBES, MachineCosts, legal_sizes, machine_of
+from edgewatt.orders.pays_machine import (
+    MOST_PROBES,
+    MachineCosts,
+    PlayedOrders,
+    StudyChoice,
+    StudyRange,
+    machine_of,
+    policy_of,
+    range_of,
+    size_of,
+)
 from hwmodel.machine import Machine
-from reorder.base import Ordering
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.shown import Shown
@@ -39,28 +51,18 @@ WORDS = {"io": "I/Os", "bytes": "bytes", "energy": "energy", "time": "time"}
 
 
 @dataclass(frozen=True)
-class StudyChoice:
-    """One combination of what a study varies besides the size."""
-
-    part: str
-    value_format: str
-    lanes: int
-    policy: str
-
-    def __str__(self) -> str:
-        return f"{self.part}, {self.value_format}, {self.lanes} lanes, {self.policy}"
-
-
-@dataclass(frozen=True)
 class PayPoint:
     """Both orders at one size. order, against: metric -> cost (io: I/Os, bytes, energy: pJ, time: ns), and of each
-    stream its bytes, of each energy term its pJ. memory: M of the I/O model."""
+    stream its bytes, of each energy term its pJ. memory: M of the I/O model. own: whether orders by name were made for
+    this machine; note: what a time limit then left open of searches for this machine alone."""
 
     choice: StudyChoice
     size_bytes: int
     memory: int
     order: Mapping[str, Any]
     against: Mapping[str, Any]
+    own: bool = False
+    note: str = ""
 
     def saving(self, metric: str) -> float:
         """Return the share of `against`'s cost that the order saves; negative where it costs more."""
@@ -77,8 +79,9 @@ class Pays(Shown):
     """What a study found. break_even: choice -> metric -> bytes, None where the order never saves; beyond: metrics that
     still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
     changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
-    for which every legal size in the range was looked at, which makes their answer that of the full grid. note: what a
-    time limit left open, empty for nothing."""
+    for which every legal size in the range was looked at, which makes their answer that of the full grid. made_for: the
+    machine that orders by a method's name were made for, in words; empty where both were given. note: what a time limit
+    left open, empty for nothing."""
 
     verdict: str
     points: tuple[PayPoint, ...]
@@ -90,22 +93,29 @@ class Pays(Shown):
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
     searched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     note: str = ""
+    made_for: str = ""
 
     __repr__ = Shown.__repr__
 
     def __str__(self) -> str:
-        return self.verdict
+        return " ".join(filter(None, (self.verdict, self.made_for, self.note)))
+
+    def marked(self, point: PayPoint) -> bool:
+        """Whether a point is the machine that orders by name were made for, and others are not."""
+        return point.own and not all(each.own for each in self.points)
 
     def _facts(self) -> dict[str, object]:
         return {
             "order": self.names[0], "against": self.names[1], "layout": self.layout,
-            "sizes": len({point.size_bytes for point in self.points}), "verdict": self.verdict,
+            "sizes": len({point.size_bytes for point in self.points}), "made for": self.made_for or None,
+            "verdict": self.verdict,
         }  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
             "verdict": self.verdict,
+            "made_for": self.made_for,
             "note": self.note,
             "order": self.names[0],
             "against": self.names[1],
@@ -126,6 +136,8 @@ class Pays(Shown):
                     "choice": str(point.choice),
                     "size_bytes": point.size_bytes,
                     "memory": point.memory,
+                    "made_for_this": point.own,
+                    "note": point.note,
                     "saving": {metric: point.saving(metric) for metric in METRICS},
                     "order": dict(point.order),
                     "against": dict(point.against),
@@ -147,6 +159,7 @@ def pays(
     lanes: Sequence[int] | None = None,
     policies: Sequence[str] | None = None,
     memory: int | None = None,
+    each: bool = False,
     timing: str = "system",
     seed: int = 0,
     progress: Progress | None = None,
@@ -156,68 +169,86 @@ def pays(
 ) -> Pays:
     """Say where an order pays against another one, and where it stops paying.
 
-    order, against: an Ordering, int[W], or a method's name, which then makes one order for the system, as `ew.order`
+    order, against: an Ordering, int[W], or a method's name, which then makes one order for one machine, as `ew.order`
     with `machine` does: with `objective` 'energy' (default), 'time' or 'bytes', or 'io' for I/Os of the model alone
-    (default with `memory`: M, by default that of the system's own on-chip memory). time_limit_s: of each search.
+    (default with `memory`: M, by default that of the machine's on-chip memory). That machine has the first of `sizes`,
+    `parts`, `formats`, `lanes` and `policies`. With `each` a method makes an order for every machine, and nothing
+    between `sizes` is looked at. time_limit_s: of each search.
     system: a shipped system, a YAML file, a mapping with its keys, or a Machine.
-    sizes: bytes of its scratchpad or first cache, each taken to the nearest legal one (default: its own, six around).
-    parts, formats, lanes: values to try besides (default: the system's part, fp32, 16). policies: of the scratchpad or
-    cache. layout: of both orders (default: tuples, which hold any order). timing: 'system' or 'replay'. At the system's
-    own size all figures are those of `edgewatt order --system`.
+    sizes: bytes of its scratchpad or first cache, each taken to the nearest legal one (default: its own, six around;
+    methods make their order for its own). parts, formats, lanes: values to try besides (default: the system's part,
+    fp32, 16). policies: of the scratchpad or cache. layout: of both orders (default: tuples, which hold any order).
+    timing: 'system' or 'replay'. At the system's own size all figures are those of `edgewatt order --system`.
 
     Raises InputError for an order of another network, or a size that the system cannot have.
     """
     first = machine_of(system)
-    lanes, formats = tuple(lanes or (16,)), tuple(formats or ("fp32",))
     for size in sizes or ():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(f"a size of on-chip memory must be a whole number of bytes of at least 1, not {size!r}")
+    varied = (parts or (first.part.name,), formats or ("fp32",), lanes or (16,), policies or (policy_of(first),))
+    choices = [StudyChoice(*combination) for combination in itertools.product(*varied)]
     chosen = objective or ("energy" if memory is None else "io")
-    asked = Layout(kind=layout or AUTO, value_format=formats[0], lanes=lanes[0])
+    asked = Layout(kind=layout or AUTO, value_format=choices[0].value_format, lanes=choices[0].lanes)
     judge = judge_for(network, "energy" if chosen == "io" else chosen, first, layout=asked, timing=timing, seed=seed)
-    study = MachineCosts(network, first, judge.layout.kind, timing, seed, progress)
-    wished = memory or study.memory(first, lanes[0], study.size_of(first))
-    make = partial(_order, judge, chosen == "io", wished, time_limit_s, progress)
-    names, orders, notes = zip(*map(make, (order, against)), strict=True)
-    study.orders = (orders[0], orders[1])
-    if names[0] == names[1]:  # two orders of one method
-        names = tuple(_with_parameters(name, each) for name, each in zip(names, (order, against), strict=True))
-    choices = [
-        StudyChoice(*combination)
-        for combination in itertools.product(parts or (first.part.name,), formats, lanes, policies or (study.policy,))
-    ]
+    ranges = {choice: range_of(judge, choice, sizes) for choice in choices}
+    at_first = ranges[choices[0]].first
+    orders = PlayedOrders(
+        at_first, (order, against), each=each, by_io=chosen == "io", memory=memory, time_limit_s=time_limit_s
+    )
+    study = MachineCosts(orders, progress, sum(len(its.wanted) for its in ranges.values()) if each else None)
     points: list[PayPoint] = []
     break_even: dict[str, dict[str, int | None]] = {}
     beyond: dict[str, tuple[str, ...]] = {}
     crossings: dict[str, dict[str, tuple[tuple[int, bool], ...]]] = {}
     searched: dict[str, tuple[str, ...]] = {}
-    for choice in choices:
-        machine = study.machine(choice.part, choice.policy)
-        own, legal = study.size_of(first), legal_sizes(network, machine, choice.lanes)
-        legal = legal if sizes else sorted({*legal, own})
-        wanted = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
-        at = partial(_point, study, machine, choice)
+    for choice, its in ranges.items():
+        legal, wanted = its.legal, its.wanted
+        at = partial(_point, study, choice, its)
         points += [at(size) for size in wanted]
         between = [size for size in legal if wanted[0] <= size <= wanted[-1]]
-        saves_io = study.io_savings(machine, choice.lanes, between)
+        saves_io = study.io_savings(its.judge, between)
         cheap = len(between) <= FEW_SIZES or len(between) * network.n_connections <= CHEAP_STEPS
         probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
-        same = LAYOUTS[study.layout_kind].item.same_bytes
-        counted = () if machine.scratchpad is None else ("io", "bytes") if same else ("io",)
-        searched[str(choice)] = METRICS if cheap else tuple(m for m in counted if len(saves_io) == len(between))
+        if each:
+            legal = probes = wanted
+        same = LAYOUTS[judge.layout.kind].item.same_bytes
+        counted = () if not saves_io else ("io", "bytes") if same else ("io",)
+        exact = len(saves_io) == len(between)
+        searched[str(choice)] = METRICS if probes == between else counted if exact else ()
         changes: dict[str, Changes] = {}
         for metric in METRICS:
             if metric in searched[str(choice)] and metric in counted:
                 changes[metric] = changes_of(saves_io.__getitem__, between, between)
             else:
                 changes[metric] = changes_of(partial(_saves, at, metric), probes, legal)
-        crossings[str(choice)] = {metric: each.crossings for metric, each in changes.items()}
-        break_even[str(choice)] = {metric: each.last for metric, each in changes.items()}
-        beyond[str(choice)] = tuple(metric for metric, each in changes.items() if each.to_the_end)
-    verdict = _verdict(names, points, choices[0], break_even, beyond, crossings)
-    kind, made = study.layout_kind, study.evaluations
-    note = " ".join(dict.fromkeys(filter(None, notes)))
-    return Pays(verdict, tuple(points), break_even, beyond, kind, names, made, crossings, searched, note)
+        crossings[str(choice)] = {metric: found.crossings for metric, found in changes.items()}
+        break_even[str(choice)] = {metric: found.last for metric, found in changes.items()}
+        beyond[str(choice)] = tuple(metric for metric, found in changes.items() if found.to_the_end)
+    verdict = _verdict(orders.names, points, choices[0], break_even, beyond, crossings)
+    made_for = _made_for(orders, f"{kib(size_of(at_first.machine))}, {choices[0]}")
+    return Pays(
+        verdict, tuple(points), break_even, beyond, judge.layout.kind, orders.names, study.evaluations, crossings,
+        searched, _note(orders, len(points)), made_for,
+    )  # fmt: skip
+
+
+def _made_for(orders: PlayedOrders, machine: str) -> str:
+    """Say for which machine orders by a method's name were made; nothing where there is none."""
+    if not orders.made:
+        return ""
+    who = f"{_listed(orders.made)} {'were' if len(orders.made) > 1 else 'was'} made for"
+    if orders.each:
+        return f"{who} each machine anew."
+    return f"{who} {f'M = {orders.memory} on ' if orders.memory else ''}{machine}."
+
+
+def _note(orders: PlayedOrders, machines: int) -> str:
+    """Say what time limits left open: of the machine that orders were made for, or on how many."""
+    if orders.each and len(orders.notes) > 1:
+        left = f"The time limit left no room to simulate every construction on {len(orders.notes)} of {machines}"
+        return f"{left} machines: one of them may cost less there."
+    return " ".join(f"{where}: {said}" if where else said for where, said in orders.notes.items())
 
 
 @dataclass(frozen=True)
@@ -275,50 +306,15 @@ def _around_changes(saves: Mapping[int, bool]) -> list[int]:
     return sorted({size for pair in changes for size in pair})[-MOST_PROBES:]
 
 
-def _point(study: MachineCosts, machine: Machine, choice: StudyChoice, size: int) -> PayPoint:
-    sized = study.sized(machine, size)
-    memory, costs = study.costs(sized, choice.value_format, choice.lanes)
-    return PayPoint(choice, size, memory, costs[0], costs[1])
+def _point(study: MachineCosts, choice: StudyChoice, its: StudyRange, size: int) -> PayPoint:
+    judge, where = its.at(size), f"{kib(size)}, {choice}"
+    one, other = study.costs(judge, where)
+    own, note = study.orders.made_on(judge), study.orders.notes.get(where, "")
+    return PayPoint(choice, size, rows_of(judge.machine, judge.layout), one, other, own, note)
 
 
 def _saves(at: Callable[[int], PayPoint], metric: str, size: int) -> bool:
     return at(size).saving(metric) > 0
-
-
-def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
-    """Return the legal sizes nearest to those wished, ascending, each once."""
-    return sorted({min(legal, key=lambda size: (abs(size - wish), size)) for wish in wished})
-
-
-def _order(
-    judge: MachineJudge, by_io: bool, memory: int, time_limit_s: float | None, progress: Progress | None, order: Any
-) -> tuple[str, Any, str]:
-    """Return the name of an order, its edges, and what a time limit left open of a search for it."""
-    from reorder.order import order as make
-    from traces.work.checks import check_order
-
-    if isinstance(order, str):
-        if by_io:
-            ordering = make(judge.network, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s)
-        else:
-            ordering = order_on_machine(
-                judge, order, memory=memory, seed=judge.seed, time_limit_s=time_limit_s, progress=progress
-            )
-        return order, _held(judge, order, ordering.edges), what_is_open(ordering)
-    name = order.method if isinstance(order, Ordering) else "order"
-    return name, _held(judge, name, check_order(judge.network, getattr(order, "edges", order))), ""
-
-
-def _held(judge: MachineJudge, name: str, edges: Any) -> Any:
-    if not judge.holds(edges):
-        raise InputError(f"layout {judge.layout.kind!r} cannot store the order {name!r}: use layout 'tuples' or 'coo'")
-    return edges
-
-
-def _with_parameters(name: str, order: Any) -> str:
-    said = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
-    seed = [f"seed={order.seed}"] if isinstance(order, Ordering) and order.seed else []
-    return f"{name} ({', '.join(said + seed)})" if said or seed else name
 
 
 def _verdict(
@@ -346,11 +342,12 @@ def _verdict(
             not_in.append(WORDS[metric])
             continue
         start = min((point.size_bytes for point in mine if point.saving(metric) > 0), default=last)
-        end = "on" if metric in beyond[str(choice)] else f"to {kib(last)}"
+        end = " on" if metric in beyond[str(choice)] else f" to {kib(last)}" if last > start else ""
         gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
         but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
-        parts.append(f"it pays in {WORDS[metric]} from {kib(start)} {end}{but} (most at {kib(best.size_bytes)}: "
-                     f"{change(best.saving(metric))} %)")  # fmt: skip
+        where = f"{'from' if end else 'at'} {kib(start)}{end}{but}"
+        most = f"most at {kib(best.size_bytes)}: {change(best.saving(metric))} %"
+        parts.append(f"it pays in {WORDS[metric]} {where} ({most})")
     if not_in:
         words = _listed(not_in)
         words = words if parts or no_difference else f"anything ({words})"

@@ -1,19 +1,24 @@
-"""The machines of a study of two orders, and what both orders cost on one of them."""
+"""The machines of a study of two orders, which orders are played there, and what both cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.costs import check_timing, costs_of
+from edgewatt.judging.costs import rows_of
+from edgewatt.judging.judge import MachineJudge, order_on_machine, settled, what_is_open
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import Machine
+from reorder.base import Ordering
+from reorder.machine.shape import Int64Array
+from reorder.order import order as make_order
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.layouts.layout import Layout
+from traces.work.checks import check_order
 from traces.work.network import Network
 
 MOST_IO_SIZES = 512
@@ -68,94 +73,230 @@ def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
     return priced
 
 
-class MachineCosts:
-    """What two orders cost on machines, both in one layout; each cost is worked out once. `orders` are set before the
-    first."""
+def size_of(machine: Machine) -> int:
+    """Return the bytes of a machine's on-chip memory: of its scratchpad or first cache."""
+    return machine.scratchpad.size_bytes if machine.scratchpad is not None else machine.caches[0].size_bytes
 
-    def __init__(
-        self, network: Network, first: Machine, layout: str, timing: str, seed: int, progress: Progress | None
-    ) -> None:
-        self.network, self.first, self.timing, self.seed = network, first, check_timing(timing), seed
-        self.layout_kind = layout
-        self.orders: tuple[Any, Any] = (None, None)
-        self.evaluations = 0
-        self._progress = progress
-        self._known: dict[Any, tuple[int, tuple[dict[str, Any], dict[str, Any]]]] = {}
 
-    @property
-    def policy(self) -> str:
-        """The policy of the system's own on-chip memory."""
-        pad = self.first.scratchpad
-        return pad.policy if pad is not None else self.first.caches[0].policy
+def policy_of(machine: Machine) -> str:
+    """Return the policy of a machine's on-chip memory."""
+    return machine.scratchpad.policy if machine.scratchpad is not None else machine.caches[0].policy
 
-    def size_of(self, machine: Machine) -> int:
-        """Return the bytes of a machine's on-chip memory."""
-        return machine.scratchpad.size_bytes if machine.scratchpad is not None else machine.caches[0].size_bytes
 
-    def memory(self, machine: Machine, lanes: int, size: int) -> int:
-        """Return M of the I/O model: of a scratchpad its own, of a cache the rows it has room for."""
-        pitch = Layout(lanes=lanes).row_pitch
-        if machine.scratchpad is not None:
-            return replace(machine.scratchpad, size_bytes=size).memory(pitch)
-        return max(size // pitch + 1, 3)
-
-    def machine(self, part: str, policy: str) -> Machine:
-        """Return the system with another part and policy."""
-        machine = self.first if part == self.first.part.name else with_part(self.first, part)
-        if machine.scratchpad is not None:
-            return replace(machine, scratchpad=replace(machine.scratchpad, policy=policy))
-        return replace(machine, caches=(replace(machine.caches[0], policy=policy), *machine.caches[1:]))
-
-    def sized(self, machine: Machine, size: int) -> Machine:
-        """Return the machine with on-chip memory of another size."""
-        if machine.scratchpad is not None:
-            return replace(machine, scratchpad=replace(machine.scratchpad, size_bytes=size))
-        return replace(machine, caches=(replace(machine.caches[0], size_bytes=size), *machine.caches[1:]))
-
-    def io_savings(self, machine: Machine, lanes: int, sizes: list[int]) -> dict[int, bool]:
-        """Return for sizes of a scratchpad whether the order saves I/Os: all of them where counting them is cheap.
-
-        Bytes are saved where I/Os are if both orders read the same bytes of connections. {} for a cache.
-        """
-        pad = machine.scratchpad
-        if pad is None:
-            return {}
-        most = max(MOST_IO_STEPS // max(self.network.n_connections, 1), MOST_IO_SIZES)
-        if len(sizes) > most:
-            sizes = sizes[:: -(-len(sizes) // most)]
-        memories = [self.memory(machine, lanes, size) for size in sizes]
-        mine, other = (
-            [counts.total for counts in io_curve(self.network, edges, memories, pad.policy, pad.pinning)]
-            for edges in self.orders
-        )
-        return {size: one < two for size, one, two in zip(sizes, mine, other, strict=True)}
-
-    def costs(
-        self, machine: Machine, value_format: str, lanes: int
-    ) -> tuple[int, tuple[dict[str, Any], dict[str, Any]]]:
-        """Return M and what the order and the other one cost on a machine."""
-        key = (machine.part.name, machine.scratchpad, machine.caches, value_format, lanes)
-        if key not in self._known:
-            memory = self.memory(machine, lanes, self.size_of(machine))
-            one, other = (self._cost(edges, machine, memory, value_format, lanes) for edges in self.orders)
-            self._known[key] = (memory, (one, other))
-            self.evaluations += 1
-            if self._progress is not None:
-                self._progress(self.evaluations, None, "sizes simulated")
-        return self._known[key]
-
-    def _cost(self, edges: Any, machine: Machine, memory: int, value_format: str, lanes: int) -> dict[str, Any]:
-        layout = Layout(kind=self.layout_kind, value_format=value_format, lanes=lanes)
-        return costs_of(self.network, edges, machine, layout, memory=memory, timing=self.timing, seed=self.seed)
+def with_memory(machine: Machine, **keys: Any) -> Machine:
+    """Return the machine with other keys (size_bytes, policy) of its on-chip memory."""
+    if machine.scratchpad is not None:
+        return replace(machine, scratchpad=replace(machine.scratchpad, **keys))
+    return replace(machine, caches=(replace(machine.caches[0], **keys), *machine.caches[1:]))
 
 
 def with_part(machine: Machine, part: str) -> Machine:
-    """Return the machine with another memory part; its bus follows."""
+    """Return the machine with another memory part, or itself with its own; its bus follows."""
     from hwmodel.dram.engine import load_part
     from hwmodel.machine import BusSpec
 
+    if part == machine.part.name:
+        return machine
     loaded = load_part(part)
     organisation = loaded.organisation
     if organisation.burst_bytes % organisation.byte_lanes:
         raise InputError(f"part {part!r}: a burst is no whole number of beats")
     return replace(machine, part=loaded, bus=BusSpec(organisation.byte_lanes, organisation.burst_bytes))
+
+
+@dataclass(frozen=True)
+class StudyChoice:
+    """One combination of what a study varies besides the size."""
+
+    part: str
+    value_format: str
+    lanes: int
+    policy: str
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What is chosen, in words."""
+        lanes = f"{self.lanes} lanes"
+        return {"part": self.part, "format": self.value_format, "lanes": lanes, "policy": self.policy}
+
+    def __str__(self) -> str:
+        return ", ".join(self.words.values())
+
+
+@dataclass(frozen=True)
+class StudyRange:
+    """The sizes of on-chip memory for one choice. judge: of its machine, at the system's own size. legal: sizes that
+    it can have, wanted: those asked for, both ascending. first: the judge at the size named first, or its own."""
+
+    judge: MachineJudge
+    legal: list[int]
+    wanted: list[int]
+    first: MachineJudge
+
+    def at(self, size: int) -> MachineJudge:
+        """Return the judge of the machine with on-chip memory of another size."""
+        return _sized(self.judge, size)
+
+
+def range_of(judge: MachineJudge, choice: StudyChoice, sizes: Sequence[int] | None) -> StudyRange:
+    """Return the sizes nearest to those wished (None: the system's own and six around) that a choice's machine has.
+
+    judge: of the system. Raises InputError for a machine that cannot be, or that has no such size.
+    """
+    machine = with_memory(with_part(judge.machine, choice.part), policy=choice.policy)
+    varied = replace(
+        judge, machine=machine, layout=replace(judge.layout, value_format=choice.value_format, lanes=choice.lanes)
+    )
+    own, legal = size_of(machine), legal_sizes(judge.network, machine, choice.lanes)
+    if not sizes:
+        legal = sorted({*legal, own})
+    wanted = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
+    (first,) = _nearest(legal, [sizes[0] if sizes else own])
+    return StudyRange(varied, legal, wanted, _sized(varied, first))
+
+
+def _sized(judge: MachineJudge, size: int) -> MachineJudge:
+    return replace(judge, machine=with_memory(judge.machine, size_bytes=size))
+
+
+def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
+    """Return the legal sizes nearest to those wished, ascending, each once."""
+    return sorted({min(legal, key=lambda size: (abs(size - wish), size)) for wish in wished})
+
+
+class PlayedOrders:
+    """Which two orders are played on a machine: those given on every one; those by a method's name as the method makes
+    them, once for the machine of `judge` or, with `each`, for every one. The judge of a machine stands for it.
+
+    names: what both are called. made: which of these a method makes. notes: what time limits left open, by machine ('':
+    of the one for all). Orders for I/Os alone (`by_io`) are made for `memory`, or that of the machine.
+    Raises InputError for an order that does not fit.
+    """
+
+    def __init__(
+        self,
+        judge: MachineJudge,
+        orders: tuple[Any, Any],
+        *,
+        each: bool = False,
+        by_io: bool = False,
+        memory: int | None = None,
+        time_limit_s: float | None = None,
+    ) -> None:
+        self.judge, self.each, self.by_io, self.memory, self.time_limit_s = judge, each, by_io, memory, time_limit_s
+        self._given = tuple(None if isinstance(order, str) else self._checked(order) for order in orders)
+        names = tuple(map(_name_of, orders))
+        self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str)))
+        if names[0] == names[1]:  # two orders of one method
+            names = tuple(_with_parameters(name, order) for name, order in zip(names, orders, strict=True))
+        self.names: tuple[str, str] = (names[0], names[1])
+        self.notes: dict[str, str] = {}
+        self._once: tuple[Int64Array, Int64Array] | None = None
+        if each and not self.made:
+            raise InputError(
+                "each makes an order by a method's name for every machine: both orders are given, name a method"
+            )
+        if each and memory is not None:
+            raise InputError(
+                "memory is for one order on all machines, each for an order on every one: leave one of them out"
+            )
+
+    def on(
+        self, judge: MachineJudge, where: str = "", progress: Progress | None = None
+    ) -> tuple[Int64Array, Int64Array]:
+        """Return both orders as they are played on a machine, which notes call `where`."""
+        if self.each:
+            return self._pair(judge, where, progress)
+        if self._once is None:
+            self._once = self._pair(self.judge, "", progress)
+        return self._once
+
+    def made_on(self, judge: MachineJudge) -> bool:
+        """Whether orders were made for this machine."""
+        same = (judge.machine, judge.layout) == (self.judge.machine, self.judge.layout)
+        return bool(self.made) and self.memory is None and (self.each or same)
+
+    def _pair(self, judge: MachineJudge, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
+        one, other = (
+            self._make(judge, name, where, progress) if given is None else given
+            for name, given in zip(self.names, self._given, strict=True)
+        )
+        return one, other
+
+    def _make(self, judge: MachineJudge, method: str, where: str, progress: Progress | None) -> Int64Array:
+        limits: Any = {"seed": judge.seed, "time_limit_s": self.time_limit_s, "progress": progress}
+        if self.by_io:
+            pad = judge.machine.scratchpad
+            evicts: Any = {} if pad is None else {"policy": pad.policy, "pinning": pad.pinning}
+            memory = self.memory or rows_of(judge.machine, judge.layout)
+            return self._held(method, make_order(judge.network, method, memory=memory, **evicts, **limits).edges)
+        ordering = settled(judge, order_on_machine(judge, method, memory=self.memory, **limits), progress)
+        if said := what_is_open(ordering):
+            self.notes[where] = f"{self.notes.get(where, '')} {said}".strip()
+        return self._held(method, ordering.edges)
+
+    def _checked(self, order: Any) -> Int64Array:
+        return self._held(_name_of(order), check_order(self.judge.network, getattr(order, "edges", order)))
+
+    def _held(self, name: str, edges: Int64Array) -> Int64Array:
+        if not self.judge.holds(edges):
+            kind = self.judge.layout.kind
+            raise InputError(f"layout {kind!r} cannot store the order {name!r}: use layout 'tuples' or 'coo'")
+        return edges
+
+
+def _name_of(order: Any) -> str:
+    return order if isinstance(order, str) else order.method if isinstance(order, Ordering) else "order"
+
+
+def _with_parameters(name: str, order: Any) -> str:
+    said = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
+    seed = [f"seed={order.seed}"] if isinstance(order, Ordering) and order.seed else []
+    return f"{name} ({', '.join(said + seed)})" if said or seed else name
+
+
+class MachineCosts:
+    """What the orders that are played cost on machines; each cost is worked out once. expected: machines, or None."""
+
+    def __init__(self, orders: PlayedOrders, progress: Progress | None, expected: int | None = None) -> None:
+        self.orders, self.evaluations = orders, 0
+        self._progress, self._expected = progress, expected
+        self._known: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def io_savings(self, judge: MachineJudge, sizes: list[int]) -> dict[int, bool]:
+        """Return for sizes of a scratchpad whether the order saves I/Os: all of them where counting them is cheap.
+
+        Bytes are saved where I/Os are if both orders read the same bytes of connections. {} for a cache, and where each
+        size has its own order.
+        """
+        pad, network = judge.machine.scratchpad, judge.network
+        if pad is None or self.orders.each:
+            return {}
+        most = max(MOST_IO_STEPS // max(network.n_connections, 1), MOST_IO_SIZES)
+        if len(sizes) > most:
+            sizes = sizes[:: -(-len(sizes) // most)]
+        memories = [replace(pad, size_bytes=size).memory(judge.layout.row_pitch) for size in sizes]
+        mine, other = (
+            [counts.total for counts in io_curve(network, edges, memories, pad.policy, pad.pinning)]
+            for edges in self.orders.on(judge, progress=self._progress)
+        )
+        return {size: one < two for size, one, two in zip(sizes, mine, other, strict=True)}
+
+    def costs(self, judge: MachineJudge, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the order and the other one cost on a machine, which is called `where`."""
+        machine = judge.machine
+        key = (machine.part.name, machine.scratchpad, machine.caches, judge.layout)
+        if key not in self._known:
+            one, other = self.orders.on(judge, where, self._searching(where))
+            self._known[key] = (judge.costs(one), judge.costs(other))
+            self.evaluations += 1
+            if self._progress is not None:
+                self._progress(self.evaluations, self._expected, "sizes simulated")
+        return self._known[key]
+
+    def _searching(self, where: str) -> Progress | None:
+        """Return the progress of a search: its own, or where each row has one, of all rows."""
+        report = self._progress
+        if report is None or self._expected is None:
+            return report
+        return lambda done, total, text: report(self.evaluations, self._expected, f"{where}: {text}")

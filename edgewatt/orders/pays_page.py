@@ -16,7 +16,8 @@ table.map th:first-child { text-align: left; white-space: normal; max-width: 24r
 def pays_page(study: Pays) -> str:
     """Return the page as HTML: one map per metric, rows the choices, columns the sizes; nothing is loaded from outside.
 
-    Blue saves, red costs more; the thick line is the break-even size, found by bisection between the sizes shown.
+    Blue saves, red costs more; the thick line is the break-even size, found by bisection between the sizes shown unless
+    each of these has its own order.
     """
     choices = list(study.break_even)
     sizes = sorted({point.size_bytes for point in study.points})
@@ -37,16 +38,21 @@ def pays_page(study: Pays) -> str:
                 edge = last is not None and size <= last and after is not None and after > last
                 cells.append(
                     f'<td style="background:{_colour(saving)}"{" class=edge" if edge else ""} '
-                    f'title="{text(f"M = {point.memory}")}">{change(saving)}</td>'
+                    f'title="{text(f"M = {point.memory}")}">{"* " if study.marked(point) else ""}{change(saving)}</td>'
                 )
-            says = "never pays" if last is None else "pays throughout" if metric in study.beyond[choice] else kib(last)
+            says = "never pays" if last is None else kib(last)
+            if metric in study.beyond[choice]:
+                says = f"beyond {says}" if study.crossings[choice][metric] else "pays throughout"
             rows.append(f"<tr><th>{text(choice)}</th>{''.join(cells)}<td>{says}</td></tr>")
         heads = "".join(f'<th class="number">{kib(size)}</th>' for size in sizes)
         head = f'<thead><tr><th>machine</th>{heads}<th class="number">break-even</th></tr></thead>'
         whole = f'<table class="map">{head}<tbody>{"".join(rows)}</tbody></table>'
         maps.append(f'<h2>{WORDS[metric]}, change in %</h2><div class="scroll">{whole}</div>')
+    marked = "* " if any(map(study.marked, study.points)) else ""
+    made_for = f"<p>{text(marked + study.made_for)}</p>" if study.made_for else ""
+    note = f"<p>{text(study.note)}</p>" if study.note else ""
     body = (
-        f'<section class="verdict"><p>{text(study.verdict)}</p></section>'
+        f'<section class="verdict"><p>{text(study.verdict)}</p>{made_for}{note}</section>'
         f'<p class="hint">Both orders in layout {text(study.layout)}. Blue saves, red costs more. The thick line '
         "stands where the order stops paying; the last column has the size.</p>" + "".join(maps)
     )

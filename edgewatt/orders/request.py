@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.judging.judge import LANES, order_on_machine, view_on_machine
+from edgewatt.judging.judge import LANES, order_on_machine, settled, view_on_machine
 from edgewatt.judging.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
 from edgewatt.orders.images import read_image, read_windows
@@ -154,6 +154,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     view, policy, pinning, lanes_shown = None, r.policy, r.pinning, r.lanes
     if judge is not None:
         began = perf_counter()
+        ordering = settled(judge, ordering, progress)
         view, shape = view_on_machine(judge, ordering, progress), judge.shape()
         after = perf_counter() - began
         if r.time_limit_s is not None and after > SAID:

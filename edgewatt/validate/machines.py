@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgewatt.judging.costs import rows_of
+from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.pays import METRICS, WORDS
-from edgewatt.orders.pays_machine import MachineCosts, machine_of
 from edgewatt.validate.checks import Check, equal, relative
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
@@ -17,7 +18,6 @@ from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace, final_image
 from traces.access.trace import Trace
-from traces.layouts.layout import AUTO_CHOICE, Layout
 from traces.work.network import Network
 
 UNITS = {"io": "", "bytes": "", "energy": ", pJ", "time": ", ns"}
@@ -32,13 +32,8 @@ def machine_checks(
     `count_io` counts; replay and the system ask memory for the same bursts. Last come I/Os, bytes, energy and time
     beside those of two-optimal: stated, not judged. Raises InputError for a system that does not fit.
     """
-    from reorder.order import order
-
-    machine = machine_of(system)
-    study = MachineCosts(network, machine, AUTO_CHOICE[-1], "system", seed, None)
-    plain = order(network, "two-optimal", memory=study.memory(machine, lanes, study.size_of(machine))).edges
-    study.orders = (edges, plain)
-    layout = Layout(kind=study.layout_kind, lanes=lanes)
+    judge = judge_for(network, "energy", system, lanes=lanes, seed=seed)
+    machine, layout = judge.machine, judge.layout
     trace = build_trace(network, edges, layout=layout, batch=lanes, seed=seed)
     counted, timed = replay(trace, machine), simulate(trace, machine)
     checks = [equal("output bytes in memory that differ after the run", 0, _wrong_outputs(network, trace, machine))]
@@ -47,7 +42,7 @@ def machine_checks(
     for name in ("reads", "writes"):
         asked = [int(getattr(each.total, name).sum()) for each in (counted, timed.counts)]
         checks.append(equal(f"bursts asked for, {name}: replay, system", *asked))
-    memory, (mine, other) = study.costs(machine, "fp32", lanes)
+    memory, mine, other = rows_of(machine, layout), judge.costs(edges), judge.costs(judge.plain)
     for metric in METRICS:
         name = f"{WORDS[metric]}{UNITS[metric]} at M = {memory}: two-optimal, this order"
         checks.append(

@@ -1,5 +1,7 @@
 """Orders for machines in little time: the best construction is judged first, nothing is judged twice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from edgewatt.judging import judge as judging
-from edgewatt.judging.judge import MachineJudge, order_on_machine, view_on_machine, what_is_open
+from edgewatt.judging.judge import MachineJudge, order_on_machine, settled, view_on_machine, what_is_open
 from edgewatt.judging.sample import STRETCHES, stretches
 from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
@@ -194,6 +196,19 @@ def test_what_no_time_was_left_for_is_said(
     else:
         assert not asked and "two-optimal" in missed and "samples compared them" in note
         assert known["value"] == pytest.approx(judge(found.edges), rel=0.3)
+
+
+def test_what_samples_alone_chose_is_two_optimal_where_that_costs_less(slow_judge: MachineJudge) -> None:
+    """`order --system` and `pays` play both in full, and what they found is kept."""
+    judge = slow_judge
+    known = {"judged_by": "sample", "value": 1.0, "found_by": "ego"}
+    worse = ew.order(judge.network, "random-topological", memory=8)
+    assert judge(worse.edges) > judge(judge.plain)
+    found = settled(judge, replace(worse, parameters=known))
+    assert np.array_equal(found.edges, judge.plain) and found.parameters["found_by"] == "two-optimal"
+    assert found.parameters["value"] == found.parameters["two_optimal"] == judge(judge.plain)
+    for kept in (replace(worse, parameters={**known, "judged_by": "replay"}), replace(found, parameters=known)):
+        assert settled(judge, kept) is kept
 
 
 @settings(deadline=None)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,11 +18,12 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.pays import METRICS, Changes, PayPoint, StudyChoice, changes_of
-from edgewatt.orders.pays_machine import legal_sizes
+from edgewatt.orders.pays import METRICS, Changes, PayPoint, changes_of
+from edgewatt.orders.pays_machine import StudyChoice, legal_sizes, machine_of
 from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
 from traces.base.resources import shipped_names
+from traces.layouts.layout import Layout
 from traces.readers.native import save
 
 pytestmark = pytest.mark.application
@@ -52,7 +54,8 @@ def test_break_even_equals_the_full_grid(seed, all_sizes, monkeypatch):
     )  # fmt: skip
     choice = str(grid.points[0].choice)
     exact = found.searched[choice]
-    assert set(exact) == set(METRICS if all_sizes else ("io", "bytes") if found.layout == "tuples" else ("io",))
+    whole = all_sizes or len(found.points) == len(legal)
+    assert set(exact) == set(METRICS if whole else ("io", "bytes") if found.layout == "tuples" else ("io",))
     for metric in METRICS:
         saves = {point.size_bytes: point.saving(metric) > 0 for point in grid.points}
         changes = tuple((a, saves[a]) for a, b in itertools.pairwise(saves) if saves[a] != saves[b])
@@ -225,7 +228,8 @@ def test_sentences_are_broken_between_words_on_a_terminal():
     os.close(ours)
     assert done.wait() == 0
     sentence = said.decode().splitlines()[6:]
-    assert sentence[0].startswith("by-source against two-optimal on") and max(map(len, sentence)) <= 80 < len(said)
+    assert sentence[0] == "by-source and two-optimal were made for 8 KiB, lpddr4-3200, fp32, 16 lanes, min."
+    assert sentence[1].startswith("by-source against two-optimal on") and max(map(len, sentence)) <= 80 < len(said)
 
 
 @pytest.mark.parametrize("system", shipped_names("systems"))
@@ -261,3 +265,105 @@ def test_what_changes_by_less_than_is_printed_is_no_difference():
     )
     assert "it makes no difference in I/Os, energy and time at 8 KiB (less than 0.05 %)" in said
     assert "it pays in bytes" in said and "pays in energy" not in said
+
+
+@pytest.fixture(scope="module")
+def layers():
+    """Two random SciPy layers."""
+    rng = np.random.default_rng(5)
+    return ew.from_matrices([sp.random(b, a, 0.15, "csr", rng=rng) for a, b in ((45, 35), (35, 25))])
+
+
+@pytest.mark.parametrize(
+    "one",
+    [{"parts": ["hbm3"]}, {"lanes": [4]}, {"formats": ["fp16"]}, {"policies": ["lru"]}, {"sizes": [4096]}],
+    ids=lambda one: next(iter(one)),
+)
+def test_an_order_by_name_is_made_for_the_machine_that_is_asked_for(layers, one):
+    """The search is that of `ew.order` on that machine, with the same value."""
+    study = ew.pays(layers, "auto", system="edge", **{"lanes": [8], **one})
+    (own,) = [point for point in study.points if point.own]
+    keys = {"dram": {"part": one.get("parts", ["lpddr4-3200"])[0]}}
+    caches = {"size_bytes": one.get("sizes", [8192])[0], "policy": one.get("policies", ["plru"])[0]}
+    machine = replace(machine_of("edge"), part=machine_of({"system": "edge", **keys}).part)
+    machine = replace(
+        machine_of({"system": "edge", **keys}), caches=(replace(machine.caches[0], **caches), *machine.caches[1:])
+    )
+    layout = Layout(value_format=one.get("formats", ["fp32"])[0], lanes=one.get("lanes", [8])[0])
+    mine = ew.order(layers, "auto", memory=None, objective="energy", machine=machine, layout=layout)
+    assert (own.order["energy"], own.against["energy"]) == (mine.parameters["value"], mine.parameters["two_optimal"])
+    assert own.size_bytes == caches["size_bytes"]
+    choice = f"{keys['dram']['part']}, {layout.value_format}, {layout.lanes} lanes, {caches['policy']}"
+    assert study.made_for == f"auto and two-optimal were made for {own.size_bytes // 1024} KiB, {choice}."
+    assert str(own.choice) == choice and study.made_for in str(study)
+
+
+def test_of_several_values_an_order_is_made_for_the_first(layers):
+    study = ew.pays(layers, "depth-first", parts=["hbm2", "lpddr4-3200"], lanes=[4, 16], sizes=[16384, 4096])
+    assert study.made_for == "depth-first and two-optimal were made for 16 KiB, hbm2, fp32, 4 lanes, plru."
+    assert [(point.size_bytes, str(point.choice)) for point in study.points if point.own] == [
+        (16384, "hbm2, fp32, 4 lanes, plru")
+    ]
+    assert [point["made_for_this"] for point in study.as_dict()["points"]] == [point.own for point in study.points]
+    assert study.as_dict()["made_for"] == study.made_for
+
+
+def test_given_orders_are_made_for_no_machine(layers):
+    plain = ew.order(layers, "two-optimal", memory=8)
+    study = ew.pays(layers, plain, against=np.array(plain.edges), sizes=[8192])
+    assert study.made_for == "" and not any(point.own for point in study.points)
+    half = ew.pays(layers, plain, against="depth-first", sizes=[8192])
+    assert half.made_for == "depth-first was made for 8 KiB, lpddr4-3200, fp32, 16 lanes, plru."
+    fast = ew.pays(layers, "depth-first", memory=20, sizes=[8192])
+    assert fast.made_for.endswith("were made for M = 20 on 8 KiB, lpddr4-3200, fp32, 16 lanes, plru.")
+    assert not any(point.own for point in fast.points)
+
+
+@pytest.mark.parametrize("system", ["edge", "scratchpad-8k"])
+def test_with_an_order_for_each_row_no_row_is_worse(layers, system):
+    """Each row is the search for its own machine, which compares with two-optimal; given orders stay what they are."""
+    asked = {"system": system, "parts": ["hbm3", "lpddr4-3200"], "lanes": [8], "sizes": [1536, 8192]}
+    study = ew.pays(layers, "auto", each=True, **asked)
+    assert len(study.points) == study.evaluations == 4 and all(point.own for point in study.points)
+    assert all(point.order["energy"] <= point.against["energy"] for point in study.points)
+    assert study.made_for == "auto and two-optimal were made for each machine anew."
+    once = ew.pays(layers, "auto", **asked)
+    for mine, one in zip(study.points, once.points, strict=True):
+        assert one.against == mine.against
+        assert mine.order == one.order or not one.own
+    sizes = {point.size_bytes for point in study.points}
+    assert {size for of in study.crossings.values() for each in of.values() for size, _ in each} <= sizes
+    assert {size for of in study.break_even.values() for size in of.values()} <= {*sizes, None}
+    assert all(of == () for of in study.searched.values()) or system == "edge"
+
+
+def test_each_row_has_what_its_method_makes_there(layers):
+    """Whatever the metric or method: a row is the study of its machine alone."""
+    asked = {"system": "scratchpad-8k", "lanes": [4], "objective": "io"}
+    study = ew.pays(layers, "output-tiles", against="depth-first", each=True, sizes=[1536, 3000], **asked)
+    for point in study.points:
+        (alone,) = ew.pays(layers, "output-tiles", against="depth-first", sizes=[point.size_bytes], **asked).points
+        assert alone == point
+
+
+def test_what_each_cannot_be_is_said(layers):
+    plain = ew.order(layers, "two-optimal", memory=8)
+    with pytest.raises(InputError, match="both orders are given, name a method"):
+        ew.pays(layers, plain, against=plain, each=True)
+    with pytest.raises(InputError, match="memory is for one order on all machines, each for"):
+        ew.pays(layers, "auto", memory=20, each=True)
+
+
+def test_the_machine_that_orders_were_made_for_is_marked(tmp_path, layers):
+    save(layers, tmp_path / "net.npz")
+    call = ["pays", str(tmp_path / "net.npz"), "--order", "depth-first", "--part", "hbm3", "--timing", "replay"]
+    made = "depth-first and two-optimal were made for 8 KiB, hbm3, fp32, 16 lanes, plru.\n"
+    page = tmp_path / "pays.html"
+    done = CliRunner().invoke(app, [*call, "-o", str(page)])
+    assert done.exit_code == 0 and f"\n* {made}" in done.output and done.output.count("* 8 KiB") == 1
+    assert f"<p>* {made.strip()}</p>" in page.read_text() and page.read_text().count('">* ') == len(METRICS)
+    done = CliRunner().invoke(app, [*call, "--size", "8KiB"])
+    assert f"\n{made}" in done.output and "* " not in done.output  # one row needs no mark
+    done = CliRunner().invoke(app, [*call, "--each", "-o", str(page)])
+    assert "\ndepth-first and two-optimal were made for each machine anew.\n" in done.output
+    assert "* " not in done.output and '">* ' not in page.read_text()

@@ -94,7 +94,7 @@ def _what_calls_return(network: ew.Network, graph: ew.OpGraph) -> list[Any]:
 
 def test_a_verdict_is_what_a_study_prints() -> None:
     study = ew.pays(uniform_layers([8, 8, 4], 0.5, seed=0), "output-stationary", system="scratchpad-8k")
-    assert str(study) == study.verdict
+    assert str(study) == f"{study.verdict} {study.made_for}"
 
 
 def test_the_hint_is_the_command_for_a_checkout() -> None:
