@@ -287,16 +287,16 @@ class MachineCosts:
         machine = judge.machine
         key = (machine.part.name, machine.scratchpad, machine.caches, judge.layout)
         if key not in self._known:
-            one, other = self.orders.on(judge, where, self._searching(where))
+            one, other = self.orders.on(judge, where, self._searching())
             self._known[key] = (judge.costs(one), judge.costs(other))
             self.evaluations += 1
             if self._progress is not None:
                 self._progress(self.evaluations, self._expected, "sizes simulated")
         return self._known[key]
 
-    def _searching(self, where: str) -> Progress | None:
-        """Return the progress of a search: its own, or where each row has one, of all rows."""
+    def _searching(self) -> Progress | None:
+        """Return the progress of a search: its own, or where each machine has one, that of all machines."""
         report = self._progress
         if report is None or self._expected is None:
             return report
-        return lambda done, total, text: report(self.evaluations, self._expected, f"{where}: {text}")
+        return lambda done, total, text: report(self.evaluations, self._expected, text)

@@ -367,3 +367,11 @@ def test_the_machine_that_orders_were_made_for_is_marked(tmp_path, layers):
     done = CliRunner().invoke(app, [*call, "--each", "-o", str(page)])
     assert "\ndepth-first and two-optimal were made for each machine anew.\n" in done.output
     assert "* " not in done.output and '">* ' not in page.read_text()
+
+
+def test_progress_with_an_order_for_each_is_that_of_all_machines(layers):
+    said = []
+    asked = {"sizes": [2048, 8192], "parts": ["hbm3", "lpddr4-3200"], "lanes": [4], "time_limit_s": 0.1}
+    ew.pays(layers, "auto", each=True, progress=lambda done, total, text: said.append((done, total, text)), **asked)
+    assert {total for _, total, _ in said} == {4} and [done for done, _, _ in said] == sorted(n for n, _, _ in said)
+    assert said[-1] == (4, 4, "sizes simulated") and any(text.startswith("best ") for _, _, text in said)
