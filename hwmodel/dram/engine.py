@@ -6,6 +6,7 @@ constant memory. The arithmetic is compiled (cython_ext.dram.engine); the rules 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -107,7 +108,8 @@ class DramEngine:
 
     feed(address, is_write, arrival_cycle) -> Completions; finish() -> Completions; then result(). Requests are numbered
     in the order they are fed. Memory does not grow with the number of requests. Requests enter in order: one that is
-    refused by its channel holds up all behind it (unless the controller's front_end is `independent`).
+    refused by its channel holds up all behind it. Where the controller's front_end is `independent`, each channel has
+    requests of its own, and those that some channels are ahead of others are kept.
     """
 
     BLOCK = 1 << 20
@@ -133,6 +135,7 @@ class DramEngine:
             trace=trace,
             sent=sent,
         )
+        self._waiting: list[deque[tuple[np.ndarray, ...]]] = [deque() for _ in range(self._ports)]
         self._fed = 0
         self._last_arrival = 0
         self._finished = False
@@ -143,19 +146,19 @@ class DramEngine:
         self._check(address, is_write, arrival_cycle)  # before anything is queued
         numbers = np.arange(self._fed, self._fed + len(address), dtype=np.int64)
         self._fed += len(address)
+        block = numbers, address, is_write, arrival_cycle
         if self._ports == 1:
-            self.memory.feed(0, numbers, address, is_write, arrival_cycle)
+            self._waiting[0].append(block)
             return self._collect()
         channel = channel_of(address, self.map)
-        for c in range(self._ports):
+        for c, waiting in enumerate(self._waiting):
             mine = np.flatnonzero(channel == c)
-            self.memory.feed(c, numbers[mine], address[mine], is_write[mine], arrival_cycle[mine])
+            if len(mine):
+                waiting.append(tuple(column[mine] for column in block))
         return self._collect()
 
     def finish(self) -> Completions:
         """Complete everything, waiting writes too, refresh all channels up to the end, and return the rest."""
-        for port in range(self._ports):
-            self.memory.close(port)
         self._finished = True
         return self._collect()
 
@@ -207,13 +210,27 @@ class DramEngine:
                 "a command trace: leave the trace out, or let the arrivals begin earlier"
             )
 
+    def _feed_ports(self) -> bool:
+        """Give ports that have used up their requests the next ones; return whether none has to wait for more."""
+        fed = True
+        for port in self.memory.hungry_ports():
+            if self._waiting[port]:
+                self.memory.feed(port, *self._waiting[port].popleft())
+            elif self._finished:
+                self.memory.close(port)
+            else:
+                fed = False
+        return fed
+
     def _collect(self) -> Completions:
         done, sent = [], []
         traced = self.memory.n_channels if self.trace else 0
         commands: list[list[np.ndarray]] = [[] for _ in range(traced)]
-        status = kernel.OUTPUT_FULL
-        while status == kernel.OUTPUT_FULL:
+        self._feed_ports()
+        more = True
+        while more:
             status = self.memory.run()
+            more = status == kernel.OUTPUT_FULL or (status == kernel.NEEDS_INPUT and self._feed_ports())
             done.append(self.memory.take_done())
             sent.append(self.memory.take_sent())
             for c in range(traced):

@@ -477,6 +477,25 @@ def test_a_refused_request_holds_up_all_behind_it():
     assert both[0].accept_cycle[-1] > both[0].accept_cycle[-2] > 3000 and both[1].accept_cycle[-1] == 0
 
 
+@settings(max_examples=30)
+@given(seed=st.integers(0, 999), spread=st.sampled_from((1, 2, 40)), cuts=st.lists(st.integers(0, 300), max_size=4))
+def test_independent_channels_may_be_fed_in_blocks(seed, spread, cuts):
+    """However far some channels are ahead of others when a block ends, nothing else happens than in one array."""
+    rng = np.random.default_rng(seed)
+    part, spec = with_channels(4), {"front_end": "independent"}
+    address = (rng.integers(0, 1 << 9, 300) // spread * spread * 32).astype(np.uint64)
+    write, arrival = rng.random(300) < 0.3, np.cumsum(rng.integers(0, 9, 300))
+    whole = simulate_dram(address, write, arrival, part=part, controller=spec)
+    engine, done = DramEngine(part, spec), np.full(300, -1)
+    edges = [0, *sorted(cuts), 300]
+    blocks = [engine.feed(address[start:end], write[start:end], arrival[start:end]) for start, end in pairwise(edges)]
+    for block in (*blocks, engine.finish()):
+        done[block.request] = block.done_cycle
+    np.testing.assert_array_equal(done, whole.done_cycle)
+    for name, counted in vars(engine.result(done).counts).items():
+        np.testing.assert_array_equal(counted, getattr(whole.counts, name), name)
+
+
 def test_a_command_trace_of_endless_refreshes_is_refused():
     with pytest.raises(InputError, match="too many for a command trace"):
         simulate_dram([0], [0], [2**50], part="lpddr4-3200", trace=True)
