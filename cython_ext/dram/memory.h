@@ -79,7 +79,11 @@ static void accept(dram_memory *m, int64_t t, int p) {
             e->counts.merged_writes++;
             has_no_burst(e, waiting->id);
             waiting->id = id, waiting->taken = t;
-            if (!masked) waiting->command = WR;
+            if (!masked && waiting->command == MWR) { /* which may go earlier than what its bank waits for */
+                waiting->command = WR;
+                e->look_at[waiting->bank] = 0;
+                e->next_event = sooner(e->next_event, t);
+            }
         } else {
             e->counts.forwarded++;
             if (m->limited) {

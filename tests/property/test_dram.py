@@ -303,6 +303,14 @@ def test_shipped_part_has_the_references_unloaded_latencies():
     assert (result.done_cycle - result.accept_cycle).tolist() == [67, 38, 96]
 
 
+@pytest.mark.parametrize("replaced_at", [40, 50])
+def test_a_masked_write_that_a_whole_one_replaces_no_longer_waits_for_masked_writes(replaced_at):
+    masked = {"masked_writes": True, "write_high": 1, "posted_writes": False, "refresh": "none"}
+    write = [2, 2, 1]  # the second may follow the first, at 30, after tCCDMW, 32 clocks; a whole write after 8
+    result = simulate_dram([0, 32, 32], write, [0, 0, replaced_at], part="lpddr4-3200", controller=masked)
+    assert result.done_cycle.tolist() == [30, replaced_at + 2, replaced_at]
+
+
 def test_policies_do_what_they_are_for():
     rng = np.random.default_rng(1)
     n, part = 3000, PARTS["shipped"]()
