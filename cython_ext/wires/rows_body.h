@@ -27,7 +27,7 @@ ER_TARGET static void ER_NAME(er_spill)(const er_sums *to, int64_t number) {
         if (lane >= lanes) break;
         for (int kind = 0; kind < 3; kind++) {
             for (int bit = 0; bit < 8; bit++) counts[9 * lanes * kind + 8 * lane + bit] += sum[bit][4 * place + kind];
-            counts[9 * lanes * kind + 8 * lanes + lane] += sum[kind][4 * place + ER_FLAGS];
+            counts[9 * lanes * kind + 8 * lanes + lane] += sum[kind][4 * place + EW_FLAGS];
         }
     }
     memset(t->row, 0, sizeof t->row);
@@ -107,16 +107,13 @@ ER_TARGET static __attribute__((noinline)) int64_t ER_NAME(er_append_batches)(co
     return done;
 }
 
-/* Puts n words behind those of a tally, the first of them on that lane of its group. one: of a bus of one lane. */
-ER_INLINE void ER_NAME(er_append)(const er_sums *to, er_tally *t, const uint8_t *word, int64_t lane, int64_t n,
-                                  const int one) {
+/* Puts n words behind those of a tally, the first of them on that lane of its group. */
+ER_INLINE void ER_NAME(er_append)(const er_sums *to, er_tally *t, const uint8_t *word, int64_t lane, int64_t n) {
+    const int64_t ahead = lane + to->batch - t->filled; /* at least 1 */
+    const ER_VECTOR zero = {0};
     int64_t at = t->filled;
-    if (!one) {
-        const int64_t ahead = lane + to->batch - at; /* at least 1 */
-        const ER_VECTOR zero = {0};
-        for (int part = 0; part < ER_ROW_BYTES; part += ER_WIDTH) ER_STORE(t->word + 4 * at + part, zero);
-        at += ahead - to->inside * ((ahead * to->inverse) >> 22);
-    }
+    for (int part = 0; part < ER_ROW_BYTES; part += ER_WIDTH) ER_STORE(t->word + 4 * at + part, zero);
+    at += ahead - to->inside * ((ahead * to->inverse) >> 22);
     if (n > ER_ROW) {
         t->filled = at;
         if (n >= 2 * to->batch && at < to->batch) {
@@ -139,40 +136,60 @@ ER_INLINE void ER_NAME(er_append)(const er_sums *to, er_tally *t, const uint8_t 
     if (t->filled >= to->batch) ER_NAME(er_turn)(to, t);
 }
 
-/* Gives a stream the words of places from `start` on, to `end`. kind: as of er_walk. */
+/* Gives the streams of segments from k on, before `next`, the words of their bytes from *i on, as long as they are at
+ * most a row and end by `stop`, on a bus that is er_narrow; returns the first that it leaves. run: the place of byte
+ * 0. */
+ER_TARGET static __attribute__((noinline)) int64_t ER_NAME(er_walk_short)(const er_sums *to, const er_window *w,
+                                                                          const ew_sent *sent, int64_t k, int64_t next,
+                                                                          int64_t *i, int64_t stop, int64_t run) {
+    const int64_t *ends = sent->ends, *streams = sent->streams;
+    const uint64_t n_streams = (uint64_t)sent->n_streams, lanes = (uint64_t)to->lanes;
+    er_tally *tallies = to->tallies;
+    int64_t from = *i;
+    for (; k < next; k++) {
+        const uint64_t n = (uint64_t)ends[k] - (uint64_t)from, stream = (uint64_t)streams[k];
+        if (n > ER_ROW || stream >= n_streams || ends[k] > stop) break;
+        er_tally *t = tallies + stream;
+        const uint64_t place = (uint64_t)(from + run), at = (uint64_t)t->filled, to_lane = at + ((place - at) & (lanes - 1));
+        memset(t->word + 4 * at, 0, 4 * ER_NARROW);
+        ER_NAME(er_copy_row)(t->word + 4 * to_lane, w->word + 4 * place);
+        t->filled = (int64_t)(to_lane + n);
+        if (t->filled >= ER_ROWS * ER_ROW) ER_NAME(er_turn)(to, t);
+        from += (int64_t)n;
+    }
+    *i = from;
+    return k;
+}
+
+/* Gives a stream the words of places from `start` on, to `end`. grouped: whether the bus has more than one group. */
 ER_INLINE void ER_NAME(er_give)(const er_sums *to, const er_window *w, int64_t stream, int64_t start, int64_t end,
-                                const int kind) {
-    if (kind < 3) {
-        ER_NAME(er_append)(to, to->tallies + stream, w->word + 4 * start, start, end - start, kind == 1);
+                                const int grouped) {
+    const int64_t lanes = to->lanes;
+    if (!grouped) {
+        ER_NAME(er_append)(to, to->tallies + stream, w->word + 4 * start, start, end - start);
         return;
     }
-    const int64_t lanes = to->lanes;
     for (int64_t lane = start % lanes, n; start < end; start += n, lane = lane + n == lanes ? 0 : lane + n) {
         const int64_t inside = lane % ER_ROW, room = lanes - lane < ER_ROW - inside ? lanes - lane : ER_ROW - inside;
         n = end - start < room ? end - start : room;
-        ER_NAME(er_append)(to, to->tallies + stream * to->groups + lane / ER_ROW, w->word + 4 * start, inside, n, 0);
-    }
-}
-
-/* The words of all places up to `end`. */
-ER_TARGET static void ER_NAME(er_look)(er_window *w, int64_t end, int64_t lanes) {
-    for (int64_t place = 0; place < end; place += 64) {
-        const uint8_t *now = w->in.byte + 64 + place;
-        uint64_t bits = 0, past = 0;
-        if (w->in.flagged) bits = ew_word_at(w->in.flag, 64 + place), past = ew_word_at(w->in.flag, 64 + place - lanes);
-        ER_NAME(er_words)(w->word + 4 * place, now, now - lanes, bits, bits ^ past, bits & ~past);
+        ER_NAME(er_append)(to, to->tallies + stream * to->groups + lane / ER_ROW, w->word + 4 * start, inside, n);
     }
 }
 
 /* Gives the streams of segments from k on, before `next`, the words of bytes i to `stop`, the first of the window; returns
- * the segment that goes on, or -1 where one is none. kind: 1 for one lane, 2 for one group of lanes, 3 for more. */
+ * the segment that goes on, or -1 where one is none. grouped: as of er_give. */
 ER_INLINE int64_t ER_NAME(er_walk)(const er_sums *to, const er_window *w, const ew_sent *sent, int64_t k, int64_t next,
-                                   int64_t i, int64_t stop, const int kind) {
+                                   int64_t i, int64_t stop, const int grouped) {
     const int64_t run = w->in.places - i, last = sent->ends[next - 1];
+    const int narrow = !grouped && er_narrow(to->lanes);
     for (; k < next; k++) {
-        const int64_t end = sent->ends[k] < stop ? sent->ends[k] : stop, stream = sent->streams[k];
-        if ((uint64_t)stream >= (uint64_t)sent->n_streams || end < i || sent->ends[k] > last) return -1;
-        ER_NAME(er_give)(to, w, stream, i + run, end + run, kind);
+        if (narrow && (uint64_t)sent->ends[k] - (uint64_t)i <= ER_ROW)
+            k = ER_NAME(er_walk_short)(to, w, sent, k, next, &i, stop, run);
+        if (k == next) break;
+        const uint64_t n = (uint64_t)sent->ends[k] - (uint64_t)i, stream = (uint64_t)sent->streams[k];
+        if (stream >= (uint64_t)sent->n_streams || n > (uint64_t)(last - i)) return -1;
+        const int64_t end = n < (uint64_t)(stop - i) ? i + (int64_t)n : stop;
+        ER_NAME(er_give)(to, w, (int64_t)stream, i + run, end + run, grouped);
         i = end;
         if (sent->ends[k] > end) break;
     }
@@ -183,7 +200,7 @@ ER_INLINE int64_t ER_NAME(er_walk)(const er_sums *to, const er_window *w, const 
 ER_TARGET static int ER_NAME(er_send)(ew_bus *bus, const ew_sent *sent, er_tally *tallies, int64_t *counts) {
     const int64_t lanes = bus->lanes;
     const er_sums to = er_sums_of(tallies, counts, lanes);
-    int64_t i = 0, k = 0, next = er_next_rest(sent, 0); /* byte, segment */
+    int64_t i = 0, k = 0, next = ew_next_rest(sent, 0); /* byte, segment */
     er_window w;
     ew_start(&w.in, bus, sent->flags != NULL);
     while (k >= 0 && k < sent->segments) {
@@ -192,22 +209,20 @@ ER_TARGET static int ER_NAME(er_send)(ew_bus *bus, const ew_sent *sent, er_tally
             if ((uint64_t)stream >= (uint64_t)sent->n_streams) return 0;
             const int64_t start = ew_return_to_idle(&w.in, lanes, sent->rest, counts + stream * 27 * lanes);
             w.in.places = start + lanes;
-            ER_NAME(er_look)(&w, w.in.places, lanes);
-            ER_NAME(er_give)(&to, &w, stream, start, w.in.places, 3);
+            ER_NAME(ew_look)(&w.in, w.word, w.in.places, lanes);
+            ER_NAME(er_give)(&to, &w, stream, start, w.in.places, 1);
             ew_next_window(&w.in, lanes);
-            next = er_next_rest(sent, k + 1);
+            next = ew_next_rest(sent, k + 1);
         }
         const int64_t end = sent->ends[next - 1];
         if (end < i || end > sent->n) return 0;
         const int64_t n = end - i < ER_BYTES ? end - i : ER_BYTES;
         ew_take_bytes(&w.in, sent, i, w.in.places, n);
-        ER_NAME(er_look)(&w, w.in.places + n, lanes);
-        if (lanes == 1)
-            k = ER_NAME(er_walk)(&to, &w, sent, k, next, i, i + n, 1);
-        else if (lanes <= ER_ROW)
-            k = ER_NAME(er_walk)(&to, &w, sent, k, next, i, i + n, 2);
+        ER_NAME(ew_look)(&w.in, w.word, w.in.places + n, lanes);
+        if (to.groups == 1)
+            k = ER_NAME(er_walk)(&to, &w, sent, k, next, i, i + n, 0);
         else
-            k = ER_NAME(er_walk)(&to, &w, sent, k, next, i, i + n, 3);
+            k = ER_NAME(er_walk)(&to, &w, sent, k, next, i, i + n, 1);
         i += n;
         w.in.places += n;
         ew_next_window(&w.in, lanes);

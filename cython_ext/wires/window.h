@@ -32,7 +32,7 @@ static inline void ew_next_window(ew_window *w, int64_t lanes) {
     memmove(w->byte + 64 + place - lanes, w->byte + last, (size_t)lanes);
     if (w->flagged) {
         const uint64_t flags = ew_word_at(w->flag, last);
-        memset(w->flag, 0, sizeof w->flag);
+        memset(w->flag, 0, 8 * (size_t)((64 + w->places) / 64 + 1));
         ew_put_bits(w->flag, 64 + place - lanes, flags, lanes);
     }
     w->places = place;
@@ -43,9 +43,18 @@ static inline void ew_take_bytes(ew_window *w, const ew_sent *sent, int64_t i, i
     const int64_t flag_bytes = (sent->n + 7) / 8;
     if (n <= 0) return;
     memcpy(w->byte + 64 + start, sent->src + i, (size_t)n);
-    for (int64_t j = 0; sent->flags && j < n; j += 64) {
-        const int64_t some = n - j < 64 ? n - j : 64;
-        ew_put_bits(w->flag, 64 + start + j, ew_bits_at(sent->flags, flag_bytes, i + j, some), some);
+    for (int64_t j = 0, some; sent->flags && j < n; j += some) {
+        const int64_t at = 64 + start + j, left = 64 - (at & 63);
+        const int shift = (int)((i + j) & 7);
+        const uint8_t *from = sent->flags + ((i + j) >> 3), *last = sent->flags + flag_bytes - 9;
+        if (left == 64) /* whole words */
+            for (uint64_t *to = w->flag + (at >> 6); n - j >= 64 && from <= last; j += 64, from += 8) {
+                uint64_t word;
+                memcpy(&word, from, 8);
+                *to++ = word >> shift | (uint64_t)from[8] << 1 << (63 - shift);
+            }
+        some = n - j < left ? n - j : left;
+        if (some > 0) ew_put_bits(w->flag, 64 + start + j, ew_bits_at(sent->flags, flag_bytes, i + j, some), some);
     }
 }
 

@@ -170,7 +170,7 @@ def _counts_by_hand(sent, flags, owner, lanes, n_streams, idle):
 
 
 @quick
-@given(st.data(), st.sampled_from((1, 2, 3, 5, 8, 64)), st.sampled_from((1, 7, 64, 65, 254, 255, 256, 700)))
+@given(st.data(), st.sampled_from((1, 2, 3, 5, 8, 64)), st.sampled_from((1, 7, 64, 65, 254, 255, 256, 700, 2046, 2047)))
 def test_many_streams_and_lengths_count_what_is_theirs(data, lanes, n_streams):
     """Streams more than a window has numbers for, segments of no byte, of one, of a few and of many in one call."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
