@@ -27,9 +27,9 @@ typedef struct {
     uint8_t rest;
 } ew_sent;
 
-#include "wires/places.h"
-#include "wires/rows.h"
-#include "wires/segments.h"
+#include "wires/tallies/places.h"
+#include "wires/tallies/rows.h"
+#include "wires/tallies/segments.h"
 
 /* There are three ways to count, which give the same counts: by places each byte costs an addition, by rows each segment a
  * copy, by blocks each 64 bytes some additions for every stream that sends in them. */

@@ -1,4 +1,4 @@
-/* Included once per SIMD level by wires/segments.h, which defines ES_NAME, ES_TARGET and vectors of ES_WIDTH bytes. */
+/* Included once per SIMD level by wires/tallies/segments.h, which defines ES_NAME, ES_TARGET and vectors of ES_WIDTH bytes. */
 
 /* Puts one plane's bits of a kind, at 64 places, with their weight, into sums of each bit. */
 ES_TARGET static void ES_NAME(es_weigh)(const uint8_t plane[64], int level, uint16_t sum[8][64]) {

@@ -1,4 +1,4 @@
-/* Included once per SIMD level by wires/rows.h, which defines ER_NAME, ER_TARGET and vectors of ER_WIDTH bytes. */
+/* Included once per SIMD level by wires/tallies/rows.h, which defines ER_NAME, ER_TARGET and vectors of ER_WIDTH bytes. */
 
 #define ER_INLINE ER_TARGET static inline __attribute__((always_inline))
 

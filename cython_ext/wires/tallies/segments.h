@@ -123,7 +123,7 @@ typedef uint8_t es_16_any __attribute__((vector_size(16), may_alias, aligned(1))
                             ew_spread_byte((up) >> k_) << 2;                                    \
         memcpy((to) + k_, &x_, 8);                                                              \
     }
-#include "wires/segments_body.h"
+#include "wires/tallies/segments_body.h"
 
 #if EDGEWATT_X86
 #define ES_NAME(name) name##_avx2
@@ -147,7 +147,7 @@ typedef uint8_t es_32_any __attribute__((vector_size(32), may_alias, aligned(1))
         ES_STORE((to) + k_, (es_32)(ew_spread_half((uint32_t)((bits) >> k_), 1) |                            \
                                     ew_spread_half((uint32_t)((flips) >> k_), 2) |                           \
                                     ew_spread_half((uint32_t)((up) >> k_), 4)));
-#include "wires/segments_body.h"
+#include "wires/tallies/segments_body.h"
 
 EDGEWATT_MASKS static inline int64_t es_singles_avx512(const int64_t *ends, const int64_t *streams, int64_t stop,
                                                         int64_t eights, int64_t n_streams, uint8_t *to,
@@ -227,7 +227,7 @@ EDGEWATT_MASKS static inline int64_t es_shorts_avx512(es_window *w, const int64_
 #define ES_SPREAD(to, bits, flips, up)                                                                          \
     ES_STORE(to, _mm512_or_si512(_mm512_maskz_set1_epi8(bits, 1), _mm512_or_si512(                              \
                                      _mm512_maskz_set1_epi8(flips, 2), _mm512_maskz_set1_epi8(up, 4))))
-#include "wires/segments_body.h"
+#include "wires/tallies/segments_body.h"
 #endif
 
 #endif

@@ -5,7 +5,7 @@
  * counters of eight bits: a vector of its stream and of its place in a row. No step branches on the length of a segment. A
  * row is whole beats, so that a place of it is always on the same lane, and at least eight places, so that bytes of one
  * stream that follow each other do not wait for the same counters. A word's bits are spread by vectors of AVX2; without
- * them an addition takes ten times as long, and rows (wires/rows.h) are taken for all lengths. */
+ * them an addition takes ten times as long, and rows (wires/tallies/rows.h) are taken for all lengths. */
 #ifndef EDGEWATT_PLACES_H
 #define EDGEWATT_PLACES_H
 

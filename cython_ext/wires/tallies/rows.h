@@ -62,7 +62,7 @@ typedef uint8_t er_16_any __attribute__((vector_size(16), may_alias, aligned(1))
 #define ER_STORE(p, x) (void)(*(er_16_any *)(p) = (x))
 #define ER_PARITY(a, b, c) ((a) ^ (b) ^ (c))
 #define ER_MAJORITY(a, b, c) (((a) & (b)) | (((a) ^ (b)) & (c)))
-#include "wires/rows_body.h"
+#include "wires/tallies/rows_body.h"
 
 #if EDGEWATT_X86
 typedef uint8_t er_32 __attribute__((vector_size(32), may_alias));
@@ -75,7 +75,7 @@ typedef uint8_t er_32_any __attribute__((vector_size(32), may_alias, aligned(1))
 #define ER_STORE(p, x) (void)(*(er_32_any *)(p) = (x))
 #define ER_PARITY(a, b, c) ((a) ^ (b) ^ (c))
 #define ER_MAJORITY(a, b, c) (((a) & (b)) | (((a) ^ (b)) & (c)))
-#include "wires/rows_body.h"
+#include "wires/tallies/rows_body.h"
 
 #define ER_NAME(name) name##_avx512
 #define ER_TARGET EDGEWATT_MASKS
@@ -85,7 +85,7 @@ typedef uint8_t er_32_any __attribute__((vector_size(32), may_alias, aligned(1))
 #define ER_STORE(p, x) _mm512_storeu_si512(p, x)
 #define ER_PARITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
 #define ER_MAJORITY(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xe8)
-#include "wires/rows_body.h"
+#include "wires/tallies/rows_body.h"
 #endif
 
 #endif
