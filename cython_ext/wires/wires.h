@@ -40,8 +40,9 @@ typedef struct {
 } ew_tallies;
 
 /* Bytes of a segment on average below which places take less time than what is next: rows of few lanes, others, or, with
- * AVX-512, blocks; from EW_BLOCKS on, and below EW_SINGLES where there are no places, blocks take less than rows (measured). */
-enum { EW_ROWS_NARROW = 6, EW_ROWS = 20, EW_BLOCKS_WIDE = 2, EW_BLOCKS = 128, EW_SINGLES = 2 };
+ * AVX-512, blocks, which of at most EW_FEW streams always take less; from EW_BLOCKS on, and below EW_SINGLES where there are
+ * no places, blocks take less than rows (measured). */
+enum { EW_ROWS_NARROW = 6, EW_ROWS = 20, EW_BLOCKS_WIDE = 6, EW_FEW = 15, EW_BLOCKS = 128, EW_SINGLES = 2 };
 
 static inline int ew_has_places(void) {
 #if EDGEWATT_X86
@@ -76,11 +77,12 @@ static inline int ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *tallies, in
     const ew_tallies t = ew_tallies_in(tallies, sent->n_streams, bus->lanes, &bytes);
     const int by_blocks = t.of_blocks && sent->n / EW_BLOCKS >= sent->segments;
 #if EDGEWATT_X86
-    const int wide = t.of_blocks && edgewatt_has_masks();
+    const int masks = edgewatt_has_masks(), wide = masks && t.of_blocks;
     const int64_t next = wide ? EW_BLOCKS_WIDE : er_narrow(bus->lanes) ? EW_ROWS_NARROW : EW_ROWS;
-    if (t.of_places && sent->n / next < sent->segments) return ep_send(bus, sent, t.of_places, counts);
+    if (t.of_places && sent->n / next < sent->segments && !(wide && sent->n_streams <= EW_FEW))
+        return masks ? ep_send_avx512(bus, sent, t.of_places, counts) : ep_send_avx2(bus, sent, t.of_places, counts);
     if (wide) return es_send_avx512(bus, sent, t.of_blocks, counts);
-    if (edgewatt_has_masks()) return er_send_avx512(bus, sent, t.of_rows, counts);
+    if (masks) return er_send_avx512(bus, sent, t.of_rows, counts);
     if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2)
         return by_blocks ? es_send_avx2(bus, sent, t.of_blocks, counts) : er_send_avx2(bus, sent, t.of_rows, counts);
 #endif
@@ -94,13 +96,14 @@ static inline void ew_settle(uint8_t *tallies, int64_t n_streams, int64_t lanes,
     const ew_tallies t = ew_tallies_in(tallies, n_streams, lanes, &bytes);
     const er_sums rows = er_sums_of(t.of_rows, counts, lanes);
 #if EDGEWATT_X86
-    if (t.of_places) ep_settle(t.of_places, n_streams, lanes, counts);
     if (edgewatt_has_masks()) {
+        if (t.of_places) ep_settle_avx512(t.of_places, n_streams, lanes, counts);
         if (t.of_blocks) es_settle_avx512(t.of_blocks, n_streams, lanes, counts);
         er_settle_avx512(&rows, n_streams);
         return;
     }
     if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) {
+        if (t.of_places) ep_settle_avx2(t.of_places, n_streams, lanes, counts);
         if (t.of_blocks) es_settle_avx2(t.of_blocks, n_streams, lanes, counts);
         er_settle_avx2(&rows, n_streams);
         return;
