@@ -24,6 +24,7 @@ Int64Array = npt.NDArray[np.int64]
 
 SWAPS_PER_ITEM = 400
 SHARED = 4  # least sources of a pair: what kernels take at a time
+AFTER = 2.0  # times what grouping connections takes: sorting them by block, counting and checking the order (measured)
 COUNT_BYTES = 1 << 26  # beyond this table of loads per block and source, blocks are left as they come
 HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
 
@@ -40,20 +41,36 @@ class BlocksParameters:
         count_of("swaps", self.swaps, 0)
 
 
+class DepthBlocks:
+    """Blocks of at most `size` items that never mix depths; their numbers rise with depth.
+
+    as_they_come: int64[n], the block of each item where they follow each other by number. stages: (first item, items)
+    of each depth that has several blocks.
+    """
+
+    def __init__(self, items: Items, size: int) -> None:
+        counts = np.bincount(items.network.depth[items.items])  # items are numbered by depth
+        counts = counts[counts > 0]
+        firsts = np.cumsum(counts) - counts
+        blocks = -(-counts // size)
+        begins = np.cumsum(blocks) - blocks
+        many = counts > size
+        self.stages = list(zip(firsts[many].tolist(), counts[many].tolist(), strict=True))
+        sizes = np.full(int(blocks.sum()), size)
+        sizes[begins + blocks - 1] = counts - (blocks - 1) * size
+        self.as_they_come: Int64Array = np.repeat(np.arange(len(sizes)), sizes)
+
+
 def block_of_items(items: Items, size: int, swaps: int | None, seed: int, budget: Budget) -> Int64Array:
     """Return int64[n]: the block of each item. Blocks never mix depths, and their numbers rise with depth.
 
     Under a time limit each depth is annealed for its items' share of the time left; once it is over, the rest stay as
     they come.
     """
-    depth = items.network.depth[items.items]  # items are numbered by depth
-    firsts = np.flatnonzero(np.diff(depth, prepend=-1))
-    counts = np.diff(firsts, append=len(depth))
-    begins = np.cumsum(-(-counts // size)) - -(-counts // size)  # the number of each depth's first block
-    block = np.repeat(begins, counts) + (np.arange(len(depth)) - np.repeat(firsts, counts)) // size
+    blocks = DepthBlocks(items, size)
+    block = blocks.as_they_come
     local = np.full(len(items.sources), -1, np.int32)  # sources of one depth, numbered from 0
-    for at in np.flatnonzero(counts > size).tolist():
-        first, n = int(firsts[at]), int(counts[at])
+    for first, n in blocks.stages:
         if budget.over:
             break
         start = items.start[first : first + n + 1] - items.start[first]
@@ -63,10 +80,10 @@ def block_of_items(items: Items, size: int, swaps: int | None, seed: int, budget
             continue
         local[used] = np.arange(len(used), dtype=np.int32)
         order = np.arange(n, dtype=np.int32)
-        most = SWAPS_PER_ITEM * n if swaps is None else swaps * n // len(depth)
-        spent = budget.share(n / (len(depth) - first))
-        swap_blocks(start, local[source], order, size, len(used), most, HOT, COLD, seed + int(depth[first]), spent)
-        block[first + order] = begins[at] + np.arange(n) // size
+        most = SWAPS_PER_ITEM * n if swaps is None else swaps * n // len(block)
+        spent, depth = budget.share(n / (len(block) - first)), int(items.network.depth[items.items[first]])
+        swap_blocks(start, local[source], order, size, len(used), most, HOT, COLD, seed + depth, spent)
+        block[first + order] = block[first] + np.arange(n) // size
     return block
 
 
@@ -81,12 +98,13 @@ def best_size(
     """Return the best order over the sizes worth trying, or of the given one, until the time limit.
 
     Blocks are made until what is left is the time that the order and its value take: as long as for the size before,
-    and as long as the items did for the first (an estimate).
+    and AFTER times as long as the connections took to be grouped for the first.
     """
     budget = Budget(task.time_limit_s, task.clock)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
-    rest = budget.spent()
+    grouped = items.source, items.target
+    rest = AFTER * max(budget.spent(), items.sorting_s) if len(grouped[0]) else 0.0
     for choice in [size] if size else slot_choices(task):
         if best.edges is not None and budget.over:
             break

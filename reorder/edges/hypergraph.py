@@ -7,6 +7,7 @@ deterministic mode is used: another gave other blocks from run to run, even on o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,11 +15,16 @@ from typing import Any
 import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.edges.blocks import Int64Array, best_size
-from reorder.search.budget import count_of
+from reorder.edges.blocks import DepthBlocks, Int64Array, best_size
+from reorder.search.budget import Budget, count_of
 from reorder.search.intervals import Items
+from traces.base.children import Aside
 from traces.base.errors import MissingExtraError
 from traces.work.network import Network
+
+# Under a time limit: seconds a connection takes (measured 20 to 60 us), up to which it is divided in this process, and
+# which a process aside takes to start.
+PIN_S, SHORT_S, START_S = 60e-6, 0.2, 0.5
 
 
 @dataclass(frozen=True)
@@ -41,33 +47,47 @@ def _partitioner() -> tuple[Any, Any]:
     return mtkahypar, mtkahypar.initialize(1)
 
 
-def partitioned_items(items: Items, size: int, seed: int) -> Int64Array:
+def partitioned_items(
+    items: Items, size: int, seed: int, budget: Budget | None = None, aside: Aside | None = None
+) -> Int64Array:
     """Return int64[n]: the block of each item, at most `size` items each. Blocks never mix depths and rise with depth.
 
-    Raises MissingExtraError without the library.
+    Under a time limit each depth has its items' share of the time left, and those that take longer stay as they come.
+    The library cannot be stopped, so all but the smallest are divided `aside`. Raises MissingExtraError without it.
     """
-    library, start_up = _partitioner()
-    depth = items.network.depth[items.items]
-    block = np.empty(len(items.items), np.int64)
-    blocks = 0
-    for level in np.unique(depth):
-        members = np.flatnonzero(depth == level)  # items are numbered by depth
-        n, n_blocks = len(members), -(-len(members) // size)
-        edges = slice(items.start[members[0]], items.start[members[-1] + 1])
-        nets = _nets(items.source[edges], items.target[edges] - members[0])
-        part = np.zeros(n, np.int64)
-        if n_blocks == n or not nets:
-            part = np.arange(n) // size
-        elif n_blocks > 1:
-            context = start_up.context_from_preset(library.PresetType.DETERMINISTIC)
-            context.set_partitioning_parameters(n_blocks, size * n_blocks / n - 1, library.Objective.KM1)
-            context.logging = False
-            library.set_seed(seed % 2**31)
-            parts = start_up.create_hypergraph(context, n, len(nets), nets).partition(context)
-            part = np.array([parts.block_id(node) for node in range(n)])
-        block[members] = blocks + part
-        blocks += n_blocks
+    _partitioner()
+    budget = Budget() if budget is None else budget
+    blocks = DepthBlocks(items, size)
+    block = blocks.as_they_come
+    for first, n in blocks.stages:
+        edges = slice(items.start[first], items.start[first + n])
+        given = n, size, items.source[edges], items.target[edges] - first, seed
+        seconds = budget.left() * n / (len(block) - first)
+        if math.isinf(seconds) or aside is None or len(given[2]) * PIN_S < min(seconds, SHORT_S):
+            part = divided(*given)
+        elif seconds > START_S:
+            try:
+                part = aside.call(seconds, divided, *given)
+            except TimeoutError:
+                continue
+        else:
+            continue
+        block[first : first + n] = block[first] + part
     return block
+
+
+def divided(n: int, size: int, source: Any, target: Any, seed: int) -> Int64Array:
+    """Return int64[n]: the block of each target, at most `size` each. source, target: the ends of each connection."""
+    library, start_up = _partitioner()
+    nets, n_blocks = _nets(source, target), -(-n // size)
+    if size == 1 or not nets:
+        return np.arange(n) // size
+    context = start_up.context_from_preset(library.PresetType.DETERMINISTIC)
+    context.set_partitioning_parameters(n_blocks, size * n_blocks / n - 1, library.Objective.KM1)
+    context.logging = False
+    library.set_seed(seed % 2**31)
+    parts = start_up.create_hypergraph(context, n, len(nets), nets).partition(context)
+    return np.array([parts.block_id(node) for node in range(n)])
 
 
 def _nets(source: Any, target: Any) -> list[list[int]]:
@@ -86,7 +106,12 @@ def _nets(source: Any, target: Any) -> list[list[int]]:
     extra="partition",
 )
 def partition(network: Network, task: Task, parameters: PartitionParameters) -> Ordering:
-    """Stream every source of a block once past its targets. The time limit is looked at between sizes."""
-    return best_size(
-        network, task, "partition", parameters.size, lambda items, size, _: partitioned_items(items, size, task.seed)
-    )
+    """Stream every source of a block once past its targets."""
+    with Aside() as aside:
+        return best_size(
+            network,
+            task,
+            "partition",
+            parameters.size,
+            lambda items, size, budget: partitioned_items(items, size, task.seed, budget, aside),
+        )

@@ -44,6 +44,17 @@ def test_a_second_is_a_second(method: str, name: str) -> None:
     assert len(found.edges) == network.n_connections
 
 
+@pytest.mark.parametrize("name", ["hub", "fan", "chain", "dense"])
+def test_a_partitioner_that_cannot_be_stopped_is_left(name: str) -> None:
+    """It took eight minutes for a limit of two seconds, and on a chain looked at all items for each of them."""
+    pytest.importorskip("mtkahypar", reason="needs the extra 'partition'")
+    network = random_layered(3, 1500, 0.2, seed=1) if name == "dense" else shape(name, 60_000)
+    began, at_cpu = time.monotonic(), CLOCKS["cpu"]()
+    found = order(network, "partition", memory=100, time_limit_s=1.0)
+    assert time.monotonic() - began < 4 and CLOCKS["cpu"]() - at_cpu < 2.1
+    assert found.truncated == (name in ("dense", "fan")) and len(found.edges) == network.n_connections
+
+
 @pytest.mark.parametrize("method", ["output-stationary", "sweep"])
 @pytest.mark.parametrize("name", ["fan", "chain"])
 def test_what_a_method_prepares_is_left_out_where_it_takes_longer_than_the_limit(method: str, name: str) -> None:

@@ -7,7 +7,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,52 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+_waited = 0.0
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process; seconds in which it waited for a process aside count too."""
+    return time.process_time() + _waited
+
+
+class Aside:
+    """A process beside this one, started at its first call, for what cannot be stopped; it ends with the block."""
+
+    def __init__(self) -> None:
+        self._pool: Any = None
+
+    def __enter__(self) -> Aside:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.terminate()
+            self._pool.join()
+            self._pool = None
+
+    def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return function(*arguments), both as `pickle` takes them.
+
+        Raises what it raises; TimeoutError after `seconds`: the process is then ended, and the next call starts one.
+        """
+        global _waited
+        from multiprocessing import TimeoutError as TooLong
+        from multiprocessing import get_context
+
+        began = time.perf_counter()
+        with safe_children():
+            if self._pool is None:
+                self._pool = get_context("spawn").Pool(1, end_with_parent)
+            waiting = self._pool.apply_async(function, arguments)
+        try:
+            return waiting.get(max(seconds, 0.0))
+        except TooLong as error:
+            self.__exit__()
+            raise TimeoutError(f"not done after {seconds:.1f} s") from error
+        finally:
+            _waited += time.perf_counter() - began
 
 
 def forget_current_folder() -> None:
