@@ -24,9 +24,10 @@ ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts besid
 # What a rolling start and its first trial take, beside learned starts (1e7 connections), and seconds past a time limit.
 ROLLED_COST, BEYOND_S, BEYOND = 1.0, 0.5, 0.1
 # What it takes to make an order of a cut state and count it: in times of sorting the connections by source (4 at 1e6,
-# 5 to 7 at 1e7, 11 at 1e8), and us a connection and an item at least, so that no such sort is begun in vain (measured,
-# ITEM_US on fans of 1e7).
-AFTER, AFTER_US, ITEM_US = 12, 0.1, 0.4
+# 5 to 7 at 1e7, 11 to 20 at 1e8), and us a connection and an item at least, so that no such sort is begun in vain
+# (measured, ITEM_US on fans of 1e7): a connection takes more where less of the network is in caches, at ten times as
+# many two fifths more.
+AFTER, AFTER_US, AFTER_AT, AFTER_POWER, ITEM_US = 12, 0.1, 1e7, 0.15, 0.4
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
@@ -111,7 +112,9 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
 def before_orders(budget: Budget, items: Items) -> Budget:
     """Return the budget of making states: an order of one and its count may end a tenth and BEYOND_S past the limit."""
     beyond = BEYOND_S + BEYOND * (budget.limit_s or 0.0)
-    least = 1e-6 * (AFTER_US * items.network.n_connections + ITEM_US * len(items.items))
+    n = items.network.n_connections
+    each_us = AFTER_US * (n / AFTER_AT) ** AFTER_POWER
+    least = 1e-6 * (each_us * n + ITEM_US * len(items.items))
     before = budget.less(max(0.0, least - beyond))
     if budget.limit_s is None or before.over:
         return before
