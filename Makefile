@@ -47,7 +47,7 @@ debug-test: $(VENV)/.installed-test
 	EDGEWATT_DEBUG=1 $(BIN)/python setup.py -q build_ext --build-lib build/debug --build-temp build/debug-objects
 	for p in edgewatt reorder hwmodel traces; do cp -r $$p build/debug/; done
 	cp -r configs build/debug/configs && cp --parents $(SHIPPED) build/debug/
-	PYTHONPATH=$(CURDIR)/build/debug $(BIN)/python -P -m pytest -n $(WORKERS) --dist worksteal -m "not application" tests/unit tests/property tests/conformance
+	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/debug $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not application" tests/unit tests/property tests/conformance
 
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer; what runs in threads under ThreadSanitizer.
 # The interpreter is not instrumented: the runtime is loaded before it, and its leaks are not ours to find.
@@ -70,7 +70,7 @@ define sanitized
 	cp -r configs build/$(2)/configs && cp --parents $(SHIPPED) build/$(2)/
 	LD_PRELOAD=$$(gcc -print-file-name=lib$(2).so):$$(gcc -print-file-name=libstdc++.so.6) \
 	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:allocator_may_return_null=1:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1:die_after_fork=0 \
-	PYTHONPATH=$(CURDIR)/build/$(2) $(BIN)/python -P -m pytest -n $(WORKERS) --dist worksteal $(3)
+	PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/$(2) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(3)
 endef
 
 docs: $(VENV)/.installed-test
