@@ -42,7 +42,7 @@ static void close_row(dram_engine *e, dram_bank *bank) {
     bank->row = NONE;
     bank->hits = 0;
     bank->hit = 0;
-    e->look_at[bank - e->bank] = 0;
+    e->changed |= bank->bit;
     e->rank[bank->rank].open--;
 }
 
@@ -54,13 +54,26 @@ static inline void hold(int64_t *ready, const dram_gaps *gaps, int64_t t) {
     }
 }
 
+/* The same for the banks of a group, of which those that ask for such a command are ripe no more. */
+static inline void hold_group(dram_engine *e, const dram_bank *bank, const dram_gaps *gaps, int64_t t) {
+    if (e->c->groups == 1) return;
+    const uint64_t banks = first_banks(e->c->banks_per_group) << bank->group * e->c->banks_per_group;
+    hold(e->group_ready[bank->group], gaps, t);
+    for (int kind = 0; kind < ASKS; kind++) {
+        const int64_t ready = e->group_ready[bank->group][asked_command[kind]];
+        if (!(e->ripe[kind] & banks) || ready <= t) continue;
+        e->ripe[kind] &= ~banks;
+        e->ripens[kind] = sooner(e->ripens[kind], ready);
+    }
+}
+
 /* A refresh makes good for as many activates as ask for refresh management. */
 static inline void made_good(const dram_engine *e, dram_bank *bank) {
     bank->activates = bank->activates > e->c->rfm_limit ? bank->activates - e->c->rfm_limit : 0;
 }
 
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
-static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
+static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
     const dram_gaps(*gaps)[COMMANDS] = e->tables->gaps;
     if (command != RD && command != WR) account(rank, t); /* after which it is as open as before */
@@ -68,7 +81,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
     hold(rank->ready, &gaps[SAME_RANK][command], t);
     if (bank) {
         hold(bank->ready, &gaps[SAME_BANK][command], t);
-        if (e->c->groups > 1) hold(e->group_ready[bank->group], &gaps[SAME_GROUP][command], t);
+        hold_group(e, bank, &gaps[SAME_GROUP][command], t);
         bank->count[command]++;
     }
     if (e->c->ranks > 1 && is_column(command))
@@ -122,7 +135,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         rank->refreshed[0] = rank->refreshes[rank->refresh_index] = t;
         rank->refresh_index = (rank->refresh_index + 1) & 15;
         for (int b = 0; e->c->rfm_limit && b < e->n_banks; b++)
-            if (e->bank[b].rank == r) made_good(e, &e->bank[b]);
+            if (e->bank[b].rank == r) made_good(e, &e->bank[b]), e->changed |= (uint64_t)1 << b;
         break;
     case REFPB:
         rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_bank_cycles);
@@ -132,10 +145,10 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         made_good(e, bank);
         for (dram_bank *other = bank + e->c->refresh_sets; other < e->bank + e->n_banks && other->rank == r;
              other += e->c->refresh_sets) { /* the other banks of its set */
-            e->look_at[other - e->bank] = 0;
+            e->changed |= other->bit;
             made_good(e, other);
             hold(other->ready, &gaps[SAME_BANK][REFPB], t);
-            if (e->c->groups > 1) hold(e->group_ready[other->group], &gaps[SAME_GROUP][REFPB], t);
+            hold_group(e, other, &gaps[SAME_GROUP][REFPB], t);
         }
         break;
     case PDE:
@@ -163,7 +176,7 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         for (int x = 0; x < e->c->refresh_sets; x++) rank->refreshed[x] = t;
         break;
     }
-    if (bank) e->look_at[bank - e->bank] = 0;
+    if (bank) e->changed |= bank->bit;
     int row = command == ACT || is_column(command) ? node->row : command == ACT2 ? bank->row : 0, column = is_column(command) ? node->column : 0;
     play_levels(e, t, command, bank, row, column);
     if (e->trace) {
@@ -173,6 +186,19 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
         out->group = bank ? bank->group_number : 0, out->bank = bank ? bank->number : 0;
         out->row = row, out->column = column;
     }
+}
+
+static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank, const dram_node *node) {
+    record(e, t, command, r, bank, node);
+}
+
+/* The same for the most frequent ones, each compiled by itself. */
+static void activate(dram_engine *e, int64_t t, dram_bank *bank, const dram_node *node) { record(e, t, ACT, bank->rank, bank, node); }
+static void precharge(dram_engine *e, int64_t t, dram_bank *bank) { record(e, t, PRE, bank->rank, bank, NULL); }
+
+static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram_bank *bank, const dram_node *node) {
+    if (command == RD) record(e, t, RD, bank->rank, bank, node);
+    else issue(e, t, command, bank->rank, bank, node);
 }
 
 /* ---- completion ------------------------------------------------------------------------------------------------- */
@@ -207,7 +233,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     if (bank->hits++) { /* not the first after the activate */
         if (node->write) e->counts.write_hits++; else e->counts.read_hits++;
     }
-    issue(e, t, command, bank->rank, bank, node);
+    issue_column(e, t, command, bank, node);
     bank->last_column = t;
     e->counts.bursts++;
     e->counts.data_clock += sooner(t - e->last_burst, e->c->clock_run_on);
@@ -264,9 +290,9 @@ static inline void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int
     int32_t k = bank->queue[at];
     bank->hit = without(bank->hit, at), bank->write = without(bank->write, at);
     remove_at(bank->queue, &bank->queued, at);
-    if (!bank->queued) e->busy_banks &= ~((uint64_t)1 << (bank - e->bank));
+    if (!bank->queued) e->busy_banks &= ~bank->bit;
     e->reads_blocked = e->writes_blocked = 0; /* there is room in a bank's queue again */
-    e->banks_with_room |= (uint64_t)1 << (bank - e->bank);
+    e->banks_with_room |= bank->bit;
     e->queued--;
     e->rank[bank->rank].queued--;
     leave(e, t, bank, k, command);

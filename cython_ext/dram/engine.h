@@ -6,104 +6,9 @@
 #ifndef EDGEWATT_DRAM_ENGINE_H
 #define EDGEWATT_DRAM_ENGINE_H
 
-#include "dram/commands.h"
+#include "dram/asks.h"
 
-/* ---- choosing a command ----------------------------------------------------------------------------------------- */
-
-/* Whether a queued write would overtake a read of the same burst. */
-static int overtakes(const dram_engine *e, const dram_bank *bank, int at) {
-    const int64_t burst = e->pool[bank->queue[at]].burst;
-    for (uint64_t reads = bank->hit & ~bank->write & (((uint64_t)1 << at) - 1); reads; reads &= reads - 1)
-        if (e->pool[bank->queue[lowest(reads)]].burst == burst) return 1;
-    return 0;
-}
-
-/* What a bank's queue asks for: may the row be closed, and the first read and write to the open row. A row is given up
- * when nothing queued hits it, or when hit_cap hits were served while the oldest request waits for another row. */
-static void bank_summary(const dram_engine *e, dram_bank *bank) {
-    uint64_t reads = bank->hit & ~bank->write, writes = bank->hit & bank->write;
-    while (writes && overtakes(e, bank, lowest(writes))) writes &= writes - 1;
-    bank->may_close = bank->row != NONE && bank->queued && !(bank->hit & 1) &&
-                      (!(reads | writes) || bank->hits >= e->c->hit_cap);
-    if (bank->may_close && e->c->hit_cap_strict) reads = writes = 0;
-    bank->first_read = reads ? lowest(reads) : NONE;
-    bank->first_write = writes ? lowest(writes) : NONE;
-}
-
-/* Closed page: the last hit known, or the last one allowed, precharges the bank itself. */
-static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int at) {
-    if (e->c->page != PAGE_CLOSED) return 0;
-    int others = (bank->hit & ~((uint64_t)1 << at)) != 0, waiting = __builtin_popcountll(bank->hit) < bank->queued;
-    return !others || (waiting && bank->hits + 1 >= e->c->hit_cap);
-}
-
-/* The column command of the request at a place of the bank's queue (NONE: of none), if it can go before `best`, at which
- * what was found before it can; that keeps its place if it can go by t. */
-static inline int64_t sooner_column(
-    const dram_engine *e, int64_t t, const dram_bank *bank, int place, int wanted, int64_t best, int *command, int *at
-) {
-    if (place == NONE || best <= t) return best;
-    const int64_t when = later(earliest(e, bank, wanted), wires_ready(e, wanted));
-    if (when >= best) return best;
-    *command = wanted, *at = place;
-    return when;
-}
-
-/* Find the first command the bank's queue can have, and when: in `*command` and `*at` (place in the queue) if that is
- * by `t`. Constraints only ever move later, so a result beyond `t` stays a lower bound until the bank itself changes. */
-static inline int64_t bank_next_ageless(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
-    *command = COMMANDS;
-    *at = 0;
-    if (!e->look_at[bank - e->bank]) bank_summary(e, bank);
-    if (bank->row == NONE) {
-        *command = e->c->rfm_limit && bank->activates >= e->c->rfm_limit ? RFM : ACT;
-        if (!bank->queued) return NEVER;
-        if (e->second_act_by && *command == ACT) return t + 1; /* no ACT-1 between ACT-1 and ACT-2 */
-        return later(earliest(e, bank, *command), wires_ready(e, *command));
-    }
-    int64_t best = NEVER;
-    *command = PRE;
-    if (bank->may_close || (!bank->queued && e->c->page == PAGE_ADAPTIVE)) {
-        best = later(earliest(e, bank, PRE), wires_ready(e, PRE));
-        if (!bank->may_close) best = later(best, bank->last_column + bank->idle_limit);
-    }
-    const int read = bank->first_read, write = bank->first_write; /* the older one first */
-    if (write == NONE || write > read) best = sooner_column(e, t, bank, read, RD, best, command, at);
-    if (write != NONE) best = sooner_column(e, t, bank, write, e->pool[bank->queue[write]].command, best, command, at);
-    if (write != NONE && write < read) best = sooner_column(e, t, bank, read, RD, best, command, at);
-    return best;
-}
-
-/* The same, but where the oldest request has waited too long for another row, nothing goes before it. */
-static EW_INLINED int64_t bank_next(dram_engine *e, int64_t t, dram_bank *bank, int *command, int *at) {
-    int64_t next = bank_next_ageless(e, t, bank, command, at);
-    if (!e->c->age_cap || bank->row == NONE || !bank->queued || e->pool[bank->queue[0]].row == bank->row) return next;
-    int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap;
-    if (aged_at > t) return sooner(next, aged_at);
-    *command = PRE;
-    return later(earliest(e, bank, PRE), wires_ready(e, PRE));
-}
-
-/* Issue the bank's command if it can be by now; return 1, else lower *next to the first cycle worth another look. */
-static EW_INLINED int try_bank(dram_engine *e, int64_t t, dram_bank *bank, int row_wires, int column_wires, int64_t *next) {
-    int command, at;
-    int64_t when = bank_next(e, t, bank, &command, &at);
-    if (when <= t && (is_column(command) ? column_wires : row_wires)) {
-        if (command == ACT) {
-            issue(e, t, ACT, bank->rank, bank, &e->pool[bank->queue[0]]);
-        } else if (command == PRE || command == RFM) {
-            if (!bank->queued) bank->idle_row = bank->row;
-            else if (command == PRE) bank->conflicts++;
-            issue(e, t, command, bank->rank, bank, NULL);
-        } else if (!e->c->sync_cycles || !sync_first(e, t, bank->rank, command != RD)) {
-            serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
-        }
-        return 1;
-    }
-    e->look_at[bank - e->bank] = later(when, 1);
-    *next = sooner(*next, later(when, t + 1));
-    return 0;
-}
+/* ---- refreshes, power-down, self-refresh ------------------------------------------------------------------------- */
 
 /* Whether a refresh is to go before everything else: where JEDEC's freedom is used, only if no more may be postponed or
  * nothing else wants the rank; *next: when one may be pulled in. */
@@ -208,60 +113,60 @@ static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
     return 0;
 }
 
-static int blocked_by_refresh(const dram_engine *e, const dram_bank *bank) {
-    const dram_rank *rank = &e->rank[bank->rank];
-    if (!rank->refresh_first) return 0;
-    if (e->c->refresh == REFRESH_ALL_BANK) return 1;
-    return (int)(bank - e->bank) % (e->c->groups * e->c->banks_per_group) % e->c->refresh_sets == rank->refresh_bank;
+/* ---- choosing a command ----------------------------------------------------------------------------------------- */
+
+/* Banks that must not have a command of their own now: their rank rests, or a refresh goes before. */
+static uint64_t barred_banks(const dram_engine *e) {
+    const int in_rank = e->c->groups * e->c->banks_per_group;
+    uint64_t barred = 0;
+    for (int r = 0; r < e->c->ranks; r++) {
+        const dram_rank *rank = &e->rank[r];
+        if (rank->resting || (rank->refresh_first && e->c->refresh == REFRESH_ALL_BANK)) barred |= rank->banks;
+        else if (rank->refresh_first)
+            for (int b = rank->refresh_bank; b < in_rank; b += e->c->refresh_sets) barred |= (uint64_t)1 << (r * in_rank + b);
+    }
+    return barred;
 }
 
-/* Banks that may want a command of their own: those with requests, and open ones where they are closed when idle. */
-static inline uint64_t asking_banks(const dram_engine *e) {
-    return e->c->page == PAGE_ADAPTIVE ? ~(uint64_t)0 >> (64 - e->n_banks) : e->busy_banks;
+/* Issue what a bank can have: of the column commands that of the older request. */
+static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t *can) {
+    const uint64_t bit = bank->bit;
+    int command = can[ASK_PRE] & bit ? PRE : ACT;
+    if (can[ASK_RFM] & bit) command = RFM;
+    if (command != ACT) {
+        if (!bank->queued) bank->idle_row = bank->row;
+        else if (command == PRE) bank->conflicts++;
+        if (command == PRE) precharge(e, t, bank); else issue(e, t, RFM, bank->rank, bank, NULL);
+    } else if (bank->row == NONE) {
+        activate(e, t, bank, &e->pool[bank->queue[0]]);
+    } else {
+        const int read = (can[ASK_RD] & bit) != 0;
+        const int write = ((can[ASK_WR] | can[ASK_MWR]) & bit) != 0;
+        const int at = !write || (read && bank->first_read < bank->first_write) ? bank->first_read : bank->first_write;
+        command = e->pool[bank->queue[at]].command;
+        if (e->c->sync_cycles && sync_first(e, t, bank->rank, command != RD)) return;
+        serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
+    }
 }
 
+/* Issue one command, if one can go over these wires: a refresh that is due, or what a bank asks for, the banks in turn. */
 static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
+    uint64_t can[ASKS] = {0};
     if (row_wires)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
-    const uint64_t banks = asking_banks(e), passed = ((uint64_t)2 << e->turn) - 1; /* passed: those up to the last served */
-    for (int k = 0; k < 2; k++)
-        for (uint64_t left = banks & (k ? passed : ~passed); left; left &= left - 1) {
-            const int b = lowest(left);
-            dram_bank *bank = &e->bank[b];
-            if (e->look_at[b] > t) {
-                *next = sooner(*next, e->look_at[b]);
-                continue;
-            }
-            if (e->rank[bank->rank].resting || blocked_by_refresh(e, bank)) continue;
-            if (try_bank(e, t, bank, row_wires, column_wires, next)) {
-                e->turn = b;
-                return 1;
-            }
-        }
-    return 0;
-}
-
-/* After a command or a move: the first cycle at which any bank is worth another look. What holds a bank back may have moved
- * later since it was looked at, so the bank that comes first is looked at again, until the first one is up to date. */
-static EW_INLINED int64_t next_look(dram_engine *e, int64_t t) {
-    uint64_t current = 0; /* banks */
-    int command, at;
-    for (;;) {
-        int64_t next = NEVER;
-        int first = NONE;
-        for (uint64_t left = asking_banks(e); left; left &= left - 1) {
-            const int b = lowest(left);
-            if (!e->look_at[b]) {
-                e->look_at[b] = later(bank_next(e, t, &e->bank[b], &command, &at), 1);
-                current |= (uint64_t)1 << b;
-            }
-            if (e->look_at[b] < next) next = e->look_at[b], first = b;
-        }
-        if (first == NONE || current >> first & 1) return later(next, t + 1);
-        e->look_at[first] = later(bank_next(e, t, &e->bank[first], &command, &at), 1);
-        current |= (uint64_t)1 << first;
+    const int64_t when = look_now(e, t, e->refreshing || e->extras || e->c->power_down ? barred_banks(e) : 0, can);
+    uint64_t banks = 0;
+    if (row_wires) banks |= can[ASK_ACT] | can[ASK_PRE] | can[ASK_RFM];
+    if (column_wires) banks |= (can[ASK_RD] | can[ASK_WR] | can[ASK_MWR]) & ~can[ASK_PRE];
+    if (!banks) {
+        if (column_wires) *next = sooner(*next, when);
+        return 0;
     }
+    const uint64_t after = banks & ~(((uint64_t)2 << e->turn) - 1); /* the last one served */
+    e->turn = lowest(after ? after : banks);
+    issue_for(e, t, &e->bank[e->turn], can);
+    return 1;
 }
 
 /* ---- the queues before the banks -------------------------------------------------------------------------------- */
@@ -274,14 +179,15 @@ static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row)
 }
 
 static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, int32_t *blocked) {
-    if (!(e->waiting_banks[kind] & e->banks_with_room)) return 0;
+    const uint64_t room = e->banks_with_room;
+    if (!(e->waiting_banks[kind] & room)) return 0;
     for (int at = *blocked; at < *length; at++) {
-        int32_t k = queue[at];
-        dram_node *node = &e->pool[k];
-        dram_bank *bank = &e->bank[node->bank];
-        uint64_t bit = (uint64_t)1 << node->bank;
-        if (!(e->banks_with_room & bit)) continue;
+        const int32_t k = queue[at];
+        const dram_node *node = &e->pool[k];
+        const uint64_t bit = (uint64_t)1 << node->bank;
+        if (!(room & bit)) continue;
         if (node->write && !e->c->strict_order && find_pending(e, node->burst, 0) != NONE) continue;
+        dram_bank *bank = &e->bank[node->bank];
         if (e->c->page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
         bank->hit |= (uint64_t)(node->row == bank->row) << bank->queued;
         bank->write |= (uint64_t)node->write << bank->queued;
@@ -289,7 +195,7 @@ static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_
         e->busy_banks |= bit;
         if (bank->queued >= e->c->bank_entries) e->banks_with_room &= ~bit;
         if (--e->waiting[kind][node->bank] == 0) e->waiting_banks[kind] &= ~bit;
-        e->look_at[node->bank] = 0;
+        e->changed |= bit;
         e->queued++;
         e->rank[bank->rank].queued++;
         remove_at(queue, length, at);
@@ -348,6 +254,28 @@ static EW_INLINED void move_and_look(dram_engine *e, int64_t t, int flush, int i
     e->next_event = later(next, t + 1);
 }
 
+/* Look after refreshes and the states of the ranks; returns when to do so again. */
+static int64_t keep_up(dram_engine *e, int64_t t, int64_t *next) {
+    int64_t refresh_at = NEVER;
+    e->refreshing = 0;
+    for (int r = 0; r < e->c->ranks; r++) {
+        dram_rank *rank = &e->rank[r];
+        refresh_comes_due(e, rank, t);
+        int asleep = 0;
+        rank->refresh_first = rank->refresh_due > 0;
+        if (e->extras) {
+            if (e->c->postpone || e->c->pull_in) rank->refresh_first = refresh_wanted(e, t, r, next);
+            if ((e->c->self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, next)) *next = t + 1, asleep = 1;
+            asleep |= rank->in_self_refresh;
+        }
+        e->refreshing |= rank->refresh_first;
+        refresh_at = sooner(refresh_at, rank->next_refresh);
+        if ((e->c->power_down || rank->powered_down) && !asleep && try_power(e, t, r, next)) *next = t + 1;
+    }
+    *next = sooner(*next, refresh_at);
+    return e->refreshing || e->extras || e->c->power_down ? 0 : refresh_at;
+}
+
 static void process(dram_engine *e, int64_t t, int flush) {
     if (e->c->pooled) {
         process_pooled(e, t);
@@ -361,21 +289,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
         if (may_move(e, flush)) move_and_look(e, t, flush, 0, e->next_event);
         return;
     }
-    e->refreshing = 0;
-    for (int r = 0; r < e->c->ranks; r++) {
-        dram_rank *rank = &e->rank[r];
-        refresh_comes_due(e, rank, t);
-        int asleep = 0;
-        rank->refresh_first = rank->refresh_due > 0;
-        if (e->extras) {
-            if (e->c->postpone || e->c->pull_in) rank->refresh_first = refresh_wanted(e, t, r, &next);
-            if ((e->c->self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, &next)) next = t + 1, asleep = 1;
-            asleep |= rank->in_self_refresh;
-        }
-        e->refreshing |= rank->refresh_first;
-        next = sooner(next, rank->next_refresh);
-        if ((e->c->power_down || rank->powered_down) && !asleep && try_power(e, t, r, &next)) next = t + 1;
-    }
+    if (t >= e->upkeep_at) e->upkeep_at = keep_up(e, t, &next); else next = e->upkeep_at;
     if (e->second_act_by && t >= e->second_act_by) { /* ACT-2 can wait no longer */
         issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
     }

@@ -81,7 +81,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
             waiting->id = id, waiting->taken = t;
             if (!masked && waiting->command == MWR) { /* which may go earlier than what its bank waits for */
                 waiting->command = WR;
-                e->look_at[waiting->bank] = 0;
+                e->changed |= (uint64_t)1 << waiting->bank;
                 e->next_event = sooner(e->next_event, t);
             }
         } else {
@@ -101,8 +101,8 @@ static void accept(dram_memory *m, int64_t t, int p) {
     dram_node *node = &e->pool[k];
     int32_t value[FIELD_KINDS] = {0};
     for (int f = 0; f < e->c->n_fields; f++)
-        value[e->c->field_kind[f]] |=
-            (int32_t)((address >> e->c->field_source[f]) & (((uint64_t)1 << e->c->field_bits[f]) - 1)) << e->c->field_target[f];
+        value[e->tables->field[f].kind] |=
+            (int32_t)(address >> e->tables->field[f].source & e->tables->field[f].mask) << e->tables->field[f].target;
     node->id = id, node->burst = burst, node->accepted = node->taken = t;
     node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->port = (uint8_t)p, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
@@ -230,12 +230,12 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
             e->group_ready[b][x] += shift;
         }
         bank->last_column += shift;
-        e->look_at[b] = 0;
     }
     for (int w = 0; w < e->c->ca_wires; w++) {
         e->ca_ones[w] += k * (e->ca_ones[w] - before->ca_ones[w]);
         e->ca_rising[w] += k * (e->ca_rising[w] - before->ca_rising[w]);
     }
+    e->changed = all_banks(e), e->upkeep_at = 0;
     e->wires_free[0] += shift, e->wires_free[1] += shift, e->ca_end += shift;
     e->now += shift, e->next_event += shift, e->last_progress += shift;
 }
@@ -289,6 +289,12 @@ static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int
     if (offer <= t) {
         if (m->limited) land_reads(m, t);
         accept_some(m, t, n_ports);
+    }
+    if (n_channels == 1) {
+        dram_engine *e = m->channel[0];
+        if (m->entered || e->next_event <= t || (flush && e->pending && !e->queued)) process(e, t, flush);
+        m->next_event[0] = e->next_event;
+        return;
     }
     uint64_t due = m->entered; /* channels */
     for (int c = 0; c < n_channels; c++) due |= (uint64_t)(m->next_event[c] <= t) << c;

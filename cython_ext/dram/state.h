@@ -13,7 +13,8 @@
 /* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every request. */
 #define EW_INLINED inline __attribute__((always_inline))
 
-enum { MAX_LEVELS = 240 }; /* of which a byte can count the ones */
+enum { MAX_LEVELS = 256 };
+typedef uint64_t dram_pair __attribute__((vector_size(16))); /* levels and rising edges */
 
 #define NEVER INT64_MAX
 #define NONE (-1)
@@ -32,16 +33,23 @@ typedef struct { /* one request inside the controller */
 typedef struct {
     int64_t ready[COMMANDS]; /* earliest cycle as far as this bank's own history goes */
     int64_t last_column;     /* cycle of the last column command */
+    int64_t idles_until;     /* not closed before: an adaptive page that nothing queued asks for */
+    uint64_t bit, levels;    /* its place in sets of banks; its numbers on the command wires */
     uint64_t hit, write;     /* places of the queue: requests for the open row, and writes */
     int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
-    int32_t may_close, first_read, first_write; /* what the queue asks for; see bank_summary */
+    int32_t first_read, first_write; /* places of the requests that it asks for, see asks.h */
     int32_t activates; /* since they were last made good by a refresh */
     int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
 
+/* The commands that banks ask for. The last two are asked for only where the part has them. */
+enum { ASK_ACT, ASK_PRE, ASK_RD, ASK_WR, ASK_MWR, ASK_RFM, ASKS };
+static const int asked_command[ASKS] = {ACT, PRE, RD, WR, MWR, RFM};
+
 typedef struct {
+    uint64_t banks; /* those of the rank */
     int64_t ready[COMMANDS], count[COMMANDS];
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
@@ -85,7 +93,12 @@ typedef struct { /* what leaves a memory, drained by the caller */
 typedef struct { /* one channel */
     const dram_tables *tables;
     const dram_config *c; /* of the tables */
-    int64_t look_at[MAX_BANKS]; /* no command of a bank can be issued before; 0 after any change of its own */
+    /* The banks that ask for each kind of command; of them those that nothing of their own or of their group holds back;
+     * from when on more of them may be ripe; and from when on any of them can have it, as far as was looked. */
+    uint64_t asking[ASKS], ripe[ASKS];
+    int64_t ripens[ASKS], look_at[ASKS];
+    uint64_t changed; /* banks whose asks may be others now */
+    int64_t ages_at;  /* no request that waits for another row waits too long before */
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
     uint64_t ca_last;                                         /* its last levels */
@@ -108,7 +121,9 @@ typedef struct { /* one channel */
     int64_t clock_until, second_act_by;
     dram_bank *second_act_bank;
     int32_t n_banks, turn, number;
+    int32_t usual; /* one rank, no refresh management, no masked writes */
     int32_t extras; /* refreshes may be postponed, or self-refresh or ACT-2 are to be looked after */
+    int64_t upkeep_at;  /* no rank has to be looked after before */
     int32_t refreshing; /* a refresh goes before all else in this cycle, of some rank */
     dram_output *out;
     dram_command *trace;
@@ -116,7 +131,7 @@ typedef struct { /* one channel */
     /* From here on only what the part has, or what has been written, is ever read; there is room for its banks alone. */
     dram_rank rank[MAX_RANKS];
     int64_t group_ready[MAX_BANKS][COMMANDS];             /* of the groups of all ranks */
-    uint64_t ca_levels[MAX_LEVELS], ca_edges[MAX_LEVELS]; /* not counted yet, see levels.h */
+    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see levels.h */
     dram_bank bank[MAX_BANKS];
 } dram_engine;
 
@@ -178,6 +193,12 @@ static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
     *length -= 1;
     memmove(queue + at, queue + at + 1, (size_t)(*length - at) * sizeof *queue);
 }
+
+/* ---- sets of banks ---------------------------------------------------------------------------------------------- */
+
+static inline uint64_t first_banks(int n) { return n ? ~(uint64_t)0 >> (64 - n) : 0; }
+
+static inline uint64_t all_banks(const dram_engine *e) { return first_banks(e->n_banks); }
 
 /* ---- life cycle ------------------------------------------------------------------------------------------------- */
 
@@ -242,9 +263,15 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     e->flight_size = s->flight;
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
+    e->usual = config->ranks == 1 && !config->masked && !config->rfm_limit;
+    e->ages_at = NEVER;
+    for (int kind = 0; kind < ASKS; kind++) e->ripens[kind] = NEVER;
     e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
-    for (int r = 0; r < config->ranks; r++)
+    for (int r = 0; r < config->ranks; r++) {
+        const int in_rank = banks / config->ranks;
+        e->rank[r].banks = first_banks(in_rank) << r * in_rank;
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
+    }
     e->out = out;
     e->trace_size = s->trace;
     e->pool = (dram_node *)(void *)array[OF_POOL];
@@ -261,12 +288,14 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     e->n_free = e->pool_size;
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
+        bank->bit = (uint64_t)1 << b;
         bank->row = bank->idle_row = NONE;
         bank->idle_limit = config->page_idle;
         bank->rank = (int16_t)(b / (config->groups * config->banks_per_group));
         bank->group = (int16_t)(b / config->banks_per_group);
         bank->number = (int16_t)(b % config->banks_per_group);
         bank->group_number = (int16_t)(bank->group % config->groups);
+        bank->levels = (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     }
     int64_t interval = config->refresh_interval;
     if (config->refresh == REFRESH_PER_BANK) interval /= config->groups * config->banks_per_group;

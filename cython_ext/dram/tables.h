@@ -71,6 +71,7 @@ typedef struct { /* beats of a command side by side: its word turned left by tur
 typedef struct {
     dram_config c;
     dram_gaps gaps[SCOPES][COMMANDS];
+    struct { uint64_t mask; uint8_t kind, source, target; } field[MAX_FIELDS]; /* of the address */
     dram_beats beats[COMMANDS][MAX_BEATS * MAX_WIRES / 64];
     int32_t n_beats[COMMANDS], level_clocks[COMMANDS]; /* level_clocks: that the levels of a command last */
     uint64_t idle_levels; /* of as many beats as a word has */
@@ -82,6 +83,14 @@ static int kept_commands(const dram_config *c) {
     return c->power_down ? PDX + 1 : c->refresh == REFRESH_PER_BANK ? REFPB + 1 : REFAB + 1;
 }
 
+/* Whether banks a wider scope away are held as long, so that nothing is left to hold back. */
+static int is_covered(const dram_config *c, int scope, int from, int to) {
+    const int64_t clocks = c->gap[scope][from][to];
+    if (scope == SAME_BANK && to == PRE) return 0; /* which auto-precharges ask for by itself */
+    if (scope == SAME_BANK && c->groups > 1 && c->gap[SAME_GROUP][from][to] >= clocks) return 1;
+    return scope < SAME_RANK && c->gap[SAME_RANK][from][to] >= clocks;
+}
+
 /* Nobody asks when a column command with auto-precharge may go (as without), nor a bank when all may be precharged. */
 static void list_gaps(dram_tables *tables) {
     const int kept = kept_commands(&tables->c);
@@ -91,6 +100,7 @@ static void list_gaps(dram_tables *tables) {
             for (int to = 0; to < kept; to++) {
                 int64_t clocks = tables->c.gap[scope][from][to];
                 if (!clocks || to == RDA || to == WRA || (to == PREA && scope != SAME_RANK)) continue;
+                if (is_covered(&tables->c, scope, from, to)) continue;
                 list->gap[list->n].to = to;
                 list->gap[list->n++].clocks = clocks;
             }
@@ -124,8 +134,13 @@ static void list_beats(dram_tables *tables) {
 
 /* Fill in what follows from the constants `tables->c`; all else is zero before. */
 static void list_tables(dram_tables *tables) {
+    const dram_config *c = &tables->c;
     list_gaps(tables);
     list_beats(tables);
+    for (int f = 0; f < c->n_fields; f++) {
+        tables->field[f].mask = ((uint64_t)1 << c->field_bits[f]) - 1, tables->field[f].kind = (uint8_t)c->field_kind[f];
+        tables->field[f].source = (uint8_t)c->field_source[f], tables->field[f].target = (uint8_t)c->field_target[f];
+    }
 }
 
 #endif
