@@ -84,15 +84,24 @@ static void ripen(dram_engine *e, int64_t t, int kind) {
     }
 }
 
-/* The banks that can have a command of a kind by t, barred ones apart; *next: a cycle before which no more can. */
-static EW_INLINED uint64_t look_for(dram_engine *e, int64_t t, const int kind, uint64_t barred, const int ranks, int64_t *next) {
+/* The banks that can have a command of a kind by t, barred ones apart; *next: a cycle before which no more can. What holds
+ * banks back only moves later: what was found to be later than `from` is not looked up again. */
+static EW_INLINED uint64_t look_for(
+    dram_engine *e, int64_t t, const int kind, uint64_t barred, const int ranks, int64_t from, int64_t *next
+) {
     const int command = asked_command[kind];
     uint64_t can = 0;
     int64_t first = NEVER;
+    if (!e->asking[kind]) return 0;
+    if (e->look_at[kind] > from) {
+        *next = sooner(*next, e->look_at[kind]);
+        return 0;
+    }
     if (e->ripens[kind] <= t) ripen(e, t, kind);
     for (int r = 0; r < ranks; r++) {
         const dram_rank *rank = &e->rank[r];
-        const uint64_t banks = (ranks == 1 ? e->asking[kind] : e->asking[kind] & rank->banks) & ~barred, ripe = banks & e->ripe[kind];
+        const uint64_t banks = (ranks == 1 ? e->asking[kind] : e->asking[kind] & rank->banks) & ~barred;
+        const uint64_t ripe = banks & e->ripe[kind];
         int64_t when = later(rank->ready[command], wires_ready(e, command));
         if (!banks) continue;
         if (command == ACT) {
@@ -107,35 +116,35 @@ static EW_INLINED uint64_t look_for(dram_engine *e, int64_t t, const int kind, u
     return can;
 }
 
-/* The same where nothing is looked up again that was found to be later than t: what holds banks back only moves later. */
-static EW_INLINED int64_t look(
-    dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, const int ranks, const int kinds, const int anew
+/* The banks that can have a command by t, by its kind; returns a cycle before which no more can. exact: no later cycle is
+ * such a one, which those that are certainly later need no look for. */
+static EW_INLINED int64_t look_with(
+    dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, const int exact, const int ranks, const int kinds
 ) {
-    if (e->changed || t >= e->ages_at) ask_again(e, t);
     int64_t next = e->ages_at;
-#define LOOK_FOR(kind) \
-    can[kind] = 0; \
-    if (kind >= kinds || !e->asking[kind]) {} \
-    else if (e->look_at[kind] > (anew ? later(t, next - 1) : t)) next = sooner(next, e->look_at[kind]); \
-    else can[kind] = look_for(e, t, kind, barred, ranks, &next);
-    LOOK_FOR(ASK_RD) LOOK_FOR(ASK_WR) LOOK_FOR(ASK_ACT) LOOK_FOR(ASK_PRE) LOOK_FOR(ASK_MWR) LOOK_FOR(ASK_RFM)
-#undef LOOK_FOR
+    can[ASK_RD] = look_for(e, t, ASK_RD, barred, ranks, exact ? later(t, next - 1) : t, &next);
+    can[ASK_WR] = look_for(e, t, ASK_WR, barred, ranks, exact ? later(t, next - 1) : t, &next);
+    can[ASK_ACT] = look_for(e, t, ASK_ACT, barred, ranks, exact ? later(t, next - 1) : t, &next);
+    can[ASK_PRE] = look_for(e, t, ASK_PRE, barred, ranks, exact ? later(t, next - 1) : t, &next);
+    if (kinds < ASKS) return next;
+    can[ASK_MWR] = look_for(e, t, ASK_MWR, barred, ranks, exact ? later(t, next - 1) : t, &next);
+    can[ASK_RFM] = look_for(e, t, ASK_RFM, barred, ranks, exact ? later(t, next - 1) : t, &next);
     return next;
 }
 
-static int64_t look_at_all(dram_engine *e, int64_t t, uint64_t barred, uint64_t *can) {
-    return look(e, t, barred, can, e->c->ranks, ASKS, 1);
+static int64_t look_at_all(dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, int exact) {
+    return look_with(e, t, barred, can, exact, e->c->ranks, ASKS);
 }
 
-/* The banks that can have a command by t, by its kind; returns a cycle before which no more can. */
-static EW_INLINED int64_t look_now(dram_engine *e, int64_t t, uint64_t barred, uint64_t *can) {
-    return e->usual ? look(e, t, barred, can, 1, ASK_MWR, 0) : look_at_all(e, t, barred, can);
+static EW_INLINED int64_t look(dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, const int exact) {
+    if (e->changed || t >= e->ages_at) ask_again(e, t);
+    return e->usual ? look_with(e, t, barred, can, exact, 1, ASK_MWR) : look_at_all(e, t, barred, can, exact);
 }
 
 /* After a command or a move: the first cycle at which any bank can have a command. */
 static int64_t next_look(dram_engine *e, int64_t t) {
     uint64_t can[ASKS];
-    return e->usual ? look(e, t, 0, can, 1, ASK_MWR, 1) : look_at_all(e, t, 0, can);
+    return look(e, t, 0, can, 1);
 }
 
 #endif

@@ -177,7 +177,8 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         break;
     }
     if (bank) e->changed |= bank->bit;
-    int row = command == ACT || is_column(command) ? node->row : command == ACT2 ? bank->row : 0, column = is_column(command) ? node->column : 0;
+    const int row = command == ACT || is_column(command) ? node->row : command == ACT2 ? bank->row : 0;
+    const int column = is_column(command) ? node->column : 0;
     play_levels(e, t, command, bank, row, column);
     if (e->trace) {
         dram_command *out = &e->trace[e->n_trace++];
@@ -193,7 +194,10 @@ static void issue(dram_engine *e, int64_t t, int command, int r, dram_bank *bank
 }
 
 /* The same for the most frequent ones, each compiled by itself. */
-static void activate(dram_engine *e, int64_t t, dram_bank *bank, const dram_node *node) { record(e, t, ACT, bank->rank, bank, node); }
+static void activate(dram_engine *e, int64_t t, dram_bank *bank, const dram_node *node) {
+    record(e, t, ACT, bank->rank, bank, node);
+}
+
 static void precharge(dram_engine *e, int64_t t, dram_bank *bank) { record(e, t, PRE, bank->rank, bank, NULL); }
 
 static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram_bank *bank, const dram_node *node) {

@@ -130,20 +130,17 @@ static uint64_t barred_banks(const dram_engine *e) {
 
 /* Issue what a bank can have: of the column commands that of the older request. */
 static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t *can) {
-    const uint64_t bit = bank->bit;
-    int command = can[ASK_PRE] & bit ? PRE : ACT;
-    if (can[ASK_RFM] & bit) command = RFM;
-    if (command != ACT) {
-        if (!bank->queued) bank->idle_row = bank->row;
-        else if (command == PRE) bank->conflicts++;
-        if (command == PRE) precharge(e, t, bank); else issue(e, t, RFM, bank->rank, bank, NULL);
+    if (can[ASK_PRE] & bank->bit) {
+        if (bank->queued) bank->conflicts++; else bank->idle_row = bank->row;
+        precharge(e, t, bank);
+    } else if (can[ASK_RFM] & bank->bit) {
+        issue(e, t, RFM, bank->rank, bank, NULL);
     } else if (bank->row == NONE) {
         activate(e, t, bank, &e->pool[bank->queue[0]]);
     } else {
-        const int read = (can[ASK_RD] & bit) != 0;
-        const int write = ((can[ASK_WR] | can[ASK_MWR]) & bit) != 0;
+        const int read = (can[ASK_RD] & bank->bit) != 0, write = ((can[ASK_WR] | can[ASK_MWR]) & bank->bit) != 0;
         const int at = !write || (read && bank->first_read < bank->first_write) ? bank->first_read : bank->first_write;
-        command = e->pool[bank->queue[at]].command;
+        const int command = e->pool[bank->queue[at]].command;
         if (e->c->sync_cycles && sync_first(e, t, bank->rank, command != RD)) return;
         serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
     }
@@ -155,7 +152,7 @@ static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int co
     if (row_wires)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
-    const int64_t when = look_now(e, t, e->refreshing || e->extras || e->c->power_down ? barred_banks(e) : 0, can);
+    const int64_t when = look(e, t, e->refreshing || e->extras || e->c->power_down ? barred_banks(e) : 0, can, 0);
     uint64_t banks = 0;
     if (row_wires) banks |= can[ASK_ACT] | can[ASK_PRE] | can[ASK_RFM];
     if (column_wires) banks |= (can[ASK_RD] | can[ASK_WR] | can[ASK_MWR]) & ~can[ASK_PRE];
@@ -224,7 +221,7 @@ static EW_INLINED int move_request(dram_engine *e, int flush) {
             return 1;
         }
         /* Writes that wait for an older read of the same burst must not keep that read from moving. */
-        for (int at = 0; at < e->writes_waiting; at++) {
+        for (int at = 0; at < e->writes_waiting && e->waiting_banks[0] & e->banks_with_room; at++) {
             const dram_node *node = &e->pool[e->write_queue[at]];
             if (find_pending(e, node->burst, 0) != NONE) return move_read(e);
         }

@@ -55,7 +55,7 @@ typedef struct {
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
     int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
     int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh, resting; /* resting: either */
-    int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* refreshed: per set, where postponed */ /* cycles of the last all-bank refreshes, a ring */
+    int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* per set, where postponed; of all banks, a ring */
     int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
 } dram_rank;
 
