@@ -14,9 +14,11 @@ from typing import Any
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
+from traces.base.plain_yaml import is_too_deep
 
 MAX_DEPTH = 32
 MAX_NODES = 1_000_000
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 MOST_TOLD = 50  # problems of one file
 MAX_ALIASED = 10_000  # nodes that aliases may add: stops "billion laughs"
 MAX_BYTES = 64 << 20
@@ -211,7 +213,7 @@ def parse_document(text: str, name: str) -> Document:
             before = text[:at]
             place = Mark(composer.name, before.count("\n") + 1, at - before.rfind("\n"))
             problem = "a control character stands here, which YAML does not allow"
-        composer.problems.append((place, f"not YAML: {problem}"))
+        composer.problems.append((place, _TOO_DEEP if is_too_deep(error) else f"not YAML: {problem}"))
     except RecursionError:
         composer.problems.append((Mark(composer.name, 1, 1), "nested too deeply"))
     if composer.problems:
@@ -264,7 +266,7 @@ class _Composer:
 
         self._nodes += 1
         if depth > MAX_DEPTH or self._nodes > MAX_NODES:
-            what = f"nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else f"more than {MAX_NODES} values"
+            what = _TOO_DEEP if depth > MAX_DEPTH else f"more than {MAX_NODES} values"
             self.problem(event, what)
             raise _TooMuch
         self.document.values[place] = self.mark(event.start_mark)

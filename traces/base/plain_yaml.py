@@ -16,6 +16,11 @@ MOST_LEVELS = 100
 """Of lists and mappings inside each other: far more than files have, far fewer than libyaml's recursion can stand."""
 
 
+def is_too_deep(error: Exception) -> bool:
+    """Whether libyaml itself found the text nested too deeply: from PyYAML 6.0.4 on, beyond a thousand levels."""
+    return "nesting depth" in str(getattr(error, "problem", None))
+
+
 def refuse_deep(text: str, loader: Any) -> None:
     """Raise ValueError for YAML nested too deeply, where libyaml's recursion would end the process."""
     import yaml
@@ -23,10 +28,17 @@ def refuse_deep(text: str, loader: Any) -> None:
     if len(text) <= MOST_LEVELS:
         return
     level = 0
-    for event in yaml.parse(text, Loader=loader):
-        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if level > MOST_LEVELS:
-            raise ValueError(f"lists and mappings more than {MOST_LEVELS} levels deep")
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if level > MOST_LEVELS:
+                break
+        else:
+            return
+    except yaml.YAMLError as error:
+        if not is_too_deep(error):
+            raise
+    raise ValueError(f"lists and mappings more than {MOST_LEVELS} levels deep")
 
 
 def parse_yaml(text: str) -> Any:
