@@ -20,7 +20,7 @@ from typing import Any
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import Record, Sections, canonical_json, content_hash
 from traces.base.errors import EdgewattError, InputError
-from traces.base.files import create_beside, replace_file
+from traces.base.files import create_beside, own_folder, replace_file
 from traces.base.memory import read_within
 
 
@@ -33,11 +33,14 @@ class NewerCountsError(InputError):
 
 
 class Store:
-    """Records and failures in one folder. `fsync` makes each record survive a power cut, for some milliseconds."""
+    """Records and failures in one folder. `fsync` makes each record survive a power cut, for some milliseconds.
 
-    def __init__(self, folder: str | Path, *, fsync: bool = False) -> None:
+    shared: several processes write many records at once, so each creates files in a folder of its own (`tidy`).
+    """
+
+    def __init__(self, folder: str | Path, *, fsync: bool = False, shared: bool = False) -> None:
         self.folder = Path(folder)
-        self.fsync = fsync
+        self.fsync, self.shared = fsync, shared
         self.records = self.folder / "records"
         self.failures = self.folder / "failures"
         self.plans = self.folder / "sweeps"
@@ -165,7 +168,7 @@ class Store:
 
     def _write(self, path: Path, data: bytes) -> None:
         try:
-            replace_file(path, data, fsync=self.fsync)
+            replace_file(path, data, fsync=self.fsync, within=own_folder(path.parent) if self.shared else None)
             if self.fsync:
                 _sync_folder(path.parent)
         except OSError as error:
@@ -174,13 +177,21 @@ class Store:
                 "make room and run the same command again"
             ) from error
 
+    def tidy(self) -> None:
+        """Remove the folders of processes that wrote records, where nothing is left in them; who still writes makes its
+        own again."""
+        for path in self.records.glob(".*"):
+            with contextlib.suppress(OSError):  # a file, or somebody's who is at work
+                path.rmdir()
+
     def sweep_leftovers(self, older_than_s: float = 3600.0) -> None:
         """Delete temporary files that a killed process left behind.
 
         Ages are differences between times that the folder's own machine gave. Where its clock was set, the file of a
         process at work may go as well: `replace_file` then writes it again.
         """
-        folders = [self.records, self.failures, self.plans, *(self.folder / "stages").glob("*")]
+        own = [path for path in self.records.glob(".*") if path.is_dir()]
+        folders = [*own, self.records, self.failures, self.plans, *(self.folder / "stages").glob("*")]
         for folder in folders:
             leftovers = [*folder.glob(".*.json.*"), *folder.glob(".*.npz.*")]
             if not leftovers:
@@ -196,6 +207,7 @@ class Store:
                 with contextlib.suppress(OSError):  # another sweep was faster
                     if now - path.stat().st_mtime > older_than_s:
                         path.unlink()
+        self.tidy()
 
 
 def _names(folder: Path) -> list[str]:

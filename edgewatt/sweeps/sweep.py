@@ -112,4 +112,5 @@ def sweep(
                     close = getattr(outcomes, "close", None)
                     if close is not None:
                         close()  # ends the workers at once, also on Ctrl-C or a full disk
+    store.tidy()  # its workers have ended
     return so_far

@@ -146,7 +146,7 @@ def stored(outcome: dict[str, Any], results: str | None, fsync: bool) -> dict[st
     }
     if results is not None:
         try:
-            Store(results, fsync=fsync).put(record)
+            Store(results, fsync=fsync, shared=True).put(record)
         except StoreError as error:
             return {"hash": outcome["hash"], "unwritten": str(error)}
     return told

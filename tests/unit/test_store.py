@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,28 @@ def test_failures_and_plans(tmp_path: Path) -> None:
     os.utime(next(store.plans.iterdir()), (1, 1))
     store.put_plan("second", ["b"])
     assert store.plan() == ("second", ["b"])
+
+
+def test_processes_that_share_a_store_create_files_apart(tmp_path: Path) -> None:
+    """Two workers that created files in one folder waited for each other, a sixth of their time."""
+    alone, shared = Store(tmp_path).open(), Store(tmp_path, shared=True)
+    alone.put(record(1))
+    assert not [path for path in alone.records.iterdir() if path.is_dir()]
+    shared.put(record(2))
+    (own,) = (path for path in alone.records.iterdir() if path.is_dir())
+    half = own / ".a.json.1"
+    half.write_text("half")
+    alone.tidy()
+    assert half.exists() and alone.hashes() == sorted([record(1).hash, record(2).hash])
+    os.utime(half, (1, 1))
+    alone.sweep_leftovers()
+    assert not own.exists()
+    shared.put(record(3))
+    alone.tidy()
+    assert not own.exists() and len(alone.hashes()) == 3
+    shutil.rmtree(tmp_path)
+    with pytest.raises(StoreError):
+        shared.put(record(4))
 
 
 def test_leftovers_are_swept(tmp_path: Path) -> None:

@@ -19,8 +19,16 @@ from typing import IO
 from traces.base.errors import InputError
 
 
-def create_beside(path: Path) -> tuple[int, str]:
+def own_folder(folder: Path) -> Path:
+    """Return the hidden folder in `folder` in which this process alone creates files, where others do so in theirs:
+    processes that create files in one folder wait for each other. It need not be there."""
+    return folder / f".{_host()}-{os.getpid()}"
+
+
+def create_beside(path: Path, within: Path | None = None) -> tuple[int, str]:
     """Create an empty, hidden file to be renamed to `path`; return its descriptor, open for writing, and its name.
+
+    within: the folder to create it in, which is made where it is missing; None: that of `path`.
 
     The name holds host and process, for people, and random digits: processes on several machines, or in containers
     whose process ids are equal, share a folder without ever sharing a file. Raises OSError.
@@ -28,11 +36,15 @@ def create_beside(path: Path) -> tuple[int, str]:
     folder, stem = os.path.split(path)
     stem = stem.encode("utf-8", "surrogateescape")[:120].decode("utf-8", "ignore")
     while True:
-        name = os.path.join(folder, f".{stem}.{_host()}-{os.getpid()}-{secrets.token_hex(8)}")
+        name = os.path.join(within or folder, f".{stem}.{_host()}-{os.getpid()}-{secrets.token_hex(8)}")
         try:
             return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), name
         except FileExistsError:
             continue
+        except FileNotFoundError:  # somebody tidied it away
+            if within is None or not os.path.isdir(folder):
+                raise
+            os.makedirs(within, exist_ok=True)
 
 
 @cache
@@ -40,13 +52,13 @@ def _host() -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
 
 
-def replace_file(path: Path, data: bytes | memoryview, *, fsync: bool = False) -> None:
-    """Give a file a new content: all of it or, after an OSError, what it had.
+def replace_file(path: Path, data: bytes | memoryview, *, fsync: bool = False, within: Path | None = None) -> None:
+    """Give a file a new content: all of it or, after an OSError, what it had. within: of `create_beside`.
 
     Where clocks disagree, whoever tidies the folder may take the temporary file for a leftover: it is written again.
     """
     for attempt in range(3):
-        descriptor, name = create_beside(path)
+        descriptor, name = create_beside(path, within)
         try:
             try:
                 view = memoryview(data)
