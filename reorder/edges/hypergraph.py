@@ -18,7 +18,7 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.blocks import DepthBlocks, Int64Array, best_size
 from reorder.search.budget import Budget, count_of
 from reorder.search.intervals import Items
-from traces.base.children import Aside
+from traces.base.children import call_aside
 from traces.base.errors import MissingExtraError
 from traces.work.network import Network
 
@@ -47,13 +47,11 @@ def _partitioner() -> tuple[Any, Any]:
     return mtkahypar, mtkahypar.initialize(1)
 
 
-def partitioned_items(
-    items: Items, size: int, seed: int, budget: Budget | None = None, aside: Aside | None = None
-) -> Int64Array:
+def partitioned_items(items: Items, size: int, seed: int, budget: Budget | None = None) -> Int64Array:
     """Return int64[n]: the block of each item, at most `size` items each. Blocks never mix depths and rise with depth.
 
     Under a time limit each depth has its items' share of the time left, and those that take longer stay as they come.
-    The library cannot be stopped, so all but the smallest are divided `aside`. Raises MissingExtraError without it.
+    The library cannot be stopped, so all but the smallest are divided aside. Raises MissingExtraError without it.
     """
     _partitioner()
     budget = Budget() if budget is None else budget
@@ -63,11 +61,11 @@ def partitioned_items(
         edges = slice(items.start[first], items.start[first + n])
         given = n, size, items.source[edges], items.target[edges] - first, seed
         seconds = budget.left() * n / (len(block) - first)
-        if math.isinf(seconds) or aside is None or len(given[2]) * PIN_S < min(seconds, SHORT_S):
+        if math.isinf(seconds) or len(given[2]) * PIN_S < min(seconds, SHORT_S):
             part = divided(*given)
         elif seconds > START_S:
             try:
-                part = aside.call(seconds, divided, *given)
+                part = call_aside(seconds, divided, *given)
             except TimeoutError:
                 continue
         else:
@@ -107,11 +105,10 @@ def _nets(source: Any, target: Any) -> list[list[int]]:
 )
 def partition(network: Network, task: Task, parameters: PartitionParameters) -> Ordering:
     """Stream every source of a block once past its targets."""
-    with Aside() as aside:
-        return best_size(
-            network,
-            task,
-            "partition",
-            parameters.size,
-            lambda items, size, budget: partitioned_items(items, size, task.seed, budget, aside),
-        )
+    return best_size(
+        network,
+        task,
+        "partition",
+        parameters.size,
+        lambda items, size, budget: partitioned_items(items, size, task.seed, budget),
+    )

@@ -87,42 +87,52 @@ def cpu_seconds() -> float:
     return time.process_time() + _waited
 
 
-class Aside:
-    """A process beside this one, started at its first call, for what cannot be stopped; it ends with the block."""
+def call_aside(seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return function(*arguments), both as `pickle` takes them, of a process of its own: for what cannot be stopped.
 
-    def __init__(self) -> None:
-        self._pool: Any = None
+    That process does not run the caller's main module again, which need not guard itself. Raises what the function
+    raises; TimeoutError after `seconds` or where the process dies: it has ended then.
+    """
+    global _waited
+    import pickle
+    import subprocess
 
-    def __enter__(self) -> Aside:
-        return self
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        module_command("traces.base.children"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    try:
+        answer = process.communicate(pickle.dumps((function, arguments)), timeout=max(seconds, 0.0))[0]
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"not done after {seconds:.1f} s") from error
+    finally:
+        process.kill()
+        process.communicate()
+        _waited += time.perf_counter() - began
+    if process.returncode:
+        raise TimeoutError("the process has died")
+    failed, result = pickle.loads(answer)
+    if failed is not None:
+        raise failed
+    return result
 
-    def __exit__(self, *error: object) -> None:
-        if self._pool is not None:
-            self._pool.terminate()
-            self._pool.join()
-            self._pool = None
 
-    def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return function(*arguments), both as `pickle` takes them.
+def _answer() -> None:
+    """Do the one call that standard input holds."""
+    import pickle
+    import signal
 
-        Raises what it raises; TimeoutError after `seconds`: the process is then ended, and the next call starts one.
-        """
-        global _waited
-        from multiprocessing import TimeoutError as TooLong
-        from multiprocessing import get_context
-
-        began = time.perf_counter()
-        with safe_children():
-            if self._pool is None:
-                self._pool = get_context("spawn").Pool(1, end_with_parent)
-            waiting = self._pool.apply_async(function, arguments)
-        try:
-            return waiting.get(max(seconds, 0.0))
-        except TooLong as error:
-            self.__exit__()
-            raise TimeoutError(f"not done after {seconds:.1f} s") from error
-        finally:
-            _waited += time.perf_counter() - began
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    to = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints must not mix with the answer
+    function, arguments = pickle.loads(sys.stdin.buffer.read())
+    answer: tuple[Exception | None, Any]
+    try:
+        answer = None, function(*arguments)
+    except Exception as error:
+        answer = error, None
+    with os.fdopen(to, "wb") as stream:
+        stream.write(pickle.dumps(answer))
 
 
 def forget_current_folder() -> None:
@@ -151,3 +161,7 @@ def module_command(module: str) -> list[str]:
         f"from runpy import run_module; run_module({module!r}, run_name='__main__')"
     )
     return [sys.executable, "-P", "-c", start]
+
+
+if __name__ == "__main__":
+    _answer()
