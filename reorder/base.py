@@ -34,7 +34,7 @@ class Task:
     """What an ordering method is asked for: the fast memory, the objective, the seed and the budget.
 
     memory: M, neuron values plus the connection in hand (Gleinig et al. 2023, section II); at least 3.
-    objective: name or object of reorder.search.objectives; 'io' is reads plus writes under `policy`.
+    objective: name or object of reorder.edges.search.objectives; 'io' is reads plus writes under `policy`.
     time_limit_s: wall-clock limit; None: the number of search steps decides (then the result is deterministic).
     clock: what the limit counts, 'wall' or 'cpu' seconds; a portfolio passes its own on.
     """
@@ -46,7 +46,7 @@ class Task:
     seed: int = 0
     time_limit_s: float | None = None
     progress: Progress | None = None
-    prepared: Any = None  # reorder.search.intervals.Items of the network where a portfolio has made them already
+    prepared: Any = None  # reorder.edges.search.intervals.Items of the network where a portfolio has made them already
     clock: str = "wall"
 
     @property
@@ -118,7 +118,7 @@ class Method:
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
     start: an order of its own kind, from which a search may go on as well as from the rolling states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
-    local: it may win on networks with locality too (reorder.search.spectrum).
+    local: it may win on networks with locality too (reorder.edges.search.locality).
     only_local: without locality it has nothing to go by.
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
@@ -170,4 +170,4 @@ class Orderings(Registry[Method]):
         return add
 
 
-ORDERINGS = Orderings("ordering", "edgewatt.orderings", folder="reorder.edges")
+ORDERINGS = Orderings("ordering", "edgewatt.orderings", folder="reorder.edges.methods")

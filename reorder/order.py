@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reorder.base import ORDERINGS, Ordering, Progress, Task, check_order
-from reorder.search.objectives import make_objective
+from reorder.edges.search.objectives import make_objective
 from traces.base.errors import InputError
 from traces.work.checks import checked_memory, is_only_order, policy_codes
 from traces.work.network import Network
@@ -30,7 +30,7 @@ def order(
 
     method: a name of `edgewatt list orderings`, with `parameters` of its own.
     memory, policy, pinning: the fast memory the order is for (see hwmodel.fastmemory.iomodel). M >= 3.
-    objective: what searches lower; see reorder.search.objectives.
+    objective: what searches lower; see reorder.edges.search.objectives.
     time_limit_s: a search may end earlier for it, and then says `truncated`.
     Raises InputError for an unknown name, parameter or value out of range.
     """

@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from reorder.arena.allocate import allocate
-from reorder.arena.files import read_buffers
+from reorder.operators.arena.allocate import allocate
+from reorder.operators.arena.files import read_buffers
 
 
 def main() -> None:

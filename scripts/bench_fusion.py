@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hwmodel.fastmemory.iomodel import count_io
-from reorder.limits.bounds import lower_bound
+from reorder.edges.bounds.bounds import lower_bound
 from reorder.order import order
 from traces.work.network import Network
 

@@ -14,8 +14,8 @@ from bench_reorder import instance
 
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import Task
+from reorder.edges.search.objectives import count_runs, make_objective
 from reorder.order import order
-from reorder.search.objectives import count_runs, make_objective
 
 NETWORKS = ("ffnn_4x500_d10_s1", "ffnn_4x500_d1_s1", "radix_1024x4")
 MEMORY = 100

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.operators.orders import load_graph
-from reorder.schedule.schedule import schedule
+from reorder.operators.schedule.schedule import schedule
 from traces.work.opgraph import OpGraph
 
 WHOLE = """

@@ -62,7 +62,7 @@ def peak_mb(who: int) -> float:
 
 
 def order(folder: Path, output: Path, effort: str = "fast", workers: str = "1", executor: str = "processes") -> None:
-    from reorder.weights import order_weights
+    from reorder.tuples.shards import order_weights
 
     start, wall = os.times(), time.perf_counter()
     matrices = order_weights(

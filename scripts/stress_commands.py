@@ -31,8 +31,8 @@ import numpy as np
 import scipy.sparse
 from sweep_runs import ENVIRONMENT, canonical
 
+from reorder.edges.search.streaming import read_weights
 from reorder.learning.eon.contents import contents
-from reorder.search.streaming import read_weights
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 

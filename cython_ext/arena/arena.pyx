@@ -1,4 +1,4 @@
-"""Placement of buffers with fixed lifetimes in one arena (algorithms in fit.h and search.h; meaning: reorder.arena)."""
+"""Placement of buffers with fixed lifetimes in one arena (algorithms in fit.h and search.h; meaning: reorder.operators.arena)."""
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] s
 
 def sections(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] by_lower,
              const int64_t[::1] by_upper):
-    """Return (first, last, count), see reorder.arena.exact_search.sections. by_lower, by_upper: buffers by begin, end."""
+    """Return (first, last, count), see reorder.operators.arena.exact_search.sections. by_lower, by_upper: buffers by begin, end."""
     cdef int64_t n = lower.shape[0], i, e = 0, b, now = 0
     cdef bint ended = False
     need(upper.shape[0] == n and by_lower.shape[0] == n and by_upper.shape[0] == n and n > 0,

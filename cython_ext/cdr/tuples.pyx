@@ -1,4 +1,4 @@
-"""Orders of tuples inside strides that send few ones or toggles (model: cost.h; meaning: reorder.cdr)."""
+"""Orders of tuples inside strides that send few ones or toggles (model: cost.h; meaning: reorder.tuples)."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc

@@ -1,4 +1,4 @@
-"""Blocks of targets improved by swap annealing, and the frontier order. Index arrays as in reorder.search.intervals."""
+"""Blocks of targets improved by swap annealing, and the frontier order. Index arrays as in reorder.edges.search.intervals."""
 
 import numpy as np
 

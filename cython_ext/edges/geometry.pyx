@@ -1,7 +1,7 @@
 """What a spectral sweep over a network needs: distances, sums over neighbours, and orders that follow a rank.
 
 Connections are grouped by item (in_start int32[n + 1], in_source int32[W]) and by source (out_start int64[m + 1],
-out_target int32[W]); `of_item` and `of_source` name the neurons (int32), as reorder.search.intervals.Items has them.
+out_target int32[W]); `of_item` and `of_source` name the neurons (int32), as reorder.edges.search.intervals.Items has them.
 """
 
 import numpy as np

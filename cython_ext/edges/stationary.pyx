@@ -1,6 +1,6 @@
 """The rolling output-stationary construction: which neuron to finish next, which to open in its place.
 
-Works on the items of reorder.search.intervals: items are neurons with incoming connections, topologically numbered.
+Works on the items of reorder.edges.search.intervals: items are neurons with incoming connections, topologically numbered.
 """
 
 import numpy as np

@@ -88,7 +88,7 @@ cdef class Streaming:
                  const int32_t[::1] depth, int64_t slots, int64_t early, const double[::1] stream,
                  const double[::1] mult, const double[::1] open, int64_t window, int64_t widest, int64_t credit,
                  bint record=False):
-        """Arrays as reorder.search.intervals.Items has them; depth: int32[n] of the items.
+        """Arrays as reorder.edges.search.intervals.Items has them; depth: int32[n] of the items.
 
         early: items that may be open while a source of theirs has not even opened, below `slots`. window: items looked
         at per opening. widest: a source with more waiting targets makes none of them warmer. credit: candidates looked

@@ -1,6 +1,6 @@
 """Compiled operator scheduling: footprint, arena, off-chip traffic, state search (algorithms in the headers beside it).
 
-The callers (reorder/schedule) check every argument; arrays are int32/int64 as declared.
+The callers (reorder/operators/schedule) check every argument; arrays are int32/int64 as declared.
 """
 
 import numpy as np
@@ -88,7 +88,7 @@ NO_STATE = 0xFFFFFFFF
 
 
 cdef class Graph:
-    """The rows of reorder.schedule.operator_problem.OperatorProblem for the kernels.
+    """The rows of reorder.operators.schedule.operator_problem.OperatorProblem for the kernels.
 
     before: node -> its predecessors, writes, reads: node -> buffers; each (start int32[n + 1], values int32[...]), where
     one value more than needed keeps empty ones addressable. sizes: int64[buffers], work: int64[n], kept: uint8[buffers].

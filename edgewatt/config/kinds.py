@@ -12,9 +12,9 @@ from traces.base.registry import Registry
 
 KINDS = {
     "orderings": ("reorder.base", "ORDERINGS"),
-    "tuple-orders": ("reorder.cdr", "TUPLE_ORDERS"),
-    "schedulers": ("reorder.schedule.base", "SCHEDULERS"),
-    "allocators": ("reorder.arena.base", "ALLOCATORS"),
+    "tuple-orders": ("reorder.tuples", "TUPLE_ORDERS"),
+    "schedulers": ("reorder.operators.schedule.base", "SCHEDULERS"),
+    "allocators": ("reorder.operators.arena.base", "ALLOCATORS"),
     "encoders": ("hwmodel.encoders", "ENCODERS"),
     "cache-policies": ("hwmodel.caches.policy", "CACHE_POLICIES"),
     "prefetchers": ("hwmodel.caches.prefetcher", "PREFETCHERS"),

@@ -48,7 +48,7 @@ def _known_technology(value: str) -> str | None:
 
 
 def _known_objective(value: Any) -> Any:
-    from reorder.search.objectives import machine_objective, make_objective
+    from reorder.edges.search.objectives import machine_objective, make_objective
 
     named = machine_objective(value)
     if named is None:
@@ -333,7 +333,7 @@ class RunConfig(Section):
 
 
 def _objective_fits(run: RunConfig) -> None:
-    from reorder.search.objectives import machine_objective
+    from reorder.edges.search.objectives import machine_objective
 
     named = machine_objective(run.search.objective)
     if named and run.gpu is not None:

@@ -16,10 +16,10 @@ from edgewatt.judging.sample import activations, sample_of, stretches
 from hwmodel.machine import Machine
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
-from reorder.machine.search import MachineParameters, order_for_machine
-from reorder.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
-from reorder.machine.surrogate import Surrogate
-from reorder.search.objectives import MACHINE_OBJECTIVES, Objective, io
+from reorder.edges.machine.search import MachineParameters, order_for_machine
+from reorder.edges.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
+from reorder.edges.machine.surrogate import Surrogate
+from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from traces.access.build import build_trace
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress

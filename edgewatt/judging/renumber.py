@@ -7,10 +7,10 @@ from typing import Any
 
 from edgewatt.judging.judge import MachineJudge, machine_parameters, order_on_machine
 from reorder.base import Ordering
-from reorder.machine.numbering import numberings
-from reorder.machine.shape import Int64Array
+from reorder.edges.machine.numbering import numberings
+from reorder.edges.machine.shape import Int64Array
+from reorder.edges.search.budget import CLOCKS
 from reorder.order import check_limits, order
-from reorder.search.budget import CLOCKS
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.work.network import Network

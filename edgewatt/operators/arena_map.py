@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reorder.arena.banks import BankedPlacement, place_in_banks
-from reorder.arena.base import Placement
-from reorder.arena.files import NamedBuffers
-from reorder.schedule.arena import lifetimes, traffic
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import Schedule
+from reorder.operators.arena.banks import BankedPlacement, place_in_banks
+from reorder.operators.arena.base import Placement
+from reorder.operators.arena.files import NamedBuffers
+from reorder.operators.schedule.arena import lifetimes, traffic
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import Schedule
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
 

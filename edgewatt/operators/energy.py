@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from edgewatt.operators.traffic import operator_energy
 from reorder.base import Progress
-from reorder.schedule import schedule as plain
-from reorder.schedule.arena import ALIGNMENT
-from reorder.schedule.improve import simple_orders
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import Schedule
+from reorder.operators.schedule import schedule as plain
+from reorder.operators.schedule.arena import ALIGNMENT
+from reorder.operators.schedule.improve import simple_orders
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import Schedule
 from traces.base.errors import InputError
 from traces.work.opgraph import OpGraph
 
@@ -62,13 +62,13 @@ def schedule(
     machine: OperatorMachine | str | None = None,
     **parameters: Any,
 ) -> Schedule:
-    """Order the operators of a graph: reorder.schedule.schedule.schedule, and the objective 'energy' besides.
+    """Order the operators of a graph: reorder.operators.schedule.schedule.schedule, and the objective 'energy' besides.
 
     objective 'energy' compares the order of least peak, the file's, Kahn's, a greedy one and the results of searches
     for little traffic. It returns the one whose off-chip transfers take the least energy on `machine` (a system's name,
     its file or an OperatorMachine): the best of these, not proved. `details["energy"]` is that order's, as
     edgewatt.operators.traffic.operator_energy returns it; `details["candidates_pj"]` has all orders that were tried.
-    All other arguments, and what is raised, are those of reorder.schedule.schedule.schedule.
+    All other arguments, and what is raised, are those of reorder.operators.schedule.schedule.schedule.
     """
     options: dict[str, Any] = {
         "method": method, "rewrite": rewrite, "block_bytes": block_bytes, "allocator": allocator,

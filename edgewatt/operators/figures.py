@@ -12,10 +12,10 @@ import numpy as np
 
 from edgewatt.operators.arena_map import of_schedule, write_figure
 from edgewatt.reporting.pages.arena import arena_figure
-from reorder.schedule import constructive
-from reorder.schedule.footprint import footprint
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import Schedule
+from reorder.operators.schedule import constructive
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import Schedule
 from traces.work.opgraph import OpGraph
 
 Spec = dict[str, Any]

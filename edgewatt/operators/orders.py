@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from reorder.arena.base import PlacementTask
-from reorder.schedule import constructive
-from reorder.schedule.arena import arena
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import Schedule
-from reorder.schedule.traffic import offchip_traffic
+from reorder.operators.arena.base import PlacementTask
+from reorder.operators.schedule import constructive
+from reorder.operators.schedule.arena import arena
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import Schedule
+from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.errors import InputError, did_you_mean
 from traces.work.opgraph import OpGraph
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from edgewatt.operators.orders import load_graph
-from reorder.patches.chain import LayerChain, read_chain
-from reorder.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
-from reorder.patches.from_graph import chain_of
-from reorder.patches.front import MODES, TILES, PatchPlan, patch_front
-from reorder.patches.transfers import INPUT, OUTPUT, transfers
+from reorder.operators.patches.chain import LayerChain, read_chain
+from reorder.operators.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
+from reorder.operators.patches.from_graph import chain_of
+from reorder.operators.patches.front import MODES, TILES, PatchPlan, patch_front
+from reorder.operators.patches.transfers import INPUT, OUTPUT, transfers
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.checks import whole_number
 from traces.base.memory import claim
@@ -81,7 +81,7 @@ def patches(
     """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
 
     model: a chain, its CSV file, or a model that begins with one (batch: of an ONNX model that leaves it open).
-    modes, tiles, counting, weight_buffer: as of reorder.patches.front.patch_front.
+    modes, tiles, counting, weight_buffer: as of reorder.operators.patches.front.patch_front.
     part: a memory; off-chip bytes are then weighed too, and the plans that are kept (at most `most`, spread over the
     front; all that are undominated in the first two stay as far as they fit) get the energy of their transfers.
     Weights and input are drawn (seed): wires then carry random bytes, an estimate.

@@ -10,8 +10,8 @@ from edgewatt.config.kinds import origins_of
 from edgewatt.operators.arena_map import draw_map, of_file, write_page
 from edgewatt.operators.bank_file import read_banks
 from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
-from reorder.arena.allocate import allocate
-from reorder.arena.files import read_buffers, write_placement
+from reorder.operators.arena.allocate import allocate
+from reorder.operators.arena.files import read_buffers, write_placement
 
 
 @dataclass(frozen=True, eq=False)

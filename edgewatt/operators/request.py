@@ -12,8 +12,8 @@ from edgewatt.operators.arena_map import buffers_of, in_banks, of_schedule, writ
 from edgewatt.operators.energy import schedule
 from edgewatt.operators.orders import add_energy, compare_orders, load_graph
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
-from reorder.recomputation.recompute import recompute
-from reorder.rewriting.rewrite import rewrite_graph
+from reorder.operators.recompute import recompute
+from reorder.operators.rewriting.rewrite import rewrite_graph
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.progress import Progress

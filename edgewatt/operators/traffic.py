@@ -1,6 +1,6 @@
 """Off-chip traffic of a schedule on the wires: its block transfers as a memory trace with real weights and activations.
 
-The transfers are those of reorder.schedule.traffic (Belady on blocks). Activations come from running the model in the
+The transfers are those of schedule.traffic (Belady on blocks). Activations come from running the model in the
 schedule's order on an input; each block carries what its buffer held at that moment, in the tensor's own number format
 (partial sums are shown in the format of the result). Weights, which the scheduling literature does not count, are read
 once per operator, before it runs, and can be left out.
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.schedule.operator_problem import OperatorProblem, Order
-from reorder.schedule.traffic import offchip_transfers, seconds_until, too_late
+from reorder.operators.schedule.operator_problem import OperatorProblem, Order
+from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
 from traces.base.memory import claim

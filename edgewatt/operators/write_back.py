@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from reorder.rewriting.lowering import inexact, lowered
-from reorder.rewriting.rewrite import rewrite_graph
-from reorder.schedule.arena import arena
-from reorder.schedule.footprint import footprint
-from reorder.schedule.schedule import OBJECTIVES, Schedule, schedule
+from reorder.operators.rewriting.lowering import inexact, lowered
+from reorder.operators.rewriting.rewrite import rewrite_graph
+from reorder.operators.schedule.arena import arena
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.schedule import OBJECTIVES, Schedule, schedule
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.readers.loading import written
@@ -40,7 +40,7 @@ def write_back(
     """Write a model's file with the operators of a schedule in its order, and the places of its tensors.
 
     graph: the model's. rewrite: the patterns that made `result.graph` of it. Partial operators are written as operators
-    that formats have (reorder.rewriting.lowering), which takes more memory than the schedule's; those whose parts would
+    that formats have (rewriting.lowering), which takes more memory than the schedule's; those whose parts would
     give other integers stay whole.
 
     A runtime fills the inputs before it begins, so they are placed as if they came first: with more than one input the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reorder.base import Ordering
-from reorder.limits.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
+from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
 from traces.base.errors import InputError
 from traces.work.network import Network
 
@@ -42,8 +42,8 @@ def describe_order(
     """
     from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
     from reorder.base import Task
+    from reorder.edges.search.objectives import report
     from reorder.order import order
-    from reorder.search.objectives import report
 
     task = Task(memory, policy, pinning, objective)
     plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)

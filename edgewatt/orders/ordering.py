@@ -14,7 +14,7 @@ from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
-from reorder.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
+from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
 from traces.layouts.layout import Layout
@@ -51,7 +51,7 @@ def order(
     machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation judges orders
     as they lie in `layout` (a Layout or a kind, one for all orders; 'auto': tuples) for one pass of `lanes` vectors
     (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
-    order never worse there than two-optimal and the constructions (see reorder.machine.search; parameters rounds,
+    order never worse there than two-optimal and the constructions (see reorder.edges.machine.search; parameters rounds,
     moves, clock); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
     machine; with one, M for other methods than 'auto' (None: the machine's own).
 

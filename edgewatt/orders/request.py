@@ -17,11 +17,11 @@ from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
 from edgewatt.orders.timed import speed_up, time_objective
 from hwmodel.processor.calibration import processor_for
 from reorder.base import ORDERINGS, Ordering
-from reorder.limits.bounds import NetworkBound
-from reorder.limits.eviction import optimal_eviction
-from reorder.limits.smallest import SmallestMemory, smallest_memory
+from reorder.edges.bounds.bounds import NetworkBound
+from reorder.edges.bounds.eviction import optimal_eviction
+from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
+from reorder.edges.search.objectives import machine_objective
 from reorder.order import order as make_order
-from reorder.search.objectives import machine_objective
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress

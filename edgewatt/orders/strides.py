@@ -27,7 +27,7 @@ def choose_tuple_stride(
     as its memory; None in the times is the matrix as given.
     """
     from hwmodel.caches.gpu import choose_stride
-    from reorder.cdr import order_tuples
+    from reorder.tuples import order_tuples
     from traces.access.spmv import SpmvProblem, lay_out_spmv
 
     x = np.ones(matrix.shape[1], np.float32)

@@ -13,7 +13,7 @@ from hwmodel.processor.cost import Processor, rows_held
 from hwmodel.processor.work import PAIRING, OrderedWork, ordered_work
 from reorder import order as engine
 from reorder.base import Ordering
-from reorder.search.objectives import IOTerm, Objective
+from reorder.edges.search.objectives import IOTerm, Objective
 from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.work.network import Network

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reorder.edges.search.streaming import read_weights, weights_file
 from reorder.learning.networks import generated
 from reorder.learning.train import Training, train
-from reorder.search.streaming import read_weights, weights_file
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress

@@ -9,9 +9,9 @@ from typing import Any
 from edgewatt.config.kinds import origins_of
 from edgewatt.orders.describe import described, kept_share
 from edgewatt.orders.strides import choose_tuple_stride, wire_energy_pj
-from reorder.cdr import TUPLE_ORDERS, TupleOrder, order_tuples
-from reorder.cdr.files import WRITERS, read_matrix, write_matrix
-from reorder.weights import MatrixOrder, order_weights
+from reorder.tuples import TUPLE_ORDERS, TupleOrder, order_tuples
+from reorder.tuples.files import WRITERS, read_matrix, write_matrix
+from reorder.tuples.shards import MatrixOrder, order_weights
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress

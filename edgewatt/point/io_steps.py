@@ -29,7 +29,7 @@ def count_io(point: Point, before: Before, progress: Progress | None) -> dict[st
 
 def best_bound(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Return the best lower bound on the I/Os of the network, and the argument it comes from."""
-    from reorder.limits.bounds import lower_bound
+    from reorder.edges.bounds.bounds import lower_bound
 
     bound = lower_bound(before["network"], _memory(point).size, _BOUND_WORK)
     return {"best_bound": {"total": bound.total, "argument": bound.argument}}

@@ -65,7 +65,7 @@ def _groups(network: Network) -> list[np.ndarray]:
 
 def write_matrices(matrices: list[Any], output: str | Path) -> list[Path]:
     """Write one file per layer: `output` itself for a single layer, else NAME-1.EXT, NAME-2.EXT and so on."""
-    from reorder.cdr.files import write_matrix
+    from reorder.tuples.files import write_matrix
 
     output = Path(output)
     if output.suffix.lower() == ".safetensors" and any(matrix.format == "coo" for matrix in matrices):

@@ -94,7 +94,7 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
 
 def wants_machine(point: Point) -> bool:
     """Return whether the search lowers what the point's machine costs."""
-    from reorder.search.objectives import MACHINE_OBJECTIVES
+    from reorder.edges.search.objectives import MACHINE_OBJECTIVES
 
     objective = None if point.order is None else point.order.search.objective
     return isinstance(objective, str) and objective in MACHINE_OBJECTIVES
@@ -190,7 +190,7 @@ def has_tuple_order(point: Point) -> bool:
 def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arrays:
     """Return edges int64[W] with the tuples inside runs reordered."""
     from hwmodel.coding.chain import chain_facts
-    from reorder.both.inside_runs import order_run_tuples
+    from reorder.joint.inside_runs import order_run_tuples
 
     assert point.layout is not None
     parameters: dict[str, Any] = dict(_order(point).stride.parameters)

@@ -41,7 +41,7 @@ _MODULES = (
     "hwmodel.system.simulation",
     "cython_ext.cache.level",
     "reorder.order",
-    "reorder.limits.bounds",
+    "reorder.edges.bounds.bounds",
     "hwmodel.fastmemory.iomodel",
 )
 _KINDS = ("layouts", "formats", "encoders", "cache-policies", "generators", "orderings")

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import Progress, Task
-from reorder.limits.bounds import theorem_1
-from reorder.search.budget import Scorer
-from reorder.search.intervals import Items
-from reorder.search.objectives import make_objective
-from reorder.search.rolling import slot_choices
-from reorder.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights, stream_items
+from reorder.edges.bounds.bounds import theorem_1
+from reorder.edges.search.budget import Scorer
+from reorder.edges.search.initial_states import slot_choices
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.objectives import make_objective
+from reorder.edges.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights, stream_items
 from traces.base.errors import InputError, MissingExtraError
 from traces.work.network import Network
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reorder.arena.base import ALLOCATORS, Buffers, PlacementTask
-from reorder.schedule.schedule import schedule
+from reorder.operators.arena.base import ALLOCATORS, Buffers, PlacementTask
+from reorder.operators.schedule.schedule import schedule
 from traces.generators.operators import cell
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import ORDERINGS, Method, Orderings
-from reorder.edges.auto import AutoParameters, constructions
+from reorder.edges.methods.auto import AutoParameters, constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -127,7 +127,7 @@ def test_members_of_other_distributions(tmp_path: Path) -> None:
     code = """
 import numpy as np
 from reorder.base import ORDERINGS
-from reorder.edges.auto import AutoParameters, constructions
+from reorder.edges.methods.auto import AutoParameters, constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered

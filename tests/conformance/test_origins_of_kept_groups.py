@@ -21,7 +21,7 @@ FOLDER = """
 import json, os
 import numpy as np
 from safetensors.numpy import load_file, save_file
-from reorder.weights import order_weights
+from reorder.tuples.shards import order_weights
 if not os.path.exists("m"):
     os.mkdir("m")
     save_file({"w.weight": np.arange(1, 7, dtype=np.float16)[None]}, "m/model.safetensors")

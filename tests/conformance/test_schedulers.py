@@ -2,10 +2,10 @@
 
 import pytest
 
-from reorder.schedule.base import SCHEDULERS
-from reorder.schedule.footprint import footprint
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import schedule
+from reorder.operators.schedule.base import SCHEDULERS
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import schedule
 from traces.generators.operators import cell, randwire
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from reorder.cdr import TUPLE_ORDERS, order_tuples
-from reorder.cdr.matrix import LAYOUTS
-from reorder.cdr.tuple_problem import OBJECTIVES
+from reorder.tuples import TUPLE_ORDERS, order_tuples
+from reorder.tuples.matrix import LAYOUTS
+from reorder.tuples.tuple_problem import OBJECTIVES
 from traces.base.errors import InputError
 
 MATRIX = scipy.sparse.random(9, 30, density=0.4, format="csr", random_state=3, dtype=np.float32)

@@ -14,8 +14,8 @@ from edgewatt.operators.orders import load_graph
 from edgewatt.operators.patches import check_plan, patches
 from edgewatt.operators.write_back import write_back
 from fuzz.other_samples import BUFFERS, CHAIN, Sample
-from reorder.arena.allocate import allocate
-from reorder.arena.files import read_buffers, write_placement
+from reorder.operators.arena.allocate import allocate
+from reorder.operators.arena.files import read_buffers, write_placement
 
 LIMIT_S = 2.0
 

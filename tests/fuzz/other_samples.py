@@ -26,10 +26,10 @@ from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part_file import load_part
 from hwmodel.processor.cost import TERMS, load_processor
 from hwmodel.processor.limits import Limits
-from reorder.arena.files import read_buffers
-from reorder.cdr.files import read_matrix, write_matrix
-from reorder.patches.chain import read_chain
-from reorder.search.streaming import read_weights, shipped_weights, weights_file
+from reorder.edges.search.streaming import read_weights, shipped_weights, weights_file
+from reorder.operators.arena.files import read_buffers
+from reorder.operators.patches.chain import read_chain
+from reorder.tuples.files import read_matrix, write_matrix
 from traces.accelerators.scalesim import read_run
 from traces.base.resources import shipped_path
 from traces.work.network import Network

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse
 from safetensors.numpy import save
 
-from reorder.weights import order_weights
-from reorder.weights.output import JOURNAL
+from reorder.tuples.shards import order_weights
+from reorder.tuples.shards.output import JOURNAL
 from traces.readers.parts.weights import INDEX
 
 Sample = tuple[str, bytes, Callable[[Path], Any]]

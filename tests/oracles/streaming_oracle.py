@@ -166,7 +166,7 @@ class Stream:
 
 def random_weights(rng: np.random.Generator, spread: float = 1.0):
     """Weights of any sign."""
-    from reorder.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights
+    from reorder.edges.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights
 
     vector = rng.normal(0, spread, len(STREAM) + len(FACTOR) + len(OPEN) + 1)
     vector[-1] = rng.random()

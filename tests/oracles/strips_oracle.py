@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reorder.fusion.strips import DepthGroup, Strips
+from reorder.edges.search.strips import DepthGroup, Strips
 
 
 def plan_order(strips: Strips, plan: tuple[DepthGroup, ...]) -> list[int]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.arena.base import Buffers
+from reorder.operators.arena.base import Buffers
 from tests.oracles.arena_oracle import least_height
 from traces.base.errors import InputError
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.arena.banks import Bank
-from reorder.arena.base import Buffers
+from reorder.operators.arena.banks import Bank
+from reorder.operators.arena.base import Buffers
 from tests.oracles.banks_oracle import least_time
 from traces.base.errors import InputError
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.both.pareto import pareto_orders, undominated
-from reorder.both.still_windows import order_both, still_windows
+from reorder.joint.io_neutral import order_both, still_windows
+from reorder.joint.pareto import pareto_orders, undominated
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 
@@ -31,7 +31,7 @@ def network_and_order(seed):
 @quick
 @given(cases)
 def test_any_permutation_inside_still_windows_keeps_every_io(case):
-    """The claim proved in reorder.both.still_windows for MIN and RR, tried with random permutations."""
+    """The claim proved in reorder.joint.io_neutral for MIN and RR, tried with random permutations."""
     seed, memory, policy, pinning = case
     network, edges = network_and_order(seed)
     kind = dict(memory=memory, policy=policy, pinning=pinning)

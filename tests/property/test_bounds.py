@@ -16,10 +16,10 @@ from oracles.reference_networks import reorder_network
 from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task
-from reorder.limits import bounds
-from reorder.limits.bounds import cores, expansion_extra, lower_bound, sparse_extra
-from reorder.limits.eviction import optimal_eviction
-from reorder.limits.objective import least_objective
+from reorder.edges.bounds import bounds
+from reorder.edges.bounds.bounds import cores, expansion_extra, lower_bound, sparse_extra
+from reorder.edges.bounds.eviction import optimal_eviction
+from reorder.edges.bounds.objective import least_objective
 from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.theory import dense_layers
 from traces.work.network import Network

@@ -13,7 +13,7 @@ from oracles.reference_networks import reorder_network
 
 from cython_ext.annealing.connections import Annealer
 from hwmodel.fastmemory.iomodel import count_io
-from reorder.edges.published.connection_reordering import curve_points, paper_window
+from reorder.edges.methods.connection_reordering import curve_points, paper_window
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from cython_ext.edges import greedy
-from reorder.edges.published.ego import finished_by_depth
+from reorder.edges.methods.ego import finished_by_depth
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered

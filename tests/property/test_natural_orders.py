@@ -13,8 +13,8 @@ from oracles.reference_networks import reorder_counts, reorder_network
 
 from cython_ext.edges.topological import goes_down
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
+from reorder.edges.search.base_orders import by_target, sorted_by
 from reorder.order import methods, order
-from reorder.search.keys import by_target, sorted_by
 from traces.base.errors import InputError
 from traces.work.network import Network
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reorder.patches import msf_cnn
-from reorder.patches.blocks import _within, make_block
-from reorder.patches.chain import ConvolutionLayer, LayerChain, read_chain
-from reorder.patches.execute import random_weights, run_plan, run_whole
-from reorder.patches.front import _undominated, patch_front
+from reorder.operators.patches import msf_cnn
+from reorder.operators.patches.blocks import _within, make_block
+from reorder.operators.patches.chain import ConvolutionLayer, LayerChain, read_chain
+from reorder.operators.patches.execute import random_weights, run_plan, run_whole
+from reorder.operators.patches.front import _undominated, patch_front
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

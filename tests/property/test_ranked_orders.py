@@ -11,13 +11,13 @@ from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS
-from reorder.edges.ranked.rcm import rcm_rank
-from reorder.edges.ranked.slash_burn import slash_burn_rank
+from reorder.edges.methods.rcm import rcm_rank
+from reorder.edges.methods.slash_burn import slash_burn_rank
+from reorder.edges.search.budget import Budget
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.locality import known_places, places
+from reorder.edges.search.rank_orders import WAYS, rank_by
 from reorder.order import order
-from reorder.search.along import WAYS, rank_by
-from reorder.search.budget import Budget
-from reorder.search.intervals import Items
-from reorder.search.spectrum import known_places, places
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.work.network import Network

@@ -10,12 +10,12 @@ from oracles.random_networks import dags
 from cython_ext.residency.recency import refreshed
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import Task, check_order
-from reorder.fusion.plans import plan_search
+from reorder.edges.search.budget import Best, Budget, Scorer
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.lru_touch import horizons, offer_refreshed
+from reorder.edges.search.plans import plan_search
 from reorder.learning.networks import local_network
 from reorder.order import order
-from reorder.search.budget import Best, Budget, Scorer
-from reorder.search.intervals import Items
-from reorder.search.recency import horizons, offer_refreshed
 from traces.work.network import Network
 
 

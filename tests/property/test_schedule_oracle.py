@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from oracles import schedule_oracle as oracle
 from oracles.random_graphs import graphs
 
-from reorder.arena.base import ALLOCATORS
-from reorder.schedule import constructive
-from reorder.schedule.arena import arena
-from reorder.schedule.bounds import CutBound, Peeling, lower_bound
-from reorder.schedule.footprint import footprint
-from reorder.schedule.fusion import fuse
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import schedule
-from reorder.schedule.state_search import best_first
-from reorder.schedule.traffic import offchip_traffic
+from reorder.operators.arena.base import ALLOCATORS
+from reorder.operators.schedule import constructive
+from reorder.operators.schedule.arena import arena
+from reorder.operators.schedule.bounds import CutBound, Peeling, lower_bound
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.fusion import fuse
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import schedule
+from reorder.operators.schedule.state_search import best_first
+from reorder.operators.schedule.traffic import offchip_traffic
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reorder.rewriting.lowering import lowered
-from reorder.rewriting.rewrite import PATTERNS, rewrite_graph
-from reorder.schedule.footprint import footprint
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import schedule
+from reorder.operators.rewriting.lowering import lowered
+from reorder.operators.rewriting.rewrite import PATTERNS, rewrite_graph
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.generators.operators import GENOTYPES, cell, randwire
 from traces.readers import load

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.recomputation.recompute import recompute
-from reorder.rewriting.rewrite import IN_PLACE, VIEWS, rewrite_graph
-from reorder.schedule.operator_problem import OperatorProblem
+from reorder.operators.recompute import recompute
+from reorder.operators.rewriting.rewrite import IN_PLACE, VIEWS, rewrite_graph
+from reorder.operators.schedule.operator_problem import OperatorProblem
 from tests.model_files import make_tflite
 from tests.property.test_schedule_rewrite import networks
 from traces.base.errors import InputError

@@ -12,10 +12,10 @@ from oracles.streaming_oracle import Stream, random_weights
 from cython_ext.edges.intervals import grouped
 from cython_ext.edges.streaming import Streaming
 from reorder.base import check_order
-from reorder.search.budget import Budget
-from reorder.search.intervals import IntervalState, Items
-from reorder.search.keys import two_optimal_order
-from reorder.search.streaming import Ends, Rival, completed, shipped_weights, stream_items, streaming_of
+from reorder.edges.search.base_orders import two_optimal_order
+from reorder.edges.search.budget import Budget
+from reorder.edges.search.intervals import IntervalState, Items
+from reorder.edges.search.streaming import Ends, Rival, completed, shipped_weights, stream_items, streaming_of
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 

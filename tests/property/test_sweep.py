@@ -15,16 +15,16 @@ from oracles.strips_oracle import plan_order
 from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
-from reorder.fusion import plans
-from reorder.fusion.plans import changes, plan_search
-from reorder.fusion.strips import DepthGroup, Strips, linked, on_rows
+from reorder.edges.search import locality as spectrum
+from reorder.edges.search import plans
+from reorder.edges.search.budget import CLOCKS, Best, Budget, Scorer
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.locality import coordinates, places
+from reorder.edges.search.plans import changes, plan_search
+from reorder.edges.search.rank_orders import WAYS
+from reorder.edges.search.strips import DepthGroup, Strips, linked, on_rows
 from reorder.learning.networks import local_network
 from reorder.order import order
-from reorder.search import spectrum
-from reorder.search.along import WAYS
-from reorder.search.budget import CLOCKS, Best, Budget, Scorer
-from reorder.search.intervals import Items
-from reorder.search.spectrum import coordinates, places
 from traces.generators.networks import random_layered
 from traces.work.network import Network
 

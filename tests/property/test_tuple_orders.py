@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracles import cdr_oracle as oracle
 
 import edgewatt as ew
-from reorder.cdr import TUPLE_ORDERS, order_tuples, popcount_separated
-from reorder.cdr.matrix import stride_bounds
+from reorder.tuples import TUPLE_ORDERS, order_tuples, popcount_separated
+from reorder.tuples.matrix import stride_bounds
 from traces.formats import to_bits
 
 quick = settings(max_examples=40, deadline=None)
@@ -259,7 +259,7 @@ def test_toggles_are_those_of_the_bus(matrix, kind, dbi):
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
-    import reorder.cdr.groups as parallel
+    import reorder.tuples.groups as parallel
 
     monkeypatch.setattr(parallel, "GROUP_TUPLES", 200)
     matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)
@@ -289,10 +289,10 @@ STORED = (  # how the pieces that workers get may be stored: bases, padding and 
 )
 def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, group):
     """What a worker gets of a matrix is enough: group by group gives what the group gives inside the whole problem."""
-    import reorder.cdr.groups as parallel
-    from reorder.cdr.base import TUPLE_ORDERS
-    from reorder.cdr.bounds import lower_bounds
-    from reorder.cdr.request import Storage, StoredTuples, WireRequest
+    import reorder.tuples.groups as parallel
+    from reorder.tuples.base import TUPLE_ORDERS
+    from reorder.tuples.bounds import lower_bounds
+    from reorder.tuples.request import Storage, StoredTuples, WireRequest
 
     kind = {**kind, "stride": 8} if value_format == "fp32" and kind.get("metric") == "toggles" else dict(kind)
     matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)
@@ -322,7 +322,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
 
 
 def test_a_killed_run_continues(tmp_path, monkeypatch):
-    import reorder.cdr.groups as parallel
+    import reorder.tuples.groups as parallel
 
     monkeypatch.setattr(parallel, "GROUP_TUPLES", 300)
     matrix = sp.random(30, 100, 0.3, random_state=1, format="csr", dtype=np.float32)

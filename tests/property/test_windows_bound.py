@@ -11,8 +11,8 @@ from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import count_io
-from reorder.limits import windows
-from reorder.limits.bounds import expansion_extra, lower_bound, sparse_extra, theorem_1
+from reorder.edges.bounds import windows
+from reorder.edges.bounds.bounds import expansion_extra, lower_bound, sparse_extra, theorem_1
 from reorder.order import order
 from traces.generators.networks import uniform_layers
 from traces.generators.theory import dense_layers

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.orders import load_graph
-from reorder.arena.files import read_buffers
-from reorder.schedule.schedule import schedule
+from reorder.operators.arena.files import read_buffers
+from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere"))

@@ -14,10 +14,10 @@ from edgewatt.cli import app
 from edgewatt.operators.arena_map import in_banks, of_file, of_schedule
 from edgewatt.operators.bank_file import Memories, read_banks
 from edgewatt.reporting.pages.arena import arena_figure, arena_page
-from reorder.arena.banks import Bank
-from reorder.arena.files import read_buffers
-from reorder.schedule.arena import lifetimes, own_alignment
-from reorder.schedule.operator_problem import OperatorProblem
+from reorder.operators.arena.banks import Bank
+from reorder.operators.arena.files import read_buffers
+from reorder.operators.schedule.arena import lifetimes, own_alignment
+from reorder.operators.schedule.operator_problem import OperatorProblem
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
@@ -175,8 +175,8 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
     """All orders of a small graph, each placed exactly."""
     from itertools import permutations
 
-    from reorder.schedule.arena import arena
-    from reorder.schedule.operator_problem import OperatorProblem
+    from reorder.operators.schedule.arena import arena
+    from reorder.operators.schedule.operator_problem import OperatorProblem
     from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
     rng = np.random.default_rng(3)

@@ -21,8 +21,8 @@ from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level
-from reorder.cdr.files import read_matrix
-from reorder.schedule.traffic import offchip_traffic
+from reorder.operators.schedule.traffic import offchip_traffic
+from reorder.tuples.files import read_matrix
 from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
 from traces.base.errors import InputError

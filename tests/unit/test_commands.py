@@ -95,7 +95,7 @@ def test_nothing_below_a_command_imports_what_computes() -> None:
     [
         "def f():\n    import numpy as np",
         "def f():\n    from hwmodel.dram.checker import check_trace",
-        "def f():\n    from reorder.cdr import TUPLE_ORDERS",
+        "def f():\n    from reorder.tuples import TUPLE_ORDERS",
         "def f(before, after):\n    return 100 * after / before",
         "def f(rows):\n    total = 0\n    for row in rows:\n        total -= row",
         "def f(points):\n    return [p.total / p.lookups for p in points]",
@@ -110,7 +110,7 @@ def test_such_code_is_found(code: str) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "def f(name):\n    from reorder.cdr import order_tuples\n    from traces.base.errors import InputError",
+        "def f(name):\n    from reorder.tuples import order_tuples\n    from traces.base.errors import InputError",
         "def f(name, rows):\n    return 'a ' + name, ['', *rows] + [name], Path(name) / 'records'",
     ],
 )

@@ -6,7 +6,7 @@ from oracles.least_io_oracle import least_io
 from oracles.reference_networks import reorder_network
 
 from hwmodel.fastmemory.iomodel import compact_growth_memory, io_bounds
-from reorder.limits.compact import compact_growth
+from reorder.edges.bounds.compact import compact_growth
 from traces.generators.theory import chains, dense_layers
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
+from reorder.edges.search.base_orders import own_is_topological, two_optimal_order
 from reorder.order import order
-from reorder.search.keys import own_is_topological, two_optimal_order
 from traces.generators.networks import compact_growth, random_layered
 from traces.work.network import Network
 

@@ -22,11 +22,11 @@ from edgewatt.reporting.html.escaping import text
 from edgewatt.reporting.pages.explain import explain_page
 from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.occupancy import occupancy
-from reorder.edges.learned import TERMS
+from reorder.edges.methods.learned import TERMS
+from reorder.edges.search.explain import reasons
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.streaming import shipped_weights, weights_file
 from reorder.order import order
-from reorder.search.intervals import Items
-from reorder.search.reasons import reasons
-from reorder.search.streaming import shipped_weights, weights_file
 from traces.base.units import energy
 from traces.generators.networks import random_layered
 from traces.readers.native import save

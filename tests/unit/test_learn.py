@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from edgewatt.cli import app
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
-from reorder.learning.networks import KINDS, generated, local_network
-from reorder.order import order
-from reorder.search.streaming import (
+from reorder.edges.search.streaming import (
     StreamingWeights,
     parse_weights,
     read_weights,
     shipped_weights,
     weights_file,
 )
+from reorder.learning.networks import KINDS, generated, local_network
+from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import bert_ffn, random_layered
 from traces.generators.radixnet import radix_net

@@ -16,11 +16,11 @@ from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.request import OrderRequest, find_order
 from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import ORDERINGS, Ordering
-from reorder.machine import judged
-from reorder.machine import search as searching
-from reorder.machine.search import MachineParameters, order_for_machine
-from reorder.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
-from reorder.search.budget import CLOCKS
+from reorder.edges.machine import judged
+from reorder.edges.machine import search as searching
+from reorder.edges.machine.search import MachineParameters, order_for_machine
+from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
+from reorder.edges.search.budget import CLOCKS
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.work.network import Network

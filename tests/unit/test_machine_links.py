@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from reorder.base import check_order
-from reorder.edges.blocks import by_tiles
-from reorder.machine.links import linked, warm_tiles
+from reorder.edges.machine.links import linked, warm_tiles
+from reorder.edges.methods.blocks import by_tiles
 from reorder.order import order
 from traces.generators.networks import uniform_layers
 from traces.work.network import Network

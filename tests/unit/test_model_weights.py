@@ -11,10 +11,10 @@ import pytest
 import scipy.sparse
 from safetensors.numpy import load_file, save_file
 
-import reorder.cdr.groups as groups
-from reorder.cdr import order_tuples
-from reorder.cdr.files import read_matrix
-from reorder.weights import order_weights
+import reorder.tuples.groups as groups
+from reorder.tuples import order_tuples
+from reorder.tuples.files import read_matrix
+from reorder.tuples.shards import order_weights
 from traces.base.errors import InputError
 from traces.readers.parts.weights import ModelWeights
 
@@ -31,7 +31,7 @@ def pruned(rows: int, columns: int, kind: str, seed: int, keep: float = 0.5) -> 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(groups, "GROUP_TUPLES", 500)
-    monkeypatch.setattr("reorder.weights.stream._READ_TUPLES", 700)
+    monkeypatch.setattr("reorder.tuples.shards.stream._READ_TUPLES", 700)
     folder = tmp_path / "model"
     folder.mkdir()
     shards = {

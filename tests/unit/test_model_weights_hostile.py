@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from reorder.weights import order_weights
-from reorder.weights.output import JOURNAL
+from reorder.tuples.shards import order_weights
+from reorder.tuples.shards.output import JOURNAL
 from traces.base.errors import InputError
 from traces.readers.parts.weights import INDEX, ModelWeights
 

@@ -34,8 +34,11 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "hwmodel/parts/part_interface.py": (r"termination|dbi", "how a part ends its wires, and what it inverts for"),
     "hwmodel/processor/export_c.py": (r"dtype", "number types of a C compiler"),
     "hwmodel/processor/inference.py": (r"algorithm|(self\.)?dtype", "algorithms and number types of the kernels"),
-    "reorder/cdr/files.py": (r"\(stored\.metadata\(\) or \{\}\)\.get\('sparse_format'\)|kind", "SciPy's own formats"),
-    "reorder/search/objectives.py": (r"policy", "the I/O model's three evictions, which define it"),
+    "reorder/tuples/files.py": (
+        r"\(stored\.metadata\(\) or \{\}\)\.get\('sparse_format'\)|kind",
+        "SciPy's own formats",
+    ),
+    "reorder/edges/search/objectives.py": (r"policy", "the I/O model's three evictions, which define it"),
     "edgewatt/orders/tuples.py": (r"stride", "a stride that is to be chosen"),
     "edgewatt/cli/run.py": (r"order", "whose order is timed: by the clock, the file's, the configuration's"),
     "edgewatt/config/models.py": (r"value", "no technology"),

@@ -4,7 +4,7 @@ import pytest
 
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import Task
-from reorder.search.objectives import IOTerm, Objective, io, make_objective, memories, report, runs, weighted
+from reorder.edges.search.objectives import IOTerm, Objective, io, make_objective, memories, report, runs, weighted
 from traces.base.errors import InputError
 from traces.work.network import Network
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from model_files import BRANCHES, MLP, make_tflite
 
-from reorder.schedule.footprint import footprint
-from reorder.schedule.schedule import schedule
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.readers import load, tflite
 from traces.readers.parts.models import weight_matrices

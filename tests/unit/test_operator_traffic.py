@@ -9,9 +9,9 @@ from edgewatt.operators.orders import load_graph
 from edgewatt.operators.traffic import draw_inputs, operator_energy, operator_trace
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from reorder.rewriting.rewrite import rewrite_graph
-from reorder.schedule.schedule import schedule
-from reorder.schedule.traffic import offchip_traffic
+from reorder.operators.rewriting.rewrite import rewrite_graph
+from reorder.operators.schedule.schedule import schedule
+from reorder.operators.schedule.traffic import offchip_traffic
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.readers import load

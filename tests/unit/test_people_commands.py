@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from edgewatt.cli import app
 from edgewatt.cli.parts.guard import written
-from reorder.cdr.files import read_matrix
+from reorder.tuples.files import read_matrix
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
 from traces.generators.theory import dense_layers

@@ -13,11 +13,11 @@ from oracles.reference_networks import reorder_network
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
-from reorder.edges.hypergraph import partitioned_items
+from reorder.edges.methods.hypergraph import partitioned_items
+from reorder.edges.search import residency
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.objectives import make_objective
 from reorder.order import order
-from reorder.search import residency
-from reorder.search.intervals import Items
-from reorder.search.objectives import make_objective
 from traces.base.errors import InputError, MissingExtraError
 from traces.generators.networks import compact_growth, random_layered
 from traces.generators.radixnet import radix_net
@@ -198,7 +198,7 @@ def test_partitions_of_small_networks(size: int) -> None:
 
 
 def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reorder.edges import hypergraph as partition
+    from reorder.edges.methods import hypergraph as partition
 
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
     partition._partitioner.cache_clear()

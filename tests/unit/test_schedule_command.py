@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.traffic import operator_trace
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import Schedule
-from reorder.schedule.traffic import offchip_traffic, traffic_costs
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import Schedule
+from reorder.operators.schedule.traffic import offchip_traffic, traffic_costs
 from traces.base.errors import EdgewattError, InputError
 from traces.readers import opgraph_json
 from traces.work.opgraph import MAX_BYTES

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from edgewatt.operators.orders import load_graph
-from reorder.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
-from reorder.rewriting.rewrite import rewrite_graph
-from reorder.schedule import constructive
-from reorder.schedule.arena import arena
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import schedule
-from reorder.schedule.traffic import offchip_traffic
+from reorder.operators.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
+from reorder.operators.rewriting.rewrite import rewrite_graph
+from reorder.operators.schedule import constructive
+from reorder.operators.schedule.arena import arena
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import schedule
+from reorder.operators.schedule.traffic import offchip_traffic
 from traces.work.opgraph import Operator, OpGraph, Tensor
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "schedule.json").read_text())

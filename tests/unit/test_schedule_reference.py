@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from reorder.rewriting.rewrite import rewrite_graph
-from reorder.schedule import constructive
-from reorder.schedule.arena import arena
-from reorder.schedule.footprint import footprint
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import schedule
-from reorder.schedule.traffic import offchip_traffic
+from reorder.operators.rewriting.rewrite import rewrite_graph
+from reorder.operators.schedule import constructive
+from reorder.operators.schedule.arena import arena
+from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import schedule
+from reorder.operators.schedule.traffic import offchip_traffic
 from traces.readers import opgraph_json
 from traces.work.opgraph import OpGraph
 

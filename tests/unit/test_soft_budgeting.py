@@ -7,9 +7,9 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.operators.orders import load_graph
-from reorder.schedule.operator_problem import OperatorProblem
-from reorder.schedule.schedule import schedule
-from reorder.schedule.schedulers.serenity import waists
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import schedule
+from reorder.operators.schedule.schedulers.serenity import waists
 from traces.work.opgraph import Operator, OpGraph, Tensor
 
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"

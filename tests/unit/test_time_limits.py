@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import reorder.search.rolling as rolling
+import reorder.edges.search.initial_states as rolling
 from edgewatt import count_io
 from edgewatt.operators.words import banks_in_words
-from reorder.arena.allocate import allocate
-from reorder.arena.banks import Bank
-from reorder.arena.base import Buffers
-from reorder.limits.bounds import expansion_extra
+from reorder.edges.bounds.bounds import expansion_extra
+from reorder.edges.search.base_orders import two_optimal_order
+from reorder.edges.search.budget import CLOCKS, Best, Budget
+from reorder.edges.search.intervals import Items
+from reorder.operators.arena.allocate import allocate
+from reorder.operators.arena.banks import Bank
+from reorder.operators.arena.base import Buffers
 from reorder.order import order
-from reorder.search.budget import CLOCKS, Best, Budget
-from reorder.search.intervals import Items
-from reorder.search.keys import two_optimal_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.work.network import Network

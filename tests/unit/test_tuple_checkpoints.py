@@ -14,10 +14,10 @@ import pytest
 import scipy.sparse
 
 import edgewatt as ew
-import reorder.cdr.checkpoint as checkpoint
-import reorder.cdr.groups as groups
-from reorder.cdr.base import TUPLE_ORDERS
-from reorder.cdr.tuple_order import TupleOrder
+import reorder.tuples.checkpoint as checkpoint
+import reorder.tuples.groups as groups
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.tuple_order import TupleOrder
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

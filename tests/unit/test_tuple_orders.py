@@ -11,12 +11,12 @@ import pytest
 import scipy.sparse as sp
 
 import edgewatt as ew
-import reorder.cdr.cost as cost
-import reorder.cdr.groups as groups
-from reorder.cdr import TUPLE_ORDERS
-from reorder.cdr.cost import field_ones
-from reorder.cdr.matrix import id_field, value_field
-from reorder.cdr.tuple_problem import TupleProblem
+import reorder.tuples.cost as cost
+import reorder.tuples.groups as groups
+from reorder.tuples import TUPLE_ORDERS
+from reorder.tuples.cost import field_ones
+from reorder.tuples.matrix import id_field, value_field
+from reorder.tuples.tuple_problem import TupleProblem
 from reorder.workers import Workers, go_on
 from traces.base.errors import InputError
 
@@ -154,7 +154,7 @@ def test_documented_behaviour_of_odd_matrices():
 @pytest.mark.parametrize("suffix", [".npz", ".mtx", ".safetensors"])
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
 def test_scipy_computes_the_same_product_from_the_written_matrix(tmp_path, suffix, layout):
-    from reorder.cdr.files import read_matrix, write_matrix
+    from reorder.tuples.files import read_matrix, write_matrix
 
     matrix = small(20, 30)
     found = ew.order_tuples(matrix, value_format="fp16", stride="row", layout=layout)
@@ -174,7 +174,7 @@ def test_scipy_computes_the_same_product_from_the_written_matrix(tmp_path, suffi
 
 
 def test_files_that_hold_no_matrix(tmp_path):
-    from reorder.cdr.files import read_matrix, write_matrix
+    from reorder.tuples.files import read_matrix, write_matrix
 
     with pytest.raises(InputError, match="no such file"):
         read_matrix(tmp_path / "none.npz")
@@ -285,7 +285,7 @@ def test_toggles_and_energy_under_xor_never_rise():
 
 
 def test_run_tuples_keep_runs_and_topology():
-    from reorder.both.inside_runs import order_run_tuples
+    from reorder.joint.inside_runs import order_run_tuples
     from traces.generators.networks import random_layered
 
     network = random_layered(4, 40, 0.3, seed=3)

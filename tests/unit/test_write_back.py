@@ -9,7 +9,7 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.operators.write_back import write_back
-from reorder.arena.base import Buffers
+from reorder.operators.arena.base import Buffers
 from tests.branching_models import SIDE, onnx_cells, tflite_cells
 from tests.model_files import BRANCHES, MLP, make_tflite
 from traces.base.errors import InputError

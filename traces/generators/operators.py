@@ -175,7 +175,7 @@ def cell(
     genotype: a name of GENOTYPES or (pairs of (operation, input), concatenated nodes). The older input is
     size x size x channels and is reduced by two strided convolutions; the cell works at half that side. ReLU and batch
     normalisation are fused; a separable convolution is applied twice, as its authors do; two 1x1 convolutions of the
-    following cells read the result. One byte per element. Concatenations are operators; reorder.rewriting.rewrite can
+    following cells read the result. One byte per element. Concatenations are operators; rewriting.rewrite can
     fold them. Raises InputError for unknown operations and inputs.
     """
     if isinstance(genotype, str):

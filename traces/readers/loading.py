@@ -107,7 +107,7 @@ def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, 
     """Return a model file with the operators of `graph`, in its order.
 
     Operators of the file are known by their names; others say in their attribute `like` whose kind and options they
-    have, or are additions and concatenations (reorder.rewriting.lowering). offsets: tensor -> place in the arena, kept
+    have, or are additions and concatenations (rewriting.lowering). offsets: tensor -> place in the arena, kept
     where the format has room for it (TensorFlow Lite). Raises InputError for other kinds of files and operators.
     """
     readers = [entry.item for entry in NETWORK_READERS.sound().values()]

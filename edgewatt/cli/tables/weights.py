@@ -9,7 +9,7 @@ from edgewatt.cli.parts.output import say, show_table
 
 
 def show_weights(orders: Sequence[Any], output: str) -> None:
-    """Print what a model's matrices send (`reorder.weights.MatrixOrder`), and all of them together."""
+    """Print what a model's matrices send (`reorder.tuples.shards.MatrixOrder`), and all of them together."""
     ones = lambda o, k: getattr(o, f"{k}ones_values") + getattr(o, f"{k}ones_ids")  # noqa: E731
     sums = [(o.name, o.tuples, ones(o, "original_"), ones(o, "")) for o in orders]
     sums.append(("all", *(sum(each[k] for each in sums) for k in (1, 2, 3))))

@@ -24,8 +24,8 @@ from typing import Any, cast
 import edgewatt as ew
 from edgewatt.papers.stand_ins.serenity_graphs import available, graph_of, settings
 from edgewatt.papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
-from reorder.schedule.arena import arena
-from reorder.schedule.footprint import footprint
+from reorder.operators.schedule.arena import arena
+from reorder.operators.schedule.footprint import footprint
 from traces.work.opgraph import OpGraph
 
 DEVICE_BYTES = 250 * 1024  # the paper's SparkFun Edge

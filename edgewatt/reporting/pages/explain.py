@@ -15,7 +15,7 @@ from edgewatt.reporting.html.parts import table
 from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
 from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.limits.bounds import NetworkBound, lower_bound
+from reorder.edges.bounds.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
 from traces.base.units import in_one_unit
 from traces.work.network import Network

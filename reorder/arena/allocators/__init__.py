@@ -1,1 +1,0 @@
-"""The allocators, one file each: reorder.arena.base says what a member declares."""

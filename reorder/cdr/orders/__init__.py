@@ -1,1 +1,0 @@
-"""The tuple orders, one file each: reorder.cdr.base says what a member declares."""

@@ -1,0 +1,117 @@
+"""The surrogate: a few counts that kernels keep up to date, weighted so that they tell what the judge said so far.
+
+Of a scratchpad the counts are runs, rows moved (the I/Os of its own model) and, where rows share bursts, bursts moved;
+of a cache they are lines filled and written back, accesses to lines, and rows opened in memory. What no order changes
+is a constant. The weights, in the judge's unit, are a least-squares fit with none below zero, in which orders near the
+best one count most; what few values leave open follows PRIOR, by which bytes are what costs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.iomodel.counts as kernel
+from cython_ext.annealing.on_cache import OnCache
+from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
+from reorder.edges.machine.shape import Int64Array, MachineShape
+from reorder.edges.search.objectives import count_runs
+from traces.work.network import Network
+
+NEAR = 4  # an order that costs twice the best counts for 2^-NEAR of it in the fit
+WINDOW = 16  # loads, or stores, of one burst that are no further apart move it once: a controller's queue merges them
+# Weights before the judge spoke: of a scratchpad's runs, rows and bursts, and of the COUNTS of a cache. Then shares of
+# the first value.
+PAD_PRIOR, CACHE_PRIOR = (0.02, 0.5, 1.0), (1.0, 1.0, 0.01, 0.01, 0.2)
+TIED = 0.01  # how much the prior counts in the fit, against 1 for the best order's value
+SEEN = 256  # values that are remembered: the best half and the latest of the others
+ERROR, LEAST_ERROR, MOST_ERROR = 0.3, 0.1, 0.5  # of predictions: before any was tested, and what is believed
+
+Float64Array = npt.NDArray[np.float64]
+
+
+class Surrogate:
+    """Counts of orders, and their weights; `learn` again and again as the judge speaks.
+
+    error: how far off, relative to the judge, the predictions before the last few words were. prior: weights by bytes.
+    """
+
+    def __init__(self, network: Network, shape: MachineShape) -> None:
+        self.network, self.shape = network, shape
+        self.prior: Float64Array = np.array((*(PAD_PRIOR if shape.cache is None else CACHE_PRIOR), 0.0))
+        self.weights: Float64Array = self.prior
+        self.error = ERROR
+        self._errors: list[float] = []
+        self._kernel: OnCache | None = None
+        self._seen: list[Float64Array] = []
+        self._values: list[float] = []
+
+    def counts(self, edges: Int64Array) -> Float64Array:
+        """Return the counts of an order, and 1 for the constant. O(W)."""
+        if self.shape.cache is None:
+            return self._pad_counts(edges)
+        if self._kernel is None:
+            self._kernel = self.shape.cache.kernel(self.network, edges)
+        else:
+            self._kernel.replace(edges)
+        return np.append(self._kernel.counts.astype(np.float64), 1.0)
+
+    def _pad_counts(self, edges: Int64Array) -> Float64Array:
+        network, shape = self.network, self.shape
+        sources, targets = (ends[edges].astype(np.int32) for ends in (network.sources, network.targets))
+        codes = POLICY_CODES[shape.policy], PINNING_CODES[shape.pinning]
+        given = sources, targets, network.n_neurons, network.is_output.view(np.uint8), shape.memory, *codes
+        if shape.burst_rows == 1:
+            rows, bursts = int(kernel.count(*given)[:3].sum()), 0
+        else:
+            _, neuron, kind = kernel.moves(*given)
+            rows, burst = len(neuron), neuron // shape.burst_rows
+            bursts = sum(_bursts(burst[chosen]) for chosen in (kind == kernel.LOAD, kind != kernel.LOAD))
+        return np.array([count_runs(targets), rows, bursts, 1.0])
+
+    def learn(self, counts: Float64Array, value: float) -> None:
+        """Take what the judge said of an order with these counts, and fit the weights anew."""
+        from scipy.optimize import nnls
+
+        if len(self._values) > 1 and value:
+            self._errors = [*self._errors[-2:], abs(self.predict(counts) / value - 1)]
+            self.error = float(np.clip(max(self._errors), LEAST_ERROR, MOST_ERROR))
+        self._seen.append(counts)
+        self._values.append(value)
+        if len(self._values) > SEEN:
+            worst = max(range(len(self._values) - SEEN // 2), key=lambda k: self._values[k])
+            del self._seen[worst], self._values[worst]
+        seen, values = np.array(self._seen), np.array(self._values)
+        if not values.min() > 0:
+            return
+        trust = (values.min() / values) ** NEAR
+        scale = seen.max(0)
+        scale[scale == 0] = 1
+        best = int(values.argmin())
+        prior = self.prior * values[best] / (self.prior @ seen[best] or 1.0)
+        rows = np.vstack((seen / scale / values[:, None] * trust[:, None], TIED * np.eye(len(scale)) / values[best]))
+        fitted, _ = nnls(rows, np.append(trust, TIED * prior * scale / values[best]))
+        if fitted.any():
+            self.weights = fitted / scale
+
+    def predict(self, counts: Float64Array) -> float:
+        """Return what the judge is expected to say."""
+        return float(self.weights @ counts)
+
+    @property
+    def run_in_io(self) -> float:
+        """What a run costs against an I/O of the model (a row moved): the weight of runs for the engine's searches."""
+        if self.shape.cache is None:
+            run, row, burst = self.weights[:3]
+            moved = row + burst / self.shape.burst_rows
+            return float(run / moved) if moved > 0 else 0.0
+        fill, back, load, store = self.weights[:4]
+        return float((load + store) / (fill + back / 2)) if fill > 0 else 0.0
+
+
+def _bursts(burst: npt.NDArray[np.int32]) -> int:
+    """Return how many of these moves are of no burst that one of the WINDOW before them was of."""
+    new = np.ones(len(burst), bool)
+    for back in range(1, min(WINDOW, len(burst) - 1) + 1):
+        new[back:] &= burst[back:] != burst[:-back]
+    return int(np.count_nonzero(new))

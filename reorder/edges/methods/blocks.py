@@ -1,0 +1,348 @@
+"""Fixed blocks of targets, tiles of sources x targets, and the frontier order: constructions by sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.edges.blocks import frontier as frontier_order
+from cython_ext.edges.blocks import swap_blocks
+from cython_ext.edges.near import near_runs
+from cython_ext.edges.pairs import pair_runs
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.edges.search.base_orders import sorted_by
+from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.initial_states import slot_choices
+from reorder.edges.search.intervals import Items
+from traces.work.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+
+SWAPS_PER_ITEM = 400
+SHARED = 4  # least sources of a pair: what kernels take at a time
+AFTER = 2.0  # times what grouping connections takes: sorting them by block, counting and checking the order (measured)
+COUNT_BYTES = 1 << 26  # beyond this table of loads per block and source, blocks are left as they come
+HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
+
+
+@dataclass(frozen=True)
+class BlocksParameters:
+    """size: targets per block; None: tried out by policy. swaps: how many are proposed; None: 400 per target."""
+
+    size: int | None = None
+    swaps: int | None = None
+
+    def __post_init__(self) -> None:
+        count_of("size", self.size, 1)
+        count_of("swaps", self.swaps, 0)
+
+
+class DepthBlocks:
+    """Blocks of at most `size` items that never mix depths; their numbers rise with depth.
+
+    as_they_come: int64[n], the block of each item where they follow each other by number. stages: (first item, items)
+    of each depth that has several blocks.
+    """
+
+    def __init__(self, items: Items, size: int) -> None:
+        counts = np.bincount(items.network.depth[items.items])  # items are numbered by depth
+        counts = counts[counts > 0]
+        firsts = np.cumsum(counts) - counts
+        blocks = -(-counts // size)
+        begins = np.cumsum(blocks) - blocks
+        many = counts > size
+        self.stages = list(zip(firsts[many].tolist(), counts[many].tolist(), strict=True))
+        sizes = np.full(int(blocks.sum()), size)
+        sizes[begins + blocks - 1] = counts - (blocks - 1) * size
+        self.as_they_come: Int64Array = np.repeat(np.arange(len(sizes)), sizes)
+
+
+def block_of_items(items: Items, size: int, swaps: int | None, seed: int, budget: Budget) -> Int64Array:
+    """Return int64[n]: the block of each item. Blocks never mix depths, and their numbers rise with depth.
+
+    Under a time limit each depth is annealed for its items' share of the time left; once it is over, the rest stay as
+    they come.
+    """
+    blocks = DepthBlocks(items, size)
+    block = blocks.as_they_come
+    local = np.full(len(items.sources), -1, np.int32)  # sources of one depth, numbered from 0
+    for first, n in blocks.stages:
+        if budget.over:
+            break
+        start = items.start[first : first + n + 1] - items.start[first]
+        source = items.source[items.start[first] : items.start[first + n]]
+        used = np.unique(source)
+        if 2 * -(-n // size) * len(used) > COUNT_BYTES:
+            continue
+        local[used] = np.arange(len(used), dtype=np.int32)
+        order = np.arange(n, dtype=np.int32)
+        most = SWAPS_PER_ITEM * n if swaps is None else swaps * n // len(block)
+        spent, depth = budget.share(n / (len(block) - first)), int(items.network.depth[items.items[first]])
+        swap_blocks(start, local[source], order, size, len(used), most, HOT, COLD, seed + depth, spent)
+        block[first + order] = block[first] + np.arange(n) // size
+    return block
+
+
+def by_blocks(items: Items, block: Int64Array) -> Int64Array:
+    """Return the order block by block: each source once, into all of the block's targets."""
+    return items.edges[sorted_by(block[items.target], items.source, items.target)]
+
+
+def best_size(
+    network: Network, task: Task, method: str, size: int | None, blocks_of: Callable[[Items, int, Budget], Int64Array]
+) -> Ordering:
+    """Return the best order over the sizes worth trying, or of the given one, until the time limit.
+
+    Blocks are made until what is left is the time that the order and its value take: as long as for the size before,
+    and AFTER times as long as the connections took to be grouped for the first.
+    """
+    budget = Budget(task.time_limit_s, task.clock)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items.of(network, task)
+    grouped = items.source, items.target
+    rest = AFTER * max(budget.spent(), items.sorting_s) if len(grouped[0]) else 0.0
+    for choice in [size] if size else slot_choices(task):
+        if best.edges is not None and budget.over:
+            break
+        best.work += 1
+        block = blocks_of(items, choice, budget.less(rest))
+        made = budget.spent()
+        best.offer(by_blocks(items, block), size=choice)
+        rest = budget.spent() - made
+    return best.ordering(method, best.parameters, budget.over)
+
+
+@ORDERINGS.register(
+    "blocks",
+    summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
+    parameters=BlocksParameters,
+    portfolio=5,
+    effort=5,
+    local=False,
+    start=True,
+)
+def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:
+    """Fill fast memory with a block of partial sums, stream every source of the block once, and go on."""
+
+    def of_size(items: Items, size: int, budget: Budget) -> Int64Array:
+        return block_of_items(items, size, parameters.swaps, task.seed, budget)
+
+    return best_size(network, task, "blocks", parameters.size, of_size)
+
+
+@dataclass(frozen=True)
+class TilesParameters:
+    """Targets and sources per tile, and which of the two the outer loop walks; None: tried out."""
+
+    targets: int | None = None
+    sources: int | None = None
+    outer: str | None = None
+
+    def __post_init__(self) -> None:
+        count_of("targets", self.targets, 1)
+        count_of("sources", self.sources, 1)
+        if self.outer not in (None, "targets", "sources"):
+            from traces.base.errors import unknown_name
+
+            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
+
+
+def by_tiles(network: Network, targets: int, sources: int, outer: str, rank: Int64Array | None = None) -> Int64Array:
+    """Return the order by depth of target, then tile by tile; inside a tile by source if sources stream past, else by
+    target. rank: int64[N], the order of neurons within a depth; None: by id."""
+    s, t = network.sources, network.targets
+    tile_of = []
+    for ids, size in ((t, targets), (s, sources)):  # places among the neurons of one depth, cut into tiles
+        by_depth = np.argsort(network.depth, kind="stable") if rank is None else np.lexsort((rank, network.depth))
+        depth = network.depth[by_depth]
+        place = np.empty(network.n_neurons, np.int64)
+        place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
+        tile_of.append(place[ids] // size)
+    target_tile, source_tile = tile_of
+    first, second = (target_tile, source_tile) if outer == "targets" else (source_tile, target_tile)
+    inner = (s, t) if targets >= sources else (t, s)
+    return sorted_by(network.depth[t], first, second, *inner)
+
+
+@ORDERINGS.register(
+    "tiles",
+    summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
+    parameters=TilesParameters,
+    portfolio=6,
+    local=False,
+)
+def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
+    """Walk layer by layer over tiles whose sources and targets fit fast memory together."""
+    return best_tiles(network, task, "tiles", parameters)
+
+
+def best_tiles(
+    network: Network, task: Task, method: str, parameters: TilesParameters, rank: Int64Array | None = None
+) -> Ordering:
+    """Return the best order by tiles of some shapes, or of the given one, until the time limit. rank: of `by_tiles`."""
+    budget = Budget(task.time_limit_s, task.clock)
+    best = Best(Scorer(network, task), budget, task)
+    room = max(2, slot_choices(task)[0] + 1)
+    shapes = [(room - 1, 1), (max(1, room * 3 // 4), max(1, room // 4)), (room // 2, room // 2), (1, room - 1)]
+    for targets, sources in shapes:
+        for outer in ("targets", "sources"):
+            if best.edges is not None and budget.over:
+                break
+            shape: dict[str, Any] = {
+                "targets": parameters.targets or targets,
+                "sources": parameters.sources or sources,
+                "outer": parameters.outer or outer,
+            }
+            best.work += 1
+            best.offer(by_tiles(network, **shape, rank=rank), **shape)
+    return best.ordering(method, best.parameters, budget.over)
+
+
+@dataclass(frozen=True)
+class LongRunsParameters:
+    """sources: most sources of a tile; None: all. fused: most neurons of a block of two layers; None: layer by layer.
+
+    alike: targets of equal run lengths (then least sources) follow each other; else they come by id. near: how many
+    neurons stay in a cache: next comes the target with most of its sources among those used last (ties: as alike).
+    pairs: each target is followed by the one that shares most sources with it, at least four; both begin with these, so
+    that a kernel that computes two targets at a time loads them once. With near, pairs come as targets alone do.
+    """
+
+    sources: int | None = None
+    fused: int | None = None
+    alike: bool = False
+    near: int | None = None
+    pairs: bool = False
+
+    def __post_init__(self) -> None:
+        count_of("sources", self.sources, 1)
+        count_of("fused", self.fused, 1)
+        count_of("near", self.near, 1)
+
+
+def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array:
+    """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`, and
+    `pair_runs` for `pairs`."""
+    fused, near = parameters.fused, parameters.near
+    s, t, depth = network.sources, network.targets, network.depth
+    by_depth = np.argsort(depth, kind="stable")
+    width = np.bincount(depth)
+    place = np.empty(network.n_neurons, np.int64)  # among the neurons of the same depth
+    place[by_depth] = np.arange(network.n_neurons) - (np.cumsum(width) - width)[depth[by_depth]]
+
+    def part(neurons: Int64Array, most: int | None) -> Int64Array:
+        across = width[depth[neurons]]
+        return place[neurons] * -(-across // (most or network.n_neurons)) // across
+
+    tile = part(s, parameters.sources)
+    level, block = depth[t], np.zeros(len(t), np.int64)
+    if fused is not None:  # depths 1 and 2, 3 and 4, ...: neurons of the first are used up block by block
+        first = level % 2 == 1
+        block = np.where(first, part(t, fused), np.where(depth[s] == level - 1, part(s, fused), 0))
+        tile = np.where(first, tile, tile + (depth[s] == level - 1) * (1 + int(tile.max())))
+        level = (level + 1) // 2
+    keys = [level, block, depth[t], tile]
+    if parameters.alike or near:
+        run = sorted_by(*keys, t, s)
+        starts = _changes([k[run] for k in (*keys, t)])
+        lengths = np.diff(starts)
+        for value in (lengths, s[run[starts[:-1]]]):
+            key = np.empty(len(run), np.int64)
+            key[run] = np.repeat(value, lengths)
+            keys.append(key)
+    edges = sorted_by(*keys, t, s)
+    if not len(edges):
+        return edges
+    starts, groups = _runs_of(keys[:4], t, edges)
+    if parameters.pairs:
+        within = groups
+        if parameters.alike:  # pairs of equal lengths only
+            starts, within = _runs_of(keys[:5], t, edges)
+        edges, starts = _in_pairs(edges, s, starts, within, parameters.alike)
+        groups = np.searchsorted(starts, _changes([k[edges] for k in keys[:4]]))
+    if near:
+        edges = _in_order(edges, starts, near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near))
+    return edges
+
+
+def _in_pairs(
+    edges: Int64Array, sources: Int64Array, starts: Int64Array, groups: Int64Array, alike: bool
+) -> tuple[Int64Array, Int64Array]:
+    """Return the edges with runs of a group in pairs that begin with the sources they share, and where each pair or run
+    alone begins, and the end. Pairs that share equally many follow each other where runs that are `alike` do: a loop
+    then ends where the last one did."""
+    n = int(sources.max()) + 1
+    mate = pair_runs(sources[edges], starts, groups, n, SHARED)
+    runs = np.arange(len(mate))
+    run = np.repeat(runs, np.diff(starts))
+    held = run * n + sources[edges]
+    shared = np.isin(held + (mate[run] - run) * n, held) & (mate[run] >= 0)
+    quads = np.add.reduceat(shared, starts[:-1], dtype=np.int64) // SHARED
+    leader = np.where(mate < 0, runs, np.minimum(runs, mate))
+    group = np.repeat(np.arange(len(groups) - 1), np.diff(groups))
+    edges = edges[sorted_by(group[run], quads[run] * alike, leader[run], run, ~shared)]
+    lengths = np.bincount(leader[run], minlength=len(mate))
+    order = sorted_by(group, quads * alike, leader)
+    lengths = lengths[order][leader[order] == order]
+    return edges, np.concatenate(([0], np.cumsum(lengths)))
+
+
+def _runs_of(keys: list[Int64Array], targets: Int64Array, edges: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return where runs of one target begin, and at which run each group of equal keys begins; and the ends."""
+    starts = _changes([k[edges] for k in (*keys, targets)])
+    return starts, np.searchsorted(starts, _changes([k[edges] for k in keys]))
+
+
+def _in_order(edges: Int64Array, starts: Int64Array, runs: Int64Array) -> Int64Array:
+    """Return the edges, run after run in the given order."""
+    lengths = np.diff(starts)
+    first = np.cumsum(lengths[runs]) - lengths[runs]
+    return edges[np.repeat(starts[runs] - first, lengths[runs]) + np.arange(len(edges))]
+
+
+def _changes(keys: list[Int64Array]) -> Int64Array:
+    """Return where stretches of equal keys begin, and their length."""
+    different = np.zeros(max(0, len(keys[0]) - 1), bool)
+    for key in keys:
+        different |= key[1:] != key[:-1]
+    return np.concatenate(([0], np.flatnonzero(different) + 1, [len(keys[0])]))
+
+
+@ORDERINGS.register(
+    "long-runs",
+    summary="for processors: target after target, by equal tiles of a layer's sources, two layers at a time if wished",
+    parameters=LongRunsParameters,
+)
+def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> Ordering:
+    """Walk layer by layer; inside a layer all targets take their sources of one tile before the next tile begins.
+
+    The rows of a tile stay in a cache, and sums in registers for a whole run. With `fused`, a block of the neurons of
+    every other layer is computed, and used up by the next layer before the next block: less of it lives at once. With
+    `near`, targets that share sources follow each other, so that more of these are still in the cache. With `pairs`,
+    two targets begin with the sources that they share, which a kernel for two targets loads once.
+    """
+    edges = by_long_runs(network, parameters)
+    return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})
+
+
+def by_frontier(items: Items) -> Int64Array:
+    """Return the order that uses up one source after another, always the one that adds the fewest live neurons."""
+    start, target = items.by_source
+    order = frontier_order(start, target, items.start, items.source, items.own, items.item)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return items.edges[sorted_by(rank[items.source], items.target)]
+
+
+@ORDERINGS.register(
+    "frontier",
+    summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1",
+    portfolio=3,
+)
+def frontier(network: Network, task: Task, parameters: None) -> Ordering:
+    """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""
+    return Ordering(by_frontier(Items.of(network, task)), "frontier")

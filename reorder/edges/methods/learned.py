@@ -1,0 +1,256 @@
+"""Learned orders. `learned`: a greedy over residency intervals whose scores are linear with trained weights, one pass.
+`eon`: the edge ordering network of Kamatar 2023, trained for one network.
+
+Weights are trained by `edgewatt learn order` (reorder.learning); those that come with this program were trained on
+generated networks. A few sets are tried and the best by exact count is kept; a short cold annealing ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from reorder.base import ORDERINGS, Explanation, Ordering, Task
+from reorder.edges.search.base_orders import two_optimal_order
+from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.explain import SourceChoice, reasons
+from reorder.edges.search.initial_states import before_orders, slot_choices
+from reorder.edges.search.intervals import Items
+from reorder.edges.search.locality import places
+from reorder.edges.search.residency import cold_moves
+from reorder.edges.search.streaming import (
+    Ends,
+    Rival,
+    StreamingWeights,
+    fitting,
+    is_roomy,
+    is_sparse,
+    read_weights,
+    shipped_weights,
+    streamed,
+)
+from traces.base.errors import InputError, MissingExtraError
+from traces.work.network import Network
+
+# Stages by which opens are put off under LRU and RR, where a source lingers after it was loaded: tried first, then
+# nearer and nearer to the best.
+DELAYS, NEARER = (0, 3, 6, 12, 24), (2, 1)
+FEWER = 0.87  # of the slots, tried too where memory holds much of a layer: MIN keeps sources in the others
+# Swaps at the end: in all (twice that where memory holds much of a layer and the pass alone is weakest), each, and for
+# each connection into an item.
+AFTER_US, MOVE_US, CONNECTION_US = 20_000, 0.12, 0.019
+
+
+@dataclass(frozen=True)
+class LearnedParameters:
+    """weights: a file of `edgewatt learn order`; None: those that come with this program.
+
+    slots: neurons resident at once; None: by policy. moves: swaps of residency intervals that cost no more, after the
+    pass; None: as many as take some 20 ms (40 where memory holds much of a layer), none where that is less than one an
+    item; 0: none.
+    """
+
+    weights: str | None = field(default=None, metadata={"file": True})
+    slots: int | None = None
+    moves: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.weights is not None and (not isinstance(self.weights, str) or not self.weights):
+            raise InputError(f"weights must name a file of `edgewatt learn order`, not {self.weights!r}")
+        count_of("slots", self.slots, 1)
+        count_of("moves", self.moves, 0)
+
+
+MOST_EXPLAINED = 1_000_000  # connections
+TERMS = {  # of a score, in words
+    "waiting items": "open items that wait for it",
+    "log_unserved_over_pending": "targets to come over those open now",
+    "computed": "it was computed",
+    "log_unserved": "targets to come",
+    "last_use": "its last use",
+    "log_left": "connections the items have left",
+    "share_left": "share the items have left",
+    "log_in_degree": "the items' in-degree",
+    "one_over_left": "the items' last connections",
+    "out_degree": "what the items feed",
+    "feeds_others": "the items feed others",
+    "unfinished_share": "the items' unfinished sources",
+    "age": "the items' age",
+    "depth": "the items' depth",
+    "one far ahead": "one item far ahead",
+}
+
+
+def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanation | None:
+    """Return the terms of choices of the pass that an order of `learned` came from."""
+    file = ordering.parameters.get("weights")
+    sets = read_weights(file) if file else shipped_weights()
+    weights = next((one for one in sets if one.name == ordering.parameters.get("set")), None)
+    if weights is None:
+        return None
+    title = "Why a source was streamed"
+    if network.n_connections > MOST_EXPLAINED:
+        return Explanation(title, f"Choices are not followed above {MOST_EXPLAINED:,} connections.", ())
+    choices = reasons(Items(network), ordering.parameters["slots"], weights)
+    both = [(one.chosen.terms, one.other.terms) for one in choices if one.other is not None]
+    means: list[tuple[str, float, float]] = [
+        (words, fmean(a[name] for a, _ in both), fmean(b[name] for _, b in both))
+        for name, words in TERMS.items()
+        if both
+    ]
+    shown = sorted((row for row in means if any(row[1:])), key=lambda row: -abs(row[1] - row[2]))
+
+    def most(one: SourceChoice) -> str:
+        if one.other is None:
+            return ""
+        ahead = {name: one.chosen.terms[name] - one.other.terms[name] for name in TERMS}
+        return TERMS[max(ahead, key=lambda name: ahead[name])]
+
+    rows = tuple(
+        (
+            f"{one.served:.0%}", str(one.chosen.source), f"{one.chosen.served:,} of {one.chosen.left:,}",
+            f"{one.chosen.score:.2f}", str(one.other.source) if one.other else "none",
+            f"{one.chosen.score - one.other.score:.2f}" if one.other else "", most(one),
+        )
+        for one in choices
+    )  # fmt: skip
+    return Explanation(
+        title,
+        f"The pass with the weights {weights.name}, {len(choices)} of its choices: the finished source of the highest "
+        "score went past the open items next. Its log score is a sum of terms; the first table has their means over "
+        "these choices, for the source that was streamed and for the next best. What the swaps after the pass changed "
+        "is not in them.",
+        (
+            (("term", "streamed", "next best", "difference"),
+             tuple((words, f"{a:+.3f}", f"{b:+.3f}", f"{a - b:+.3f}") for words, a, b in shown)),
+            (("after", "source", "serves, of targets to come", "log score", "next best", "ahead by", "most by"), rows),
+        ),
+    )  # fmt: skip
+
+
+@ORDERINGS.register(
+    "learned",
+    summary="one pass: partial sums stay, the source that helps them most streams next; trained weights",
+    parameters=LearnedParameters,
+    portfolio=3.5,
+    effort=2,
+    explain=why_streamed,
+)
+def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
+    """Run the greedy with one set of weights after another.
+
+    Where time is up before the first is done, what it did is completed; where there is none for it, two-optimal.
+    """
+    budget = Budget(task.time_limit_s, task.clock)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items.of(network, task)
+    learning = before_orders(budget, items)
+    if not learning.over:
+        stream_all(items, best, learning, parameters)
+    if best.edges is None:
+        best.offer(two_optimal_order(network), slots=0, set="")
+    given = {} if parameters.weights is None else {"weights": parameters.weights}
+    return best.ordering("learned", {**best.parameters, **given}, learning.over)
+
+
+def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedParameters) -> None:
+    """Offer what the greedy finds with one set of weights after another while `learning` has time, then swaps."""
+    task = best.task
+    sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
+    choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.sees_future else 3]
+    chosen = fitting(sets, items, task.policy, choices[0])
+    roomy = task.sees_future and is_roomy(items, choices[0]) and not is_sparse(items)
+    if roomy and not parameters.slots:
+        choices.append(round(FEWER * choices[0]))
+    rivals = {slots: Rival() for slots in choices}
+    for slots, weights in [(slots, weights) for weights in chosen for slots in choices]:
+        if learning.over:
+            return
+        best.work += 1
+        ends = Ends(learning, rivals[slots], cut=best.edges is None)
+        stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, ends)
+    moves = parameters.moves
+    if moves is None:
+        moves = round((1 + roomy) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
+        moves = 0 if moves < len(items.items) else moves
+    if not moves or learning.over or (task.prepared is not None and places(items) is None):
+        return
+    weights = next(one for one in chosen if one.name == best.parameters["set"])
+    state = streamed(items, best.parameters["slots"], weights)
+    if state is not None:
+        cold_moves(items, state, best, moves, best.parameters)
+
+
+def stream_into(items: Items, best: Best, slots: int, weights: StreamingWeights, ends: Ends) -> None:
+    """Run the greedy once and offer what it finds, under LRU and RR with several delays."""
+    state = streamed(items, slots, weights, ends)
+    if state is None:
+        return
+    search = items.search(state.slots, still=True)
+    search.set_state(state.opens, state.drops)
+    values: dict[int, float] = {}
+
+    def offer(delays: Iterable[int]) -> int:
+        for delay in delays:
+            if delay >= 0 and delay not in values and (not values or best.has_time):
+                made = items.decode(search, delay)
+                values[delay] = best.offer(made, slots=state.slots, set=weights.name, delay=delay)
+        return min(values, key=lambda delay: (values[delay], delay))
+
+    if best.task.sees_future:
+        offer([0])
+        return
+    known = best.parameters.get("delay")
+    at = offer(DELAYS if known is None else [known])
+    for step in NEARER:
+        at = offer([at - step, at + step])
+
+
+@dataclass(frozen=True)
+class EonParameters:
+    """checkpoint: a file of `edgewatt learn eon` for this network. samples: orders drawn from the policy besides.
+
+    greedy_only: take the likeliest connection at each step and nothing else; otherwise the best order of the training
+    and the samples compete with it.
+    """
+
+    checkpoint: str = field(metadata={"file": True})
+    samples: int = 0
+    greedy_only: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.checkpoint, str) or not self.checkpoint:
+            raise InputError(f"checkpoint must name a file of `edgewatt learn eon`, not {self.checkpoint!r}")
+        count_of("samples", self.samples, 0)
+
+
+@ORDERINGS.register(
+    "eon",
+    summary="Kamatar 2023: a policy trained by reinforcement on this network picks connections from the frontier",
+    parameters=EonParameters,
+    extra="learn",
+)
+def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
+    """Let the trained policy make an order. Raises InputError for a checkpoint of another network."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "learn") from error
+    from reorder.learning.eon.checkpoint import read
+    from reorder.learning.eon.episodes import frontiers, likeliest, play
+    from reorder.learning.eon.policy import Graph
+
+    state = read(parameters.checkpoint, network)
+    budget = Budget(task.time_limit_s, task.clock)
+    best = Best(Scorer(network, task), budget, task)
+    graph = Graph(state.features, network.sources, network.targets)
+    best.offer(likeliest(state.kept, graph, network, task.memory - 1)[0], take="greedy")
+    if not parameters.greedy_only and len(state.best):
+        best.offer(state.best, take="training")
+    if not parameters.greedy_only and parameters.samples:
+        generator = torch.Generator().manual_seed(task.seed)
+        drawn = play(state.kept, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
+        for edges in drawn.edges.T:
+            best.offer(edges.copy(), take="sample")
+    return best.ordering("eon", best.parameters, budget.over)

@@ -1,0 +1,55 @@
+"""Orders that follow from the network's shape alone: what people do without thinking of I/Os."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import cython_ext.edges.topological as kernel
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.edges.search.base_orders import by_target, demanded_order, grouped, sorted_by, two_optimal_order
+from traces.work.network import Network
+
+
+@ORDERINGS.register(
+    "two-optimal",
+    summary="target by target in topological order (Theorem 1's upper bound under MIN)",
+    portfolio=0,
+    whole_rows=True,
+)
+def two_optimal(network: Network, task: Task, parameters: None) -> Ordering:
+    """Sort by topological rank of target, target, source (proof of Theorem 1, Gleinig et al. 2023)."""
+    return Ordering(two_optimal_order(network), "two-optimal")
+
+
+@ORDERINGS.register(
+    "layerwise", summary="layer after layer, target by target, as sparse matrix products do", whole_rows=True
+)
+def layerwise(network: Network, task: Task, parameters: None) -> Ordering:
+    """Sort by depth of target, target, source. The same as two-optimal on layered networks."""
+    return Ordering(by_target(network, network.depth), "layerwise")
+
+
+@ORDERINGS.register("by-source", summary="source by source: each value is used up at once, partial sums are scattered")
+def by_source(network: Network, task: Task, parameters: None) -> Ordering:
+    """Sort by depth of source, source, target."""
+    s, t = network.sources, network.targets
+    return Ordering(sorted_by(network.depth[s], s, t), "by-source")
+
+
+@ORDERINGS.register("random-topological", summary="uniform among the ready connections, again and again (seeded)")
+def random_topological(network: Network, task: Task, parameters: None) -> Ordering:
+    """Draw each connection uniformly from those whose source is done."""
+    start, edges = grouped(network.sources, np.arange(network.n_connections), network.n_neurons)
+    rng = np.random.default_rng(task.seed)
+    order = kernel.random_topological(network.targets, network.in_degree, start, edges, rng)
+    return Ordering(order, "random-topological", seed=task.seed)
+
+
+@ORDERINGS.register(
+    "depth-first",
+    summary="demand from the outputs: what an output needs is computed when it is needed",
+    portfolio=2,
+)
+def depth_first(network: Network, task: Task, parameters: None) -> Ordering:
+    """Compute each output in turn, each of its sources when its connection's turn comes (ascending ids)."""
+    return Ordering(demanded_order(network), "depth-first")

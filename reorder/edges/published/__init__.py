@@ -1,1 +1,0 @@
-"""Orders made as their papers publish them: Connection Reordering, EGO, GO."""

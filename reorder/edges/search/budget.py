@@ -1,0 +1,197 @@
+"""What a search may spend and what it has found: limits, progress, the best order so far and its curve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import Ordering, Progress, Task
+from reorder.edges.search.objectives import make_objective
+from reorder.edges.search.run_batching import WIDTHS, in_batches
+from traces.base.checks import whole_number
+from traces.base.children import cpu_seconds
+from traces.base.errors import InputError, unknown_name
+from traces.work.network import Network
+
+OFFER = 2  # counts that decoding an order and counting it take (measured on ten million connections)
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": cpu_seconds}
+
+
+class Scorer:
+    """The task's objective on orders of one network, without checking them again: for the inside of searches."""
+
+    def __init__(self, network: Network, task: Task) -> None:
+        self._network, self._task = network, task
+        self.objective = make_objective(task.objective)
+        self._width = WIDTHS[0]  # of a batch of sources, where it was best last
+        self._sources, self._targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+
+    def __call__(self, edges: npt.NDArray[np.int64]) -> float:
+        """O(W) per term of the objective."""
+        return float(self.objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
+
+    def of_part(
+        self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], outputs: npt.NDArray[np.uint8]
+    ) -> float:
+        """Return the objective of some connections alone, whose results in `outputs` (uint8[N]) are to be written."""
+        return float(self.objective.of_arrays(sources, targets, self._network, self._task, outputs))
+
+    def polished(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:
+        """Return the order and its value; where runs count too, the best of it and of it in batches of sources.
+
+        The width of a batch goes up and down while that pays, from the best of a few widths and the last one found.
+        """
+        value = self(edges)
+        if not self.objective.runs:
+            return edges, value
+        forms: dict[int, tuple[float, npt.NDArray[np.int64]]] = {}
+
+        def at(width: int) -> float:
+            if width not in forms:
+                batched = in_batches(self._sources, self._targets, edges, width)
+                forms[width] = self(batched), batched
+            return forms[width][0]
+
+        width = min((self._width, *WIDTHS), key=at)
+        for factor in (0.8, 1.25):
+            while at(further := max(2, round(width * factor))) < at(width):
+                width = further
+        self._width = width
+        batched_value, batched = forms[width]
+        return (batched, batched_value) if batched_value < value else (edges, value)
+
+
+@dataclass
+class Budget:
+    """A clock that started when the search did.
+
+    clock: 'wall' for users; 'cpu' counts the process's CPU seconds, for measurements on a busy machine.
+    """
+
+    limit_s: float | None = None
+    clock: str = "wall"
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.clock not in CLOCKS:
+            raise unknown_name("clock", self.clock, CLOCKS)
+        self.started = CLOCKS[self.clock]()
+
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return CLOCKS[self.clock]() - self.started
+
+    def left(self) -> float:
+        """Seconds until the limit; infinite without one."""
+        return float("inf") if self.limit_s is None else self.limit_s - self.spent()
+
+    def less(self, seconds: float) -> Budget:
+        """Return the same clock with a limit that ends so many seconds earlier."""
+        other = Budget(None if self.limit_s is None else self.limit_s - seconds, self.clock)
+        other.started = self.started
+        return other
+
+    def share(self, part: float) -> Callable[[], float] | None:
+        """Return what tells how much of a part of the time now left is over (1: all of it); None without a limit."""
+        if self.limit_s is None:
+            return None
+        began = self.spent()
+        seconds = part * (self.limit_s - began)
+        return lambda: (self.spent() - began) / seconds if seconds > 0 else 1.0
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit has passed."""
+        return self.left() <= 0
+
+
+@dataclass
+class Best:
+    """The best order offered so far, with the curve (search steps, seconds, objective) of how it came about."""
+
+    score: Scorer
+    budget: Budget
+    task: Task
+    edges: npt.NDArray[np.int64] | None = None
+    value: float = float("inf")
+    parameters: dict[str, Any] = field(default_factory=dict)
+    curve: list[tuple[int, float, float]] = field(default_factory=list)
+    work: int = 0
+    counting: float = 0.0  # seconds that the last order took to be counted
+
+    @property
+    def offer_s(self) -> float:
+        """Seconds that one more order takes to be made and counted, as the last count went."""
+        return OFFER * self.counting
+
+    @property
+    def has_time(self) -> bool:
+        """Whether the limit leaves time for one more order."""
+        return self.budget.left() > self.offer_s
+
+    def offer(self, edges: npt.NDArray[np.int64], **parameters: Any) -> float:
+        """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`).
+
+        parameters: how it came about, for the result's parameters.
+        """
+        if self.edges is not None and np.array_equal(edges, self.edges):
+            return self.value  # as the file's order often is two-optimal's; a look costs a thirtieth of a count
+        began = self.budget.spent()
+        edges, value = self.score.polished(edges)
+        self.counting = self.budget.spent() - began
+        if value < self.value:
+            self.edges, self.value, self.parameters = edges, value, parameters
+            self.curve.append((self.work, self.budget.spent(), value))
+        return value
+
+    def adopt(self, made: Ordering, work: int, began: float, **parameters: Any) -> None:
+        """Take over what a search with a curve of its own found after `work` units; it started at second `began`."""
+        for done, seconds, value in made.curve:
+            if value < self.value:
+                self.edges, self.value, self.parameters = made.edges, value, parameters
+                self.curve.append((self.work + done, began + seconds, value))
+        self.work += work
+
+    @contextmanager
+    def reporting(self, progress: Progress | None) -> Iterator[None]:
+        """Report the task's progress to `progress` inside the block."""
+        before = self.task
+        self.task = replace(before, progress=progress)
+        try:
+            yield
+        finally:
+            self.task = before
+
+    def ordering(self, method: str, parameters: dict[str, Any], truncated: bool) -> Ordering:
+        """Return the best order as the result of `method`; the curve ends with a point at the work done in all."""
+        assert self.edges is not None
+        curve = (*self.curve, (self.work, self.budget.spent(), self.value))
+        return Ordering(self.edges, method, parameters, self.task.seed, curve, truncated)
+
+
+def part(progress: Progress, begin: float, end: float) -> Progress:
+    """Return a progress whose whole is the part from `begin` to `end` (shares) of the given one."""
+
+    def report(done: int, total: int | None, text: str) -> None:
+        progress(round(1000 * (begin + (end - begin) * (done / total if total else 0))), 1000, text)
+
+    return report
+
+
+def at_least(name: str, value: float | None, least: int) -> None:
+    """Refuse a parameter that is no finite number of at least `least`; None stands for automatic."""
+    given = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (given and least <= value < float("inf")):
+        raise InputError(f"{name} must be a finite number of at least {least}, not {value!r}")
+
+
+def count_of(name: str, value: int | None, least: int) -> None:
+    """Refuse a parameter that is no whole number of at least `least`; None stands for automatic."""
+    if value is not None:
+        whole_number(value, name, least)

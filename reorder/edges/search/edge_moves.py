@@ -1,0 +1,98 @@
+"""Edge moves on a good order, by the exact objective: what a search over whole neurons cannot reach.
+
+The moves are those of Connection Reordering (Gleinig et al. 2023, section IV), all but cold: an order that costs no
+more is kept. Searches over residency intervals see a model of the policy; this sees the policy itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.annealing.connections import Annealer
+from reorder.base import Task
+from reorder.edges.search.budget import Best
+from reorder.edges.search.lru_touch import applies, offer_refreshed
+from reorder.edges.search.objectives import make_objective
+from traces.work.network import Network
+from traces.work.processing import processing_arrays
+
+# Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
+# annealing gets less far, and after plans of what to fuse it finds less.
+SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.6}
+SHORT_US, SHORT_SHARE, PLANNED_SHARE = 60, {**SHARE, "rr": 0.95}, 0.8
+SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
+PATIENCE = 2.0  # I/Os above the present order at which a move is given up; few recover (measured)
+COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
+CHUNKS = 20  # looks at the clock
+MANY_CONNECTIONS, BEGIN_US = 1_000_000, 0.8  # above, a search takes so long to begin, a connection (measured at 1e7)
+
+
+def annealer(
+    network: Network,
+    task: Task,
+    start: npt.NDArray[np.int64],
+    window: int,
+    sigma: float,
+    seed: int,
+    incremental: bool = True,
+    patience: float = math.inf,
+) -> Annealer:
+    """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
+    objective = make_objective(task.objective)
+    return Annealer(
+        *processing_arrays(network, start),
+        network.n_neurons,
+        network.is_output.astype(np.uint8),
+        runs_weight=objective.runs,
+        io_terms=[term.within(task) for term in objective.io],
+        window=min(window, network.n_connections),
+        sigma=sigma,
+        seed=seed % 2**64,
+        incremental=incremental,
+        patience=patience,
+    )
+
+
+def window(network: Network) -> int:
+    """Return a third of the average number of connections into a neuron, at least 4; larger windows found less."""
+    return max(4, round(network.n_connections / max(1, int((network.in_degree > 0).sum())) / 3))
+
+
+def begins_within(network: Network, seconds: float) -> bool:
+    """Return whether a search begins in so many seconds. That of a small network takes no time that counts."""
+    return network.n_connections <= MANY_CONNECTIONS or seconds >= BEGIN_US * 1e-6 * network.n_connections
+
+
+def polish(best: Best, network: Network, moves: int | None, seconds: float) -> None:
+    """Improve the best order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result."""
+    if best.edges is None or moves == 0 or seconds <= 0 or not begins_within(network, seconds):
+        return
+    started, task = best.budget.spent(), best.task
+    if applies(best):
+        offer_refreshed(best, network, best.edges)
+    search = annealer(network, task, best.edges, window(network), COLD, task.seed, patience=PATIENCE)
+    over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
+    done, chunk = 0, 16
+    while moves is None or done < moves:
+        spent = best.budget.spent() - started
+        if spent >= seconds:
+            break
+        if done:
+            chunk = min(4 * chunk, max(16, int(done / max(spent, 1e-6) * min(seconds, 60) / CHUNKS)))
+        step = chunk if moves is None else min(chunk, moves - done)
+        search.run(step, over)
+        done += step
+        best.work += step
+        if task.progress:
+            share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
+            task.progress(round(1000 * min(1.0, share)), 1000, f"{search.best:.0f}")
+    best.offer(best.edges[search.best_found()], **best.parameters)
+
+
+def share_of(policy: str, seconds: float, n_connections: int, planned: bool) -> float:
+    """Return the share of a search's seconds for edge moves; planned: it goes on from plans of what to fuse."""
+    short = seconds <= SHORT_US * 1e-6 * n_connections
+    return PLANNED_SHARE if planned else (SHORT_SHARE if short else SHARE)[policy]

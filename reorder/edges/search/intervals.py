@@ -1,0 +1,189 @@
+"""Residency intervals: the model behind the constructions and the search (docs/concepts/reordering-engine.md).
+
+Every neuron with incoming connections (an *item*) is resident in fast memory once, from its open to its drop, at most P
+items at once. A state is two permutations of the items; cython_ext/residency/residency.h says what it costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.edges.intervals import grouped, in_groups, latest_opens
+from cython_ext.residency.residency import Residency
+from reorder.base import Task
+from reorder.edges.search.budget import CLOCKS
+from traces.work.network import Network
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+
+SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
+MOST_TARGETS = 64  # four blocks of few.h (estimate)
+NARROW = 0xFFFF  # items that 16-bit lanes can tell apart
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalState:
+    """Two permutations of the items (int32[n] each): in order of opening and in order of dropping."""
+
+    opens: Int32Array
+    drops: Int32Array
+    slots: int
+
+
+def _places(ids: Int64Array, n: int) -> Int32Array:
+    """Return int32[n]: where each of n neurons is among `ids`, -1 where it is not."""
+    places = np.full(n, -1, np.int32)
+    places[ids] = np.arange(len(ids), dtype=np.int32)
+    return places
+
+
+class Items:
+    """A network seen as n items (topologically numbered) fed by sources. Memory and time linear in the connections.
+
+    items, sources: int64 neuron ids, by depth, ties by id.
+    start: int32[n + 1], where the group of each item begins among `edges`, and W.
+    own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
+    sorting_s: what sorting the connections by source took by `clock`: how fast the machine is, at this size.
+    """
+
+    def __init__(self, network: Network, clock: str = "wall") -> None:
+        self.network = network
+        self.clock, self.sorting_s = CLOCKS[clock], 0.0
+        self.known: dict[Any, IntervalState] = {}  # constructed states, so that a portfolio makes each once
+        self.facts: dict[str, Any] = {}  # about the network, that take long to find out
+        self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
+        self.planned = False  # whether those are plans that suit the network better than what the search makes itself
+        by_depth = np.argsort(network.depth, kind="stable")
+        self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
+        self.sources: Int64Array = by_depth[network.out_degree[by_depth] > 0]
+        self._item_of, self._source_of = (
+            _places(self.items, network.n_neurons),
+            _places(self.sources, network.n_neurons),
+        )
+        self.own: Int32Array = self._source_of[self.items]
+        self.item: Int32Array = self._item_of[self.sources]
+        self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
+
+    @classmethod
+    def of(cls, network: Network, task: Task) -> Items:
+        """Return the items of a network; where a portfolio has made them for the task, those."""
+        return cls(network, task.clock) if task.prepared is None else task.prepared
+
+    @cached_property
+    def edges(self) -> Int64Array:
+        """int64[W]: the connections grouped by item; the group of item v is start[v] to start[v + 1]."""
+        return grouped(self._item_of[self.network.targets], len(self.items)).astype(np.int64)
+
+    @cached_property
+    def source(self) -> Int32Array:
+        """int32[W]: the source (position in `sources`) of each of `edges`."""
+        return self._source_of[self.network.sources[self.edges]]
+
+    @cached_property
+    def target(self) -> Int32Array:
+        """int32[W]: the item of each of `edges`."""
+        return np.repeat(np.arange(len(self.items), dtype=np.int32), np.diff(self.start))
+
+    @cached_property
+    def in_sources(self) -> Int32Array:
+        """int32[W]: the places of `edges` by source, within a source by item."""
+        source, began = self.source, self.clock()
+        order: Int32Array = grouped(source, len(self.sources))
+        self.sorting_s = self.clock() - began
+        return order
+
+    @cached_property
+    def by_source(self) -> tuple[Int64Array, Int32Array]:
+        """(start int64[n_sources + 1], target int32[W]): the targets of each source, ascending."""
+        counts = np.bincount(self.source, minlength=len(self.sources))
+        return np.concatenate(([0], np.cumsum(counts))), self.target[self.in_sources]
+
+    @cached_property
+    def edges_by_source(self) -> Int32Array:
+        """int32[W]: the connections by source, within a source by item."""
+        return self.edges.astype(np.int32)[self.in_sources]
+
+    @cached_property
+    def lane(self) -> Int32Array:
+        """int32[W]: where each of `edges` is among `by_source`."""
+        lane = np.empty(len(self.source), np.int32)
+        lane[self.in_sources] = np.arange(len(lane), dtype=np.int32)
+        return lane
+
+    @property
+    def sparse(self) -> bool:
+        """Whether there are so few connections per item that random swaps find less than guided ones."""
+        return self.network.n_connections <= SPARSE * len(self.items)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few that a hot start finds less."""
+        return self.network.n_connections <= FEW * len(self.items)
+
+    @cached_property
+    def in_blocks(self) -> bool:
+        """Whether no source has more targets than it takes little time to go through one by one."""
+        return self.few and len(self.items) < NARROW and int(np.diff(self.by_source[0]).max(initial=0)) <= MOST_TARGETS
+
+    def search(
+        self, slots: int, seed: int = 0, wide: bool = False, blocks: bool = False, still: bool = False
+    ) -> Residency:
+        """Return a kernel object over these items with `slots` slots, without a state yet.
+
+        blocks: anneal by counting sources anew (few.h); it knows no scans and no 32-bit lanes. still: it is asked for
+        costs and stages alone and cannot anneal; `lane` is not made for it.
+        """
+        start, target = self.by_source
+        lane = None if still else self.lane
+        return Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide, blocks)
+
+    def decode(self, search: Residency, delay: int = 0) -> Int64Array:
+        """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
+
+        delay: stages by which neurons open later than the state lets them. Under LRU and RR a source lingers for a
+        while after it was loaded; who opens within that time still finds it, and holds a slot for less long.
+        """
+        stages = search.stages()  # by source
+        if delay:
+            opened, finished, _ = search.intervals
+            rank = np.empty(len(self.items), np.int64)
+            rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
+            later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
+            stages = np.maximum(stages, later.astype(np.int32)[self.by_source[1]])
+        order: Int64Array = in_groups(self.edges_by_source, stages, len(self.items) + 2)
+        return order
+
+    def state_of(self, order: Int64Array, slots: int) -> IntervalState:
+        """Return the state nearest to an edge order: opens by first, drops by last use as a target.
+
+        Opens that would need more than `slots` residents are put off: scheduled backwards, each rank is given to the
+        neuron that opened last among those whose drop allows it.
+        """
+        drops, wish = self._ends(order)
+        opens = latest_opens(drops, wish, slots)
+        return IntervalState(opens, drops, slots)
+
+    def _ends(self, order: Int64Array) -> tuple[Int32Array, Int32Array]:
+        """Return the items (int32[n]) in order of their last use as a target, and the rank of each by its first one.
+
+        Kept for `orders`, of which states with several numbers of slots are made.
+        """
+        kept: dict[int, tuple[Int32Array, Int32Array]] = self.facts.setdefault("ends", {})
+        if id(order) in kept:
+            return kept[id(order)]
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
+        at = position[self.edges]
+        n = len(self.items)
+        wish = np.empty(n, np.int32)
+        wish[np.argsort(np.minimum.reduceat(at, self.start[:-1]))] = np.arange(n)
+        drops = np.argsort(np.maximum.reduceat(at, self.start[:-1])).astype(np.int32)
+        if any(order is one for one in self.orders):
+            kept[id(order)] = drops, wish
+        return drops, wish

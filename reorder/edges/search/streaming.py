@@ -1,0 +1,298 @@
+"""The weighted greedy over residency intervals: its weights, where they come from, and one run of it.
+
+The rule and what each weight multiplies: cython_ext/edges/streaming.h and docs/concepts/learned-orders.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cython_ext.edges.streaming import Streaming
+from reorder.edges.search.budget import Budget
+from reorder.edges.search.intervals import IntervalState, Items
+from reorder.edges.search.locality import places
+from traces.base.errors import InputError
+from traces.base.files import need_regular
+
+VERSION = 1
+LARGEST_FILE = 1 << 20
+# What a weight multiplies, in the order of the kernel.
+STREAM = (
+    "log_left", "share_left", "log_in_degree", "one_over_left", "out_degree", "feeds_others", "unfinished_share",
+    "age", "depth",
+)  # fmt: skip
+FACTOR = ("log_unserved_over_pending", "computed", "log_unserved", "last_use")
+OPEN = (
+    "hot_share", "resident_share", "hot_by_unserved", "cold_by_unserved", "in_degree", "out_degree", "hot", "resident",
+    "waiting", "early", "missing_share", "missing",
+)  # fmt: skip
+STEEPEST = 1000.0  # no weight may be larger
+
+# Items looked at per opening, candidates per streamed source: all of them while that takes some 20 ms, more for more
+# connections, so that time stays linear in the connections (measured).
+LOOKED_AT, LOOKED_AT_PER_CONNECTION, FEWEST = 4_000_000, 60, 64
+WIDEST, WIDEST_PER_SLOT = 8192, 64  # targets that wait for a source that still makes them warmer
+TRIED, PER_ITEM = 100_000, 20  # connections over all sets of weights tried, an item counting as 20: about 30 ms
+# Kinds of networks: slots against items of one depth, connections into an item.
+ROOMY, SPARSE = 2.2, 12
+SOURCES_AT_ONCE = 1 << 14  # between two looks at the rival, at most
+# A further set of weights is given up once it has finished this share of the items at so many times the cost.
+JUDGED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
+
+
+@dataclass(frozen=True)
+class StreamingWeights:
+    """One set of weights. Each tuple is as long as the names above.
+
+    early: share of the slots whose items may open before all of their sources have. made_with: how, on what and with
+    which seeds it was trained, for the record.
+    """
+
+    name: str
+    stream: tuple[float, ...]
+    factor: tuple[float, ...]
+    open: tuple[float, ...]
+    early: float
+    made_with: Mapping[str, Any]
+
+    @classmethod
+    def from_vector(
+        cls, vector: npt.NDArray[np.float64], name: str = "", made_with: Mapping[str, Any] | None = None
+    ) -> StreamingWeights:
+        """Return the set whose weights, one after the other, are float64[26]."""
+        a, b, c = len(STREAM), len(STREAM) + len(FACTOR), len(STREAM) + len(FACTOR) + len(OPEN)
+        numbers = [float(x) for x in vector]
+        early = min(1.0, max(0.0, numbers[c]))
+        return cls(name, tuple(numbers[:a]), tuple(numbers[a:b]), tuple(numbers[b:c]), early, made_with or {})
+
+    def vector(self) -> npt.NDArray[np.float64]:
+        """Return the weights one after the other, float64[26]."""
+        return np.array([*self.stream, *self.factor, *self.open, self.early])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, as a weights file holds them."""
+        return {
+            "name": self.name,
+            "stream": dict(zip(STREAM, self.stream, strict=True)),
+            "factor": dict(zip(FACTOR, self.factor, strict=True)),
+            "open": dict(zip(OPEN, self.open, strict=True)),
+            "early": self.early,
+            "made_with": dict(self.made_with),
+        }
+
+
+def weights_file(sets: list[StreamingWeights]) -> bytes:
+    """Return the JSON of a weights file."""
+    return (json.dumps({"version": VERSION, "sets": [one.as_dict() for one in sets]}, indent=1) + "\n").encode()
+
+
+def read_weights(path: str | Path) -> tuple[StreamingWeights, ...]:
+    """Read a weights file. Raises InputError naming the file and what is wrong."""
+    path = Path(path)
+    need_regular(path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(f"{path}: larger than {LARGEST_FILE} bytes: no weights file")
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: no weights file ({error}); `edgewatt learn order` writes one") from error
+    return parse_weights(content, str(path))
+
+
+def parse_weights(content: Any, where: str) -> tuple[StreamingWeights, ...]:
+    """Return the sets of a weights file's content. Raises InputError naming the entry at fault."""
+    if not isinstance(content, dict) or not isinstance(content.get("sets"), list) or not content["sets"]:
+        raise InputError(f"{where}: no weights file: 'version' and a list 'sets' are needed")
+    if content.get("version") != VERSION:
+        raise InputError(f"{where}: weights of version {content.get('version')!r}; this program reads {VERSION}")
+    return tuple(_parse_set(one, f"{where}: set {k + 1}") for k, one in enumerate(content["sets"]))
+
+
+def _parse_set(content: Any, where: str) -> StreamingWeights:
+    if not isinstance(content, dict):
+        raise InputError(f"{where} is no mapping")
+
+    def part(key: str, names: tuple[str, ...]) -> tuple[float, ...]:
+        given = content.get(key)
+        if not isinstance(given, dict) or set(given) != set(names):
+            raise InputError(f"{where}: {key!r} must hold exactly {', '.join(names)}")
+        return tuple(_number(given[name], f"{where}: {key}.{name}") for name in names)
+
+    early = _number(content.get("early"), f"{where}: early")
+    if not 0 <= early <= 1:
+        raise InputError(f"{where}: early is a share of the slots, 0 to 1, not {early!r}")
+    made_with = content.get("made_with", {})
+    return StreamingWeights(
+        str(content.get("name", "")), part("stream", STREAM), part("factor", FACTOR), part("open", OPEN), early,
+        made_with if isinstance(made_with, dict) else {},
+    )  # fmt: skip
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= STEEPEST:
+        raise InputError(f"{where} must be a number of at most {STEEPEST:g} in size, not {value!r}")
+    return float(value)
+
+
+@cache
+def shipped_weights() -> tuple[StreamingWeights, ...]:
+    """Return the sets that come with this program, the most general first."""
+    source = files("reorder.edges.search") / "weights.json"
+    return parse_weights(json.loads(source.read_text()), "shipped weights")
+
+
+def kind_of(items: Items, slots: int) -> str:
+    """Return the kind of training networks (reorder.learning.networks) that a network is most like."""
+    if places(items) is not None:
+        return "local"
+    degree = items.network.in_degree[items.items]
+    # RadiX-Nets, of equal degrees: these weights found 10 % less than those for dense ones
+    if int(degree.min()) == int(degree.max()) > 1 or is_roomy(items, slots):
+        return "roomy"
+    return "sparse" if is_sparse(items) else "dense"
+
+
+def is_roomy(items: Items, slots: int) -> bool:
+    """Return whether the slots hold nearly half of the items of one depth, or more."""
+    return bool(ROOMY * slots > len(items.items) / len(np.unique(items.network.depth[items.items])))
+
+
+def is_sparse(items: Items) -> bool:
+    """Return whether there are few connections into an item."""
+    return len(items.edges) <= SPARSE * len(items.items)
+
+
+def fitting(
+    sets: tuple[StreamingWeights, ...], items: Items, policy: str, slots: int, tried: int = TRIED, most: int = 3
+) -> list[StreamingWeights]:
+    """Return the sets worth a try, the most promising first: of the policy before others, then of the kind of network.
+
+    As many as take about as long as `tried` connections (TRIED: 30 ms), at least one, two on a local network.
+    """
+    kind = kind_of(items, slots) if len(sets) > 1 else ""
+    least = 2 if kind == "local" else 1
+    most = min(most, max(least, tried // (len(items.edges) + PER_ITEM * len(items.items) + 1)))
+    return sorted(
+        sets,
+        key=lambda one: (
+            one.made_with.get("policy", policy) != policy,
+            one.made_with.get("networks", kind) != kind,
+            one.made_with.get("networks") == "local",
+        ),
+    )[:most]
+
+
+@dataclass
+class Rival:
+    """How costs rose in the best run so far with so many slots: (items finished, sources loaded) on the way."""
+
+    finished: list[int] = field(default_factory=lambda: [0])
+    loads: list[int] = field(default_factory=lambda: [0])
+
+    def beats(self, finished: int, loads: int, items: int) -> bool:
+        """Whether a run with so many loads after so many items is too far behind to go on."""
+        if len(self.loads) < 2 or finished < JUDGED_FROM * items:
+            return False
+        return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What may end a run early: the budget is over, or the rival clearly wins.
+
+    rival: the best run so far with these slots; a run becomes it when it ends with fewer loads. cut: where the budget
+    is over first, what was done so far is completed instead.
+    """
+
+    budget: Budget | None = None
+    rival: Rival | None = None
+    cut: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is over."""
+        return self.budget is not None and self.budget.over
+
+
+NEVER = Ends()
+
+
+def streamed(items: Items, slots: int, weights: StreamingWeights, ends: Ends = NEVER) -> IntervalState | None:
+    """Return what `stream_items` does, kept with the items: a portfolio and its search make each state once."""
+    key = (min(slots, len(items.items)), weights.name, weights.stream)
+    if key in items.known:
+        return items.known[key]
+    state = stream_items(items, slots, weights, ends)
+    if state is not None and not (ends.cut and ends.over):
+        items.known[key] = state
+    return state
+
+
+def completed(
+    items: Items, slots: int, opened: npt.NDArray[np.int32], finished: npt.NDArray[np.int32]
+) -> IntervalState:
+    """Return the state that begins with these opens, and finishes of some of them, and goes on in order of depth.
+
+    An item that opened before a source of it was finished opens with those left.
+    """
+    n = len(items.items)
+    done = np.zeros(n, np.bool_)
+    done[finished] = True
+    made_by = items.item[items.source]  # of each connection; -1: an input of the network
+    waits = np.zeros(n, np.bool_)
+    waits[items.target[(made_by >= 0) & ~done[made_by]]] = True
+    opened = opened[~waits[opened]]
+    left = np.ones(n, np.bool_)
+    left[opened] = False
+    later = np.flatnonzero(left).astype(np.int32)  # items are numbered by depth
+    return IntervalState(
+        np.concatenate((opened, later)), np.concatenate((finished, np.sort(opened[~done[opened]]), later)), slots
+    )
+
+
+def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> Streaming:
+    """Return a run of the greedy that has not begun. record: it remembers its choices."""
+    n, w = len(items.items), len(items.edges)
+    start, target = items.by_source
+    depth = items.network.depth[items.items].astype(np.int32)
+    window = max(FEWEST, (LOOKED_AT + LOOKED_AT_PER_CONNECTION * w) // n)
+    return Streaming(
+        items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
+        np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
+        max(WIDEST, WIDEST_PER_SLOT * slots), LOOKED_AT, record=record,
+    )  # fmt: skip
+
+
+def stream_items(items: Items, slots: int, weights: StreamingWeights, ends: Ends = NEVER) -> IntervalState | None:
+    """Return the state of one run of the greedy; None if `ends` ended it."""
+    rival = ends.rival
+    n = len(items.items)
+    slots = min(slots, n)
+    run = streaming_of(items, slots, weights)
+    own = Rival()
+    at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
+    over = None if ends.budget is None else lambda: ends.over
+    while not run.run(at_once, over):
+        if ends.over:
+            return completed(items, slots, *run.so_far) if ends.cut else None
+        own.finished.append(run.finished)
+        own.loads.append(run.loads)
+        if rival is not None and rival.beats(run.finished, run.loads, n):
+            return None
+    opens, drops = run.state()
+    if rival is not None and (len(rival.loads) < 2 or run.loads < rival.loads[-1]):
+        rival.finished, rival.loads = [*own.finished, n], [*own.loads, run.loads]
+    return IntervalState(opens, drops, slots)

@@ -1,0 +1,219 @@
+"""Both at once: tuple orders inside an edge ordering that leave every I/O of the fast memory where it is.
+
+A *still window* is a stretch of consecutive connections of one run during which nothing is loaded: all its sources and
+its target are resident. Nothing is evicted either, so what is resident is the same at its start and its end however its
+connections are permuted. Under RR nothing else could change, as hits leave no trace. Under MIN evictions look at next
+uses; a value whose next use lies in the window was never evicted before it (it is a hit there), so every victim's next
+use lies beyond the window's other end or before its start, and moving uses about inside the window changes no
+comparison. Hence reads, writes and their order stay exactly as they are. Under LRU the recency of the window's sources
+changes, and with it perhaps a later victim: windows are then kept only if a recount shows no further I/O.
+
+Beyond still windows a whole run may often be permuted at no cost; such runs are kept as far as a recount of the whole
+inference confirms that neither reads nor writes rise (`spare_runs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.iomodel.counts as iomodel
+from reorder.base import Progress, Task, check_order
+from reorder.joint.inside_runs import run_problem
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.cost import what_is_sent
+from reorder.tuples.groups import order_all
+from reorder.tuples.tuple_problem import Int64Array
+from traces.work.checks import checked_memory, policy_codes
+from traces.work.network import Network
+from traces.work.processing import processing_arrays
+
+
+@dataclass(frozen=True)
+class BothCosts:
+    """I/Os (reads and writes of the I/O model) and ones (or what the metric counts) of one order."""
+
+    reads: int
+    writes: int
+    ones: float
+
+    @property
+    def io(self) -> int:
+        """Reads plus writes."""
+        return self.reads + self.writes
+
+
+@dataclass(frozen=True, eq=False)
+class BothOrder:
+    """Result of `order_both`.
+
+    edges: int64[W], same runs, no more I/Os. before, after: costs of the given and the found order. free: what a tuple
+    order that ignores I/Os reaches inside the same runs; still: what still windows alone reach.
+    still_connections: connections in still windows of two or more; windows: their number.
+    whole_runs: runs permuted beyond their still windows. recounts: how many were needed.
+    """
+
+    edges: Int64Array
+    before: BothCosts
+    after: BothCosts
+    free: BothCosts
+    still: BothCosts
+    still_connections: int
+    windows: int
+    whole_runs: int
+    recounts: int
+
+    @property
+    def share(self) -> float:
+        """Saved ones over what the unrestricted tuple order saves (1 where that saves nothing)."""
+        possible = self.before.ones - self.free.ones
+        return (self.before.ones - self.after.ones) / possible if possible else 1.0
+
+
+def still_windows(
+    network: Network, edges: npt.ArrayLike, *, memory: int, policy: str = "min", pinning: str = "literal"
+) -> Int64Array:
+    """Return int64[K + 1] bounds that cut an order into still windows and single connections. O(W + N)."""
+    sources, targets = processing_arrays(network, edges)
+    codes = policy_codes(policy, pinning)
+    outputs = network.is_output.astype(np.uint8)
+    loads = iomodel.neuron_loads(sources, targets, network.n_neurons, outputs, checked_memory(memory), *codes)
+    cut = np.ones(len(sources), bool)
+    cut[1:] = (loads[1:] > 0) | (loads[:-1] > 0) | (np.diff(targets) != 0)
+    return np.append(np.flatnonzero(cut), len(sources)).astype(np.int64)
+
+
+class Counter:
+    """Counts reads and writes of orders, and how often it was asked."""
+
+    def __init__(self, network: Network, task: Task) -> None:
+        self.network, self.asked = network, 0
+        self.codes = policy_codes(task.policy, task.pinning)
+        self.memory = checked_memory(task.memory)
+        self.outputs = network.is_output.astype(np.uint8)
+        self.sources = network.sources.astype(np.int32)
+        self.targets = network.targets.astype(np.int32)
+
+    def __call__(self, edges: Int64Array) -> tuple[int, int]:
+        self.asked += 1
+        row = iomodel.count(
+            self.sources[edges], self.targets[edges], self.network.n_neurons, self.outputs, self.memory, *self.codes
+        )
+        return int(row[0]), int(row[1] + row[2])
+
+
+def changed_stretches(given: Int64Array, wanted: Int64Array, bounds: Int64Array) -> list[int]:
+    """Return the stretches bounds[k]:bounds[k+1] in which two orders differ."""
+    differ = np.flatnonzero(given != wanted)
+    return np.unique(np.searchsorted(bounds, differ, side="right") - 1).tolist()
+
+
+def _accept(
+    given: Int64Array,
+    wanted: Int64Array,
+    bounds: Int64Array,
+    count: Callable[[Int64Array], tuple[int, int]],
+    most: int,
+    progress: Progress | None,
+) -> tuple[Int64Array, int]:
+    """Take over stretches of `wanted` into `given`, halving those that would raise reads or writes.
+
+    Stretches are bounds[k]:bounds[k+1]; inside each, both orders hold the same connections. most: counts to spend.
+    Returns the order and how many stretches were taken.
+    """
+    current, limit, taken = given.copy(), count(given), 0
+    changed = [
+        k
+        for k in range(len(bounds) - 1)
+        if (given[bounds[k] : bounds[k + 1]] != wanted[bounds[k] : bounds[k + 1]]).any()
+    ]
+    open_ = [changed] if changed else []
+    tried = 0
+    while open_ and tried < most:
+        part = open_.pop()
+        trial = current.copy()
+        for k in part:
+            trial[bounds[k] : bounds[k + 1]] = wanted[bounds[k] : bounds[k + 1]]
+        counts = count(trial)
+        tried += 1
+        if counts[0] <= limit[0] and counts[1] <= limit[1]:
+            current, limit = trial, counts
+            taken += len(part)
+        elif len(part) > 1:
+            half = len(part) // 2
+            open_ += [part[half:], part[:half]]
+        if progress and tried % 16 == 0:
+            progress(tried, None, "recounts")
+    return current, taken
+
+
+def order_both(
+    network: Network,
+    edges: npt.ArrayLike,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    value_format: str,
+    encoder: str = "base-xor+dbi-dc",
+    block_bytes: int = 32,
+    metric: str = "ones",
+    objective: str = "joint",
+    id_bits: int | None = None,
+    method: str = "local-search",
+    spare_runs: bool = True,
+    recounts: int = 2000,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> BothOrder:
+    """Reorder connections inside the runs of an edge ordering for few ones, without one more read or write.
+
+    memory, policy, pinning: of the I/O model. spare_runs: also permute whole runs where a recount allows it, with at
+    most `recounts` counts of the whole inference; I/Os may then also fall. Without it they stay exactly as they are.
+    Other parameters: see order_run_tuples. The runs stay as they are.
+    """
+    order = check_order(network, edges)
+    entry = TUPLE_ORDERS[method]
+    own = entry.make_parameters(parameters)
+    count = Counter(network, Task(memory, policy, pinning))
+    kind: dict[str, Any] = dict(
+        value_format=value_format, id_bits=id_bits, encoder=encoder, block_bytes=block_bytes, metric=metric
+    )
+    kind["objective"] = objective
+    n = len(order)
+
+    def solve(base: Int64Array, bounds: Int64Array) -> Int64Array:
+        problem = run_problem(network, base, bounds, **kind)
+        return base[order_all(problem, method, seed=seed, parameters=own, workers=workers, progress=progress)]
+
+    def costs(candidate: Int64Array) -> BothCosts:
+        reads, writes = count(candidate)
+        whole = run_problem(network, candidate, np.array([0, n]), **kind)
+        return BothCosts(n + reads, writes, what_is_sent(whole, np.arange(n)).cost)
+
+    still = still_windows(network, order, memory=memory, policy=policy, pinning=pinning)
+    runs = np.append(np.flatnonzero(np.diff(network.targets[order], prepend=-1)), n).astype(np.int64)
+    accepted, _ = _accept(order, solve(order, still), still, count, recounts, progress)
+    still_costs = costs(accepted)
+    free = solve(order, runs)
+    whole_runs = 0
+    if spare_runs:
+        accepted, whole_runs = _accept(accepted, free, runs, count, recounts, progress)
+    lengths = np.diff(still)
+    return BothOrder(
+        check_order(network, accepted),
+        costs(order),
+        costs(accepted),
+        costs(free),
+        still_costs,
+        int(lengths[lengths > 1].sum()),
+        int((lengths > 1).sum()),
+        whole_runs,
+        count.asked,
+    )

@@ -1,1 +1,0 @@
-"""What no order can beat: bounds, best evictions, Compact Growth."""

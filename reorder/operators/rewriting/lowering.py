@@ -1,0 +1,268 @@
+"""Rewritten graphs in operators that model files have.
+
+Neither TensorFlow Lite nor ONNX has a convolution that adds to what is there, or one that reads its operand from
+several tensors. So partial convolutions become convolutions of their own and additions, which run in place: the memory
+of one more result for a moment. Depthwise convolutions of slices become depthwise convolutions and a concatenation;
+what still gathers gets its concatenation back. The first part has the bias, the last addition the activation.
+
+Where results are integers, partial sums would be rounded before they are added: `inexact` names those operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.operators.rewriting.rewrite import (
+    ADD,
+    CONCAT,
+    CONV,
+    DEPTHWISE,
+    PARTIAL_CONV,
+    PARTIAL_DEPTHWISE,
+    SCALAR_BYTES,
+    channel_axis,
+    gathered,
+)
+from traces.base.errors import InputError
+from traces.work.opgraph import Operator, OpGraph, Quantization, Tensor
+
+_WHOLE = {PARTIAL_CONV: CONV, PARTIAL_DEPTHWISE: DEPTHWISE}
+
+
+def inexact(graph: OpGraph, original: OpGraph) -> dict[str, str]:
+    """Return operator of `original` -> why the parts that a rewritten graph makes of it would not give its numbers.
+
+    Numbers: bits of integers; of floating point, sums in another order are let pass.
+    """
+    reasons: dict[str, str] = {}
+    nodes = {node.name: node for node in original.nodes}
+    for node in graph.nodes:
+        if node.op not in _WHOLE:
+            continue
+        name = _first(node, nodes)
+        reason = _reason(node, nodes[name], original)
+        if reason:
+            reasons[name] = reason
+            if node.output.buffer in nodes:  # of an addition that was absorbed too
+                reasons.setdefault(node.output.buffer, reason)
+    return reasons
+
+
+def _first(node: Operator, nodes: Mapping[str, Operator]) -> str:
+    """The operator of the original graph that a part stands for."""
+    name: str = node.attributes["like"]
+    if name not in nodes:
+        raise InputError(f"operator {node.name!r} stands for {name!r}, which the model does not have")
+    return name
+
+
+def _reason(part: Operator, node: Operator, original: OpGraph) -> str:
+    if not part.constants:
+        return "its weights are no constants"
+    if "int" in node.output.dtype:
+        if part.op == PARTIAL_CONV:
+            return f"its partial sums would be rounded to {node.output.dtype} before they are added"
+        given = original.quantization.get(node.inputs[0]), original.quantization.get(part.inputs[0])
+        if any(q is None for q in given) or not _equal(*given):
+            return f"{part.inputs[0]!r} has another scale than the tensor that it is a part of"
+    elif "int" in str(original.constants[part.constants[0]].dtype):
+        return "its operand is quantised as it runs, with one scale over all its channels"
+    return ""
+
+
+def _equal(a: Quantization | None, b: Quantization | None) -> bool:
+    assert a is not None and b is not None
+    return np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)
+
+
+def lowered(graph: OpGraph, original: OpGraph, order: Iterable[int]) -> OpGraph:
+    """Return a rewritten graph in operators that files have, its operators listed in `order`.
+
+    original: the graph before rewriting. Tensors that both have keep their names. Operators that it does not have say
+    in their attribute `like` whose kind and options they have, none for additions and concatenations.
+    """
+    return _Lowering(graph, original).run(order)
+
+
+class _Lowering:
+    def __init__(self, graph: OpGraph, original: OpGraph) -> None:
+        self.graph, self.original = graph, original
+        self.before = {node.name: node for node in original.nodes}
+        self.nodes: list[Operator] = []
+        self.made: set[str] = set()
+        self.constants: dict[str, npt.NDArray[Any]] = {}
+        self.quantization = dict(graph.quantization)
+        # a storage that parts fill: the tensor that it holds when all have run
+        parts = {t.buffer for node in graph.nodes if node.op in _WHOLE for t in node.outputs}
+        self.names = {t.name: t.buffer if t.buffer in parts else t.name for t in graph.tensors.values()}
+        self.left = {buffer: len(graph.writers[buffer]) for buffer in parts}
+        self.running: dict[str, Tensor] = {}  # sums so far
+        self.pieces: dict[str, list[tuple[int, str]]] = {}  # (first channel, tensor)
+
+    def run(self, order: Iterable[int]) -> OpGraph:
+        for v in order:
+            node = self.graph.nodes[v]
+            if node.op == PARTIAL_CONV:
+                self._convolution(node)
+            elif node.op == PARTIAL_DEPTHWISE:
+                self._depthwise(node)
+            else:
+                self._other(node)
+        used = {name for node in self.nodes for name in node.constants}
+        constants = {**self.graph.constants, **self.constants}
+        return replace(
+            self.graph,
+            nodes=tuple(self.nodes),
+            outputs=tuple(dict.fromkeys(self.names[name] for name in self.graph.outputs)),
+            constants={name: value for name, value in constants.items() if name in used},
+            quantization=self.quantization,
+        )
+
+    def _add(self, node: Operator) -> None:
+        self.nodes.append(node)
+        self.made.update(t.name for t in node.outputs)
+
+    def _read(self, node: Operator) -> tuple[str, ...]:
+        """All operands of an operator, under the names that they have now."""
+        return tuple(self.names.get(name, name) for name in node.operands)
+
+    def _other(self, node: Operator) -> None:
+        """An operator as it was, its operand put together again where it gathered it."""
+        attributes = {key: value for key, value in node.attributes.items() if key not in ("gather", "operands")}
+        if "gather" in node.attributes:
+            parts = tuple(self.names.get(name, name) for name in gathered(node))
+            operands = parts if node.op == CONCAT else (self._together(node, parts), *node.constants)
+            attributes["operands"] = operands
+        else:
+            operands = self._read(node)
+            if "operands" in node.attributes:
+                attributes["operands"] = operands
+        inputs = tuple(dict.fromkeys(name for name in operands if name not in node.constants))
+        self._add(replace(node, inputs=inputs, attributes=attributes))
+
+    def _together(self, node: Operator, parts: tuple[str, ...]) -> str:
+        """A concatenation of tensors: the file's own where it has one."""
+        for concat in self.original.nodes:
+            if concat.op == CONCAT and concat.operands == parts:
+                if concat.output.name not in self.made:
+                    self._add(concat)
+                self.names[concat.output.name] = concat.output.name
+                return concat.output.name
+        tensors = [self._tensor(name) for name in parts]
+        axis = channel_axis(node)
+        shape = list(tensors[0].shape)
+        shape[axis] = sum(t.shape[axis] for t in tensors)
+        name = f"{node.name}#operand"
+        self._concatenate(
+            name, parts, Tensor(name, tuple(shape), sum(t.n_bytes for t in tensors), name, tensors[0].dtype), node
+        )
+        return name
+
+    def _tensor(self, name: str) -> Tensor:
+        return next(t for node in self.nodes for t in node.outputs if t.name == name)
+
+    def _concatenate(self, name: str, parts: tuple[str, ...], tensor: Tensor, node: Operator) -> None:
+        axis = channel_axis(node) % len(tensor.shape)
+        attributes = {"like": "", "operands": parts, "axis": axis, "activation": "NONE"}
+        if "channel_axis" in node.attributes:
+            attributes["channel_axis"] = axis
+        if parts[0] in self.quantization:
+            self.quantization.setdefault(tensor.name, self.quantization[parts[0]])
+        self._add(Operator(name, CONCAT, tuple(dict.fromkeys(parts)), (tensor,), (), attributes))
+
+    # -- partial operators ---------------------------------------------------------------------------------------------
+
+    def _sliced(self, name: str, axis: int, first: int, last: int) -> str:
+        """Part of a constant, along an axis."""
+        whole = self.graph.constants[name]
+        axis %= whole.ndim
+        if (first, last) == (0, whole.shape[axis]):
+            return name
+        made = f"{name}[{first}:{last}]"
+        if made not in self.constants:
+            where = (*(slice(None),) * axis, slice(first, last))
+            self.constants[made] = np.ascontiguousarray(whole[where])
+            given = self.graph.quantization.get(name)
+            if given is not None:
+                apart = len(given.scale) > 1 and given.axis == axis
+                self.quantization[made] = (
+                    replace(given, scale=given.scale[first:last], zero_point=given.zero_point[first:last])
+                    if apart
+                    else given
+                )
+        return made
+
+    def _piece(self, node: Operator, tensor: Tensor, constants: tuple[str, ...], **more: Any) -> None:
+        """A part as an operator of its own."""
+        skipped = ("gather", "channels", "all_channels", "slice", "operands")
+        attributes = {key: value for key, value in node.attributes.items() if key not in skipped}
+        given = self.names.get(node.inputs[0], node.inputs[0])
+        name = node.name if tensor.name == node.output.name else tensor.name
+        self._add(replace(node, name=name, op=_WHOLE[node.op], inputs=(given,), outputs=(tensor,), constants=constants,
+                          attributes={**attributes, **more}))  # fmt: skip
+
+    def _convolution(self, node: Operator) -> None:
+        """A convolution of some of the channels, and the addition to what there is."""
+        whole = node.output.buffer
+        self.left[whole] -= 1
+        last = not self.left[whole]
+        constants = node.constants
+        if "channels" in node.attributes:
+            axis = 1 if node.attributes.get("weight_layout") == "OIHW" else -1
+            constants = (self._sliced(constants[0], axis, *node.attributes["channels"]), *constants[1:])
+        shape = self.before[_first(node, self.before)].output.shape
+        name = whole if last and whole not in self.running else node.output.name
+        tensor = replace(node.output, name=name, buffer=name, shape=shape)
+        activation = node.attributes.get("activation", "NONE")
+        more = {"activation": activation if name == whole else "NONE"} if "activation" in node.attributes else {}
+        self._piece(node, tensor, constants, **more)
+        before = self.running.get(whole)
+        if before is not None:
+            made = whole if last else f"{name}#sum"
+            shared = node.output.n_bytes > SCALAR_BYTES and not (last and whole in self._kept)
+            tensor = replace(node.output, name=made, buffer=before.buffer if shared else made)
+            attributes = {"like": "", "operands": (before.name, name), "activation": activation if last else "NONE"}
+            self._add(Operator(made, ADD, (before.name, name), (tensor,), (), attributes))
+        self.running[whole] = tensor
+
+    @property
+    def _kept(self) -> set[str]:
+        return {self.names[name] for name in self.graph.outputs}
+
+    def _depthwise(self, node: Operator) -> None:
+        """A depthwise convolution of some of the channels; behind the last one of a storage, the concatenation."""
+        first, last = node.attributes["channels"]
+        total = self.graph.constants[node.constants[0]]
+        axis = 0 if node.attributes.get("weight_layout") == "OIHW" else -1
+        factor = total.shape[axis] // node.attributes["all_channels"]
+        ends = first * factor, last * factor
+        constants = tuple(self._sliced(c, axis if k == 0 else 0, *ends) for k, c in enumerate(node.constants))
+        out = node.output
+        if "slice" not in node.attributes:
+            self._piece(node, out, constants)
+            self._inherit(out.name, node)
+            return
+        along = channel_axis(node)
+        shape = list(out.shape)
+        shape[along] = ends[1] - ends[0]
+        size = out.n_bytes * (ends[1] - ends[0]) // out.shape[along]
+        tensor = Tensor(out.name, tuple(shape), max(1, size), out.name, out.dtype)
+        self._piece(node, tensor, constants)
+        self._inherit(out.name, node)
+        whole = out.buffer
+        self.left[whole] -= 1
+        self.pieces.setdefault(whole, []).append((first, out.name))
+        if not self.left[whole]:
+            parts = tuple(name for _, name in sorted(self.pieces[whole]))
+            self._concatenate(whole, parts, replace(out, name=whole, buffer=whole), node)
+
+    def _inherit(self, name: str, node: Operator) -> None:
+        """A part's result is stored as the whole one is."""
+        given = self.graph.quantization.get(self.before[_first(node, self.before)].output.name)
+        if given is not None:
+            self.quantization[name] = given

@@ -1,0 +1,42 @@
+"""Orders made without search: Kahn's algorithm with a queue or a stack, greedy, random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reorder.operators.schedule.operator_problem import OperatorProblem, Order
+
+
+def file_order(problem: OperatorProblem) -> Order:
+    """Return the order of the file."""
+    return np.arange(problem.graph.n_nodes, dtype=np.int32)
+
+
+def kahn(problem: OperatorProblem, *, stack: bool = False) -> Order:
+    """Kahn's algorithm: the ready operators wait in a queue (breadth first) or on a stack (depth first).
+
+    Operators without predecessors enter in file order; the successors of each operator follow, in file order, as their
+    last predecessor goes. This is the schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2.
+    """
+    order: Order = problem.compiled.kahn(stack)
+    return order
+
+
+def greedy(problem: OperatorProblem) -> Order:
+    """Always run the ready operator that leaves the fewest live bytes (ties: smaller transient, then file order).
+
+    What an operator adds changes only when a buffer that it shares is first written or has one user left, so candidates
+    wait in a heap and are weighed again then. O(edges x log).
+    """
+    order: Order = problem.compiled.greedy()
+    return order
+
+
+def random_peaks(problem: OperatorProblem, count: int, seed: int = 0) -> np.ndarray:
+    """Return int64[count] peaks of random topological orders (uniform among the ready operators at every step)."""
+    state = np.array([seed & (2**64 - 1)], np.uint64)
+    last = np.empty(problem.graph.n_nodes, np.int32)
+    return np.concatenate(
+        [problem.costs.random_orders(min(256, count - done), state, last) for done in range(0, count, 256)]
+        or [np.empty(0, np.int64)]
+    )

@@ -1,0 +1,100 @@
+"""Orders for traffic and for the arena: local search from the best simple and searched orders.
+
+Neither objective is the peak: Belady traffic depends on when blocks come back, the arena on how gaps fit. Both searches
+move operators within the room that their neighbours leave, as a cooling random walk, and keep the best order seen; work
+units are evaluated orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reorder.base import Progress
+from reorder.operators.schedule import constructive
+from reorder.operators.schedule.operator_problem import OperatorProblem, Order
+from reorder.operators.schedule.traffic import seconds_until, too_late
+
+START_S = 0.5  # that each start is evaluated at least, even where the time is over: one of them is the result
+TRAFFIC = 3  # the kernel's number of this cost; 0 to 2 are the allocators'
+
+
+@dataclass(frozen=True)
+class Effort:
+    """evaluations: orders tried by the local search. restarts: walks it is divided into, from different orders."""
+
+    evaluations: int = 5_000
+    restarts: int = 4
+
+
+def local_search(
+    problem: OperatorProblem,
+    costs: Any,
+    kind: int,
+    starts: Sequence[Order],
+    *,
+    goal: int,
+    effort: Effort,
+    seed: int,
+    peak_cap: int | None = None,
+    deadline: float | None = None,
+    progress: Progress | None = None,
+) -> tuple[Order, int, bool]:
+    """Return (best order, its cost, whether the deadline ended the search). Never worse than any of `starts`.
+
+    starts: orders whose peak is at most `peak_cap`. goal: a cost that cannot be undercut. Raises InputError where the
+    deadline ends before one of them is evaluated.
+    """
+    import cython_ext.schedule.schedule as kernel
+
+    cap = kernel.NEVER if peak_cap is None else peak_cap
+    state = np.array([seed & (2**64 - 1)], np.uint64)
+
+    def left(least: float = 0.0) -> float | None:
+        return None if deadline is None else max(least, seconds_until(deadline))
+
+    def cost_of(order: Order) -> int:
+        try:
+            return int(costs.improve(order.copy(), order.copy(), kind, cap, goal, 0, 0, 1, 0.0, state, left(START_S)))
+        except TimeoutError:
+            return int(kernel.NEVER)
+
+    known = [cost_of(start) for start in starts]
+    if min(known) == kernel.NEVER:
+        raise too_late(problem.graph)
+    ranked = [starts[k] for k in np.argsort(known, kind="stable")]  # the first of equals
+    best, best_cost = ranked[0].copy(), min(known)
+    walks = [ranked[i % len(ranked)] for i in range(effort.restarts)]
+    each = max(1, effort.evaluations // max(1, effort.restarts))
+    step = max(1, min(each, 200_000 // problem.graph.n_nodes))
+    truncated = left() == 0
+    for number, start in enumerate(walks):
+        walk, current = start.copy(), start.copy()
+        heat = (0.0, 0.02, 0.05, 0.1)[number % 4]
+        done = 0
+        while done < each and best_cost > goal and not truncated:
+            work = min(step, each - done)
+            try:
+                cost = int(costs.improve(walk, current, kind, cap, goal, work, done, each, heat, state, left()))
+            except TimeoutError:
+                return best, best_cost, True
+            done += step
+            if cost < best_cost:
+                best, best_cost = walk.copy(), cost
+            if progress is not None:
+                progress(number * each + done, effort.restarts * each, f"{best_cost} bytes")
+            truncated = left() == 0
+    return best, best_cost, truncated
+
+
+def simple_orders(problem: OperatorProblem) -> list[Order]:
+    """Return the file's order, both of Kahn's and the greedy one."""
+    return [
+        constructive.file_order(problem),
+        constructive.kahn(problem),
+        constructive.kahn(problem, stack=True),
+        constructive.greedy(problem),
+    ]

@@ -1,0 +1,134 @@
+"""An operator graph as flat arrays for the kernels, and the check that an order can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.work.opgraph import MAX_BYTES, OpGraph
+
+Order = npt.NDArray[np.int32]
+
+
+def _rows(rows: Iterable[Sequence[int]]) -> tuple[Order, Order]:
+    """Return compressed rows (start, values); a spare value keeps empty arrays addressable."""
+    lists = list(rows)
+    start = np.array([0, *accumulate(map(len, lists))], np.int32)
+    return start, np.array([*chain.from_iterable(lists), 0], np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorProblem:
+    """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order.
+
+    work_bytes: memory beyond inputs and outputs that each operator needs while it runs (fused operators: what they hold
+    in between, reorder.operators.schedule.fusion; may be negative where that is less), empty for none.
+    """
+
+    graph: OpGraph
+    work_bytes: tuple[int, ...] = ()
+
+    @cached_property
+    def work(self) -> npt.NDArray[np.int64]:
+        """int64[nodes]: `work_bytes`, or zeros."""
+        return np.array(self.work_bytes or [0] * self.graph.n_nodes, np.int64)
+
+    @cached_property
+    def buffer_rows(self) -> dict[str, list[Sequence[int]]]:
+        """Which operators write, read and use which buffers, by number."""
+        graph = self.graph
+        number = {name: i for i, name in enumerate(graph.buffers)}
+        buffer_of = {name: number[tensor.buffer] for name, tensor in graph.tensors.items()}
+        writes = [
+            (number[node.outputs[0].buffer],)
+            if len(node.outputs) == 1
+            else tuple(dict.fromkeys([number[t.buffer] for t in node.outputs]))
+            for node in graph.nodes
+        ]
+        reads = [
+            tuple([b for b in dict.fromkeys([buffer_of[name] for name in node.inputs]) if b not in own])
+            for node, own in zip(graph.nodes, writes, strict=True)
+        ]
+        touches = [(*r, *w) for r, w in zip(reads, writes, strict=True)]
+        return {"writes": list(writes), "reads": list(reads), "touches": list(touches)}
+
+    @cached_property
+    def kept(self) -> npt.NDArray[np.uint8]:
+        """uint8[buffers]: 1 for storage that is never freed."""
+        outputs = self.graph.output_buffers
+        return np.array([name in outputs for name in self.graph.buffers], np.uint8)
+
+    def with_sizes(self, buffer_bytes: npt.NDArray[np.int64]) -> OperatorProblem:
+        """Return the same problem with other sizes of its buffers (the tensors of its graph keep theirs)."""
+        graph = copy(self.graph)
+        graph.__dict__["buffer_bytes"] = buffer_bytes
+        made = OperatorProblem(graph, self.work_bytes)
+        for name in ("work", "buffer_rows", "kept"):  # none of them depends on sizes
+            made.__dict__[name] = getattr(self, name)
+        made.__dict__["compiled"] = self.compiled.with_sizes(buffer_bytes)
+        return made
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The cython_ext.schedule.schedule.Graph of this problem."""
+        import cython_ext.schedule.schedule as kernel
+
+        rows = (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
+        return kernel.Graph(*map(_rows, rows), np.ascontiguousarray(self.graph.buffer_bytes), self.work, self.kept)
+
+    @cached_property
+    def reversed(self) -> Any:
+        """The same problem run backwards, as a kernel's Graph; operator v is number n - 1 - v there.
+
+        A buffer comes alive with the first of its users (outputs: at the start) and goes with the last of its writers.
+        Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
+        from either end. (Only footprints are meaningful on it.)
+        """
+        return self.compiled.reversed()
+
+    @cached_property
+    def costs(self) -> Any:
+        """Scratch memory for footprints and arenas."""
+        import cython_ext.schedule.schedule as kernel
+
+        return kernel.Costs(self.compiled)
+
+    @cached_property
+    def single_operator_bytes(self) -> npt.NDArray[np.int64]:
+        """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
+        size = self.graph.buffer_bytes.tolist()
+        return np.array([sum([size[b] for b in row]) for row in self.buffer_rows["touches"]], np.int64) + self.work
+
+    def check_order(self, order: npt.ArrayLike) -> Order:
+        """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""
+        given = np.asarray(order)
+        n = self.graph.n_nodes
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or len(given) != n:
+            raise InputError(f"{self.graph.name}: an operator order is a list of {n} whole numbers")
+        place = np.full(n, -1, np.int64)
+        for step, v in enumerate(given.tolist()):
+            if not 0 <= v < n or place[v] >= 0:
+                raise InputError(f"{self.graph.name}: order position {step}: operator {v} is unknown or repeated")
+            place[v] = step
+        for v, before in enumerate(self.graph.predecessors):
+            for u in before:
+                if place[u] > place[v]:
+                    names = self.graph.nodes
+                    raise InputError(
+                        f"{self.graph.name}: the order runs {names[v].name!r} (position {place[v]}) before "
+                        f"{names[u].name!r} (position {place[u]}), whose result it needs"
+                    )
+        return np.ascontiguousarray(given, np.int32)
+
+    def check_room_for_arena(self) -> None:
+        """Refuse graphs whose arena offsets could leave 63 bits."""
+        if sum(self.graph.buffer_bytes.tolist()) + 64 * len(self.graph.buffers) > MAX_BYTES:
+            raise InputError(f"{self.graph.name}: the buffers are too large to place in one arena of 2^63 - 1 bytes")

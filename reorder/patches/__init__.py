@@ -1,1 +1,0 @@
-"""Patch-wise execution of convolution chains: less peak memory for multiplications done again."""

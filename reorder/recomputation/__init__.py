@@ -1,1 +1,0 @@
-"""Computing results again where that lowers the peak of a schedule."""

@@ -1,1 +1,0 @@
-"""Operator schedules: which order of the operators needs the least memory or traffic (Ahn et al. 2020)."""

@@ -1,1 +1,0 @@
-"""What searches over edge orders share: budget, objective, intervals, moves."""

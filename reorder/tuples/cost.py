@@ -1,0 +1,135 @@
+"""What an order of tuples costs on the wires: exact, array by array, independent of the search kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reorder.tuples.tuple_problem import Field, Int64Array, TupleProblem, Words
+from reorder.workers import PART, Each, in_turn
+
+Levels = tuple[np.ndarray, np.ndarray]
+
+_WEIGHT = np.array([x.bit_count() for x in range(256)], np.int64)
+# what a byte sends, and what two send, with DBI-DC or without
+_SENT = {False: _WEIGHT.astype(np.uint8), True: np.minimum(_WEIGHT, 9 - _WEIGHT).astype(np.uint8)}
+_SENT_PAIRS = {dbi: (ones[:, None] + ones).ravel() for dbi, ones in _SENT.items()}
+
+
+_AT_ONCE = 1 << 14
+"""Slots whose ones are counted at once, so that what is gathered stays in the cache."""
+
+
+def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
+    data = words.astype(f"<u{element_bytes}")
+    if element_bytes % 2:
+        return int(_SENT[dbi][data].sum(dtype=np.int64))
+    return int(_SENT_PAIRS[dbi][data.view("<u2")].sum(dtype=np.int64))
+
+
+def field_ones(problem: TupleProblem, f: Field, order: Int64Array | None, skip: int = 0, each: Each = in_turn) -> int:
+    """Return the ones sent for one array in an order, DBI wires counted, without those of the first `skip`.
+
+    order: None for the one that tuples are given in.
+    """
+    if order is None and (f.element_bits < 8 or problem.padded):
+        return field_ones(problem, f, np.arange(problem.size, dtype=np.int64), skip, each)
+    if order is not None and f.element_bits < 8:
+        return _nibble_ones(problem, f, order)
+    base = problem.is_base(f)
+    totals = []
+    if order is not None and problem.xor and problem.padded:
+        totals.append(_ones(f.bits[order[problem.ends_in_padding(f)]], f.element_bytes, problem.dbi))
+
+    def count(start: int, stop: int) -> None:
+        for at in range(start + skip, stop + skip, _AT_ONCE):
+            here = slice(at, min(at + _AT_ONCE, stop + skip))
+            sent = f.bits[here].copy() if order is None else f.bits[order[here]]
+            if problem.xor:
+                last = np.full(min(at, 1), at - 1)
+                before = np.concatenate((f.bits[last if order is None else order[last]], sent[:-1]))
+                before[base[len(sent) - len(before) + at : at + len(sent)]] = 0
+                sent[len(sent) - len(before) :] ^= before
+            totals.append(_ones(sent, f.element_bytes, problem.dbi))
+
+    each(count, max(problem.size - skip, 0), PART)
+    return sum(totals)
+
+
+def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
+    """int4: two values share a byte and bytes are the elements of Base+XOR."""
+    slots = problem.slots(f.element_bits)
+    n = int(slots[-1]) + 1 if len(slots) else 0
+    nibbles = np.zeros(n + n % 2, np.uint64)
+    nibbles[slots] = f.bits[order]
+    data = nibbles[0::2] | nibbles[1::2] << np.uint64(4)
+    sent = data.copy()
+    if problem.xor and len(data):
+        base = np.zeros(len(data), bool)
+        if isinstance(problem.block_bytes, int):
+            base = np.arange(len(data)) % problem.block_bytes == 0
+        elif problem.block_bytes == "row":
+            base[slots[problem.row_starts] // 2] = True
+        sent[1:] ^= np.where(base[1:], np.uint64(0), data[:-1])
+    return _ones(sent, 1, problem.dbi)
+
+
+def field_levels(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[Levels, int]:
+    """Return the levels of the wires beat by beat (data bytes and flags) of one array, and the bus width in bytes."""
+    lanes = problem.bus_bytes or f.element_bytes
+    data = np.ascontiguousarray(f.bits[order], "<u8").view(np.uint8).reshape(-1, 8)[:, : f.element_bytes].reshape(-1)
+    if problem.xor and len(data):
+        sent = data.copy().reshape(-1, f.element_bytes)
+        before = np.where(problem.is_base(f)[1:, None], np.uint8(0), data.reshape(-1, f.element_bytes)[:-1])
+        sent[1:] ^= before
+        data = sent.reshape(-1)
+    flags = np.zeros(len(data), np.uint8)
+    if problem.dbi:
+        flags = (_WEIGHT[data] > 4).astype(np.uint8)
+        data = data ^ flags * np.uint8(255)
+    return (data, flags), lanes
+
+
+def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int, int]:
+    """Return (toggles, rising edges) of one array sent alone from wires at rest, flag wires counted."""
+    (data, flags), lanes = field_levels(problem, f, order)
+    before, flag_before = np.zeros_like(data), np.zeros_like(flags)
+    before[lanes:], flag_before[lanes:] = data[:-lanes], flags[:-lanes]
+    if problem.coding.transition:
+        n = int(_WEIGHT[data].sum() + flags.sum())
+        return n, -1
+    flips, flag_flips = data ^ before, flags ^ flag_before
+    toggles = int(_WEIGHT[flips].sum() + flag_flips.sum())
+    return toggles, int(_WEIGHT[flips & data].sum() + (flag_flips & flags).sum())
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What an order sends. ones, toggles: of each field, DBI wires counted (toggles: () where the metric is ones).
+
+    cost: the objective: ones, toggles or picojoules of the counted fields.
+    """
+
+    ones: tuple[int, ...]
+    toggles: tuple[int, ...]
+    cost: float
+
+
+def what_is_sent(problem: TupleProblem, order: Int64Array | None, each: Each = in_turn) -> Sent:
+    """Count what an order sends. order: None for the one that tuples are given in."""
+    if problem.metric != "ones" and order is None:
+        order = np.arange(problem.size, dtype=np.int64)
+    counted = [k for k, f in enumerate(problem.fields) if any(f is other for other in problem.counted)]
+    ones = tuple(field_ones(problem, f, order, each=each) for f in problem.fields)
+    if problem.metric == "ones":
+        return Sent(ones, (), sum(ones[k] for k in counted))
+    assert order is not None
+    edges = [field_edges(problem, f, order) for f in problem.fields]
+    toggles = tuple(both for both, _ in edges)
+    if problem.metric == "toggles":
+        return Sent(ones, toggles, sum(toggles[k] for k in counted))
+    assert problem.energy_pj is not None
+    per_one, per_rise = problem.energy_pj
+    cost = per_one * sum(ones[k] for k in counted) + per_rise * sum(edges[k][1] for k in counted)
+    return Sent(ones, toggles, cost)

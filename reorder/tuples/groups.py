@@ -1,0 +1,107 @@
+"""Order all strides of a problem: in groups that workers share, with the same result for any number of them.
+
+Groups are cut by the number of tuples alone, and a worker gets its group alone. Each starts from the tuple that storage
+order puts before it, which only the first stride of a group can tell from a strictly sequential run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.checkpoint import Checkpoint, what_is_wrong
+from reorder.tuples.tuple_problem import Int64Array, Piece, TupleProblem
+from reorder.workers import Workers, go_on
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+
+GROUP_TUPLES = 16384
+
+
+def groups(problem: TupleProblem, first: int = 0) -> list[tuple[int, int]]:
+    """Cut the strides from `first` on into groups of about GROUP_TUPLES tuples."""
+    last, cuts = len(problem.bounds) - 1, [first]
+    while cuts[-1] < last:
+        stop = int(np.searchsorted(problem.bounds, problem.bounds[cuts[-1]] + GROUP_TUPLES, side="right")) - 1
+        cuts.append(min(max(stop, cuts[-1] + 1), last))
+    return list(pairwise(cuts))
+
+
+def order_piece(piece: Piece, method: str, seed: int, parameters: Any) -> npt.NDArray[np.unsignedinteger]:
+    """Return uint[n], slot -> tuple of a piece's own strides, counted from their first, as narrow as the numbers allow.
+
+    Raises InputError where what the method gives is no order that keeps every tuple in its stride.
+    """
+    problem = piece.problem
+    order = np.arange(problem.size, dtype=np.int64)
+    TUPLE_ORDERS[method].item.order(
+        problem, order, piece.first, piece.last, seed, parameters, lambda done, total, text: go_on()
+    )
+    start, stop = (int(problem.bounds[k]) for k in (piece.first, piece.last))
+    if wrong := what_is_wrong(order[start:stop], problem.bounds, (piece.first, piece.last)):
+        at = problem.before.strides + piece.first
+        raise InputError(
+            f"tuple order {method!r}: what it returns for strides {at} to {at + piece.last - piece.first - 1} {wrong}"
+        )
+    return (order[start:stop] - start).astype(np.min_scalar_type(max(stop - start - 1, 0)))
+
+
+def order_all(
+    problem: TupleProblem,
+    method: str,
+    *,
+    seed: int = 0,
+    parameters: Any = None,
+    workers: int | Workers = 1,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> Int64Array:
+    """Return int64[N] new slot -> old slot. `checkpoint`: finished groups are kept in that file and not done again."""
+    todo = groups(problem)
+    entry = TUPLE_ORDERS[method]
+    digest = _digest(problem, method, seed, parameters) if checkpoint else ""
+    store = Checkpoint(Path(checkpoint), digest, problem.bounds, todo) if checkpoint else None
+    order, done = np.empty(problem.size, np.int64), 0  # every slot is in a stride
+    open_groups = []
+    for k, (first, last) in enumerate(todo):
+        kept = store.get(k) if store else None
+        if kept is None:
+            open_groups.append(k)
+        else:
+            order[problem.bounds[first] : problem.bounds[last]] = kept
+            done += len(kept)
+    calls = ((k, (problem.piece(*todo[k]), entry.name, seed, parameters)) for k in open_groups)
+    try:
+        with Workers.of(workers) as team:
+            for k, part in team.map(order_piece, calls, len(open_groups)):
+                start, stop = (int(problem.bounds[s]) for s in todo[k])
+                np.add(part, start, out=order[start:stop], dtype=np.int64)
+                done += len(part)
+                if store:
+                    store.put(k, order[start:stop].copy())
+                if progress:
+                    progress(done, problem.size, "tuples")
+    finally:
+        if store:
+            store.write()
+    return order
+
+
+def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> str:
+    seen = hashlib.sha256(repr((method, seed, parameters, GROUP_TUPLES)).encode())
+    if origin := TUPLE_ORDERS[method].origin:  # another author's: what has changed since orders again
+        seen.update(repr(origin).encode())
+    for f in problem.fields:
+        seen.update(np.ascontiguousarray(f.bits).data)
+        seen.update(repr((f.name, f.element_bits)).encode())
+    for part in (problem.bounds, problem.rows):
+        seen.update(np.ascontiguousarray(part).data)
+    names = ("encoder", "block_bytes", "objective", "metric", "padded", "bus_bytes", "energy_pj")
+    seen.update(repr([getattr(problem, name) for name in names]).encode())
+    return seen.hexdigest()

@@ -1,0 +1,187 @@
+"""From a sparse matrix to tuples in slots: storage order, rows, ids and values as bits, strides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.tuples.tuple_problem import Field, Int64Array, first_of_rows
+from reorder.workers import PART, Each, in_turn
+from traces.base.checks import as_array
+from traces.base.errors import InputError, unknown_name
+from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
+
+RESTARTS = ("row", "continuous")
+_AT_ONCE = 1 << 15
+"""Values that are converted at once: what is held meanwhile stays in the cache."""
+
+
+@dataclass(frozen=True)
+class MatrixLayout:
+    """How a matrix is stored.
+
+    ids: the id arrays beside the values. by_columns: entry after entry of a column, else of a row. rows_mix: entries
+    name their row and column and may stand in any order. stacked: entry k of a row lies above entry k of the next one.
+    """
+
+    ids: tuple[str, ...]
+    by_columns: bool = False
+    rows_mix: bool = False
+    stacked: bool = False
+
+    def read(self, matrix: Any, each: Each) -> tuple[Any, Any, Any]:
+        """Return major and minor ids and values of a SciPy matrix, as stored."""
+        if self.rows_mix:
+            stored = matrix.tocoo()
+            return stored.row, stored.col, stored.data
+        stored = matrix.tocsc() if self.by_columns else matrix.tocsr()
+        pointers = stored.indptr
+        major = np.empty(int(pointers[-1]), np.int64)
+
+        def fill(first: int, last: int) -> None:
+            major[pointers[first] : pointers[last]] = np.repeat(
+                np.arange(first, last), np.diff(pointers[first : last + 1])
+            )
+
+        n_rows = len(pointers) - 1
+        each(fill, n_rows, max(n_rows * PART // max(len(major), 1), 1))
+        return major, stored.indices, stored.data
+
+    def matrix(self, major: Int64Array, minor: Int64Array, values: Any, shape: tuple[int, int]) -> Any:
+        """Return the SciPy matrix (csr, csc or coo) whose stored order is that of the entries."""
+        import scipy.sparse
+
+        if self.rows_mix:
+            return scipy.sparse.coo_matrix((values, (major, minor)), shape=shape)
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(major, minlength=shape[self.by_columns]))))
+        kind = scipy.sparse.csc_matrix if self.by_columns else scipy.sparse.csr_matrix
+        return kind((values, minor, pointers), shape=shape)
+
+
+LAYOUTS = {
+    "csr": MatrixLayout(("column ids",)),
+    "csc": MatrixLayout(("row ids",), by_columns=True),
+    "coo": MatrixLayout(("row ids", "column ids"), rows_mix=True),
+    "ell": MatrixLayout(("column ids",), stacked=True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The stored entries of a matrix in the storage order of its layout; `major` is what storage is contiguous in."""
+
+    major: Int64Array
+    minor: Int64Array
+    values: npt.NDArray[np.float32]
+    shape: tuple[int, int]
+    layout: MatrixLayout
+
+
+def _taken(array: Any, dtype: type, each: Each) -> Any:
+    """Return a copy of another type."""
+    own: Any = np.empty(len(array), dtype)
+    each(lambda start, stop: np.copyto(own[start:stop], array[start:stop], casting="unsafe"), len(array), PART)
+    return own
+
+
+def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entries:
+    """Read a SciPy sparse matrix or a dense array (its non-zeros). Stored zeros stay: they are sent like any value.
+
+    Entries need not be sorted inside a row. Raises InputError on duplicates, non-finite values and other shapes.
+    """
+    import scipy.sparse
+
+    if not scipy.sparse.issparse(matrix):
+        dense = as_array(matrix, "the matrix")
+        if dense.ndim != 2 or not np.issubdtype(dense.dtype, np.number):
+            raise InputError(f"a matrix is wanted, not {dense.dtype} of shape {dense.shape}")
+        matrix = scipy.sparse.csr_matrix(dense)
+    if matrix.ndim != 2:
+        raise InputError(f"a matrix is wanted, not a sparse array of {matrix.ndim} dimension")
+    major, minor, data = layout.read(matrix, each)
+    if np.iscomplexobj(data):
+        raise InputError("complex values have no number format here")
+    major = _taken(major, np.int64, each) if layout.rows_mix else major
+    minor, values = _taken(minor, np.int64, each), _taken(data, np.float32, each)
+    if not np.isfinite(values).all():
+        k = int(np.argmin(np.isfinite(values)))
+        raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
+    again = _stored_twice(major, minor)
+    if again is not None:
+        k = again
+        raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")
+    return Entries(major, minor, values, matrix.shape, layout)
+
+
+def _stored_twice(major: Int64Array, minor: Int64Array) -> int | None:
+    """Return where an entry is stored whose place another one has, None if each has its own."""
+    if ((minor[1:] > minor[:-1]) | (major[1:] > major[:-1])).all() and (major[1:] >= major[:-1]).all():
+        return None  # sorted, as most matrices are
+    by = np.lexsort((minor, major))
+    twice = np.flatnonzero((np.diff(major[by]) == 0) & (np.diff(minor[by]) == 0))
+    return int(by[twice[0]]) if twice.size else None
+
+
+def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may_mix: bool) -> Int64Array:
+    """int64[S + 1]: where strides begin. restart 'row': at each row start; 'continuous': every `stride` tuples, cut at
+    row ends too unless rows may mix (COO). Raises InputError for impossible strides.
+    """
+    n = len(rows)
+    if restart not in RESTARTS:
+        raise unknown_name("stride_restart", restart, RESTARTS)
+    if isinstance(stride, str):
+        if stride not in ("row", "matrix"):
+            raise InputError(f"stride is {stride!r}: a number of tuples, 'row' or 'matrix'")
+        if stride == "matrix" and not rows_may_mix:
+            raise InputError(
+                "stride 'matrix' moves tuples across rows, which only layout 'coo' can store (or use 'row')"
+            )
+    elif isinstance(stride, bool) or not isinstance(stride, int | np.integer) or stride < 1:
+        raise InputError(f"stride is {stride!r}: at least 1 tuple, 'row' or 'matrix'")
+    cut = np.zeros(n, bool)
+    cut[:1] = True
+    row_start = first_of_rows(rows)
+    if stride == "row":
+        cut |= row_start
+    elif stride != "matrix":
+        stride = min(int(stride), max(n, 1))
+        if restart == "row":
+            starts = np.flatnonzero(row_start)
+            strides = -(-np.diff(starts, append=n) // stride)  # of each row
+            before = np.cumsum(strides) - strides
+            cut[np.repeat(starts - stride * before, strides) + stride * np.arange(strides.sum())] = True
+        else:
+            cut[::stride] = True
+        if not rows_may_mix:
+            cut |= row_start
+    return np.append(np.flatnonzero(cut), n).astype(np.int64)
+
+
+def value_field(values: npt.NDArray[np.float32], value_format: str, each: Each = in_turn) -> tuple[Field, int]:
+    """Values as bits of a number format, and how many non-zeros became zero."""
+    if value_format not in FORMATS:
+        raise unknown_name("number format", value_format, FORMATS)
+    scale = symmetric_scale(values, value_format) if FORMATS[value_format].item.needs_scale else None
+    words, zeroed = np.empty(len(values), np.uint64), []
+
+    def convert(start: int, stop: int) -> None:
+        for at in range(start, stop, _AT_ONCE):
+            here = slice(at, min(at + _AT_ONCE, stop))
+            words[here], _, report = to_bits(values[here], value_format, scale=scale)
+            zeroed.append(report.zeroed)
+
+    each(convert, len(values), PART)
+    return Field("values", words, element_bits(value_format)), sum(zeroed)
+
+
+def id_field(name: str, ids: Int64Array, id_bits: int, each: Each = in_turn) -> Field:
+    """Ids as unsigned integers of 8, 16 or 32 bits."""
+    if id_bits not in (8, 16, 32):
+        raise InputError(f"id_bits is {id_bits}: 8, 16 or 32")
+    if ids.size and (ids.max() >> id_bits or ids.min() < 0):
+        fits = next((bits for bits in (16, 32) if not ids.max() >> bits), 64)
+        raise InputError(f"{name}: id {ids.max()} does not fit {id_bits} bits (use id_bits={fits})")
+    return Field(name, _taken(ids, np.uint64, each), id_bits)

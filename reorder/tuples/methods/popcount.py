@@ -1,0 +1,22 @@
+"""popcount: by the number of ones of the value (Chen et al., arXiv 2509.00500, the affiliated form)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.strides import SortedStrides
+from reorder.tuples.tuple_problem import Int64Array, TupleProblem
+
+
+class Popcount(SortedStrides):
+    """Most ones first, as the paper has it; ids stay with their values and equal numbers keep their order."""
+
+    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
+        """Return the ones of each value, negative."""
+        return [-np.bitwise_count(problem.fields[0].bits[tuples]).astype(np.int64)]
+
+
+TUPLE_ORDERS.register("popcount", summary="by the ones of the value, ids along (Chen et al. 2025, affiliated)")(
+    Popcount()
+)

@@ -1,0 +1,20 @@
+"""sort: by value bits, then id, inside each stride."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.strides import SortedStrides
+from reorder.tuples.tuple_problem import Int64Array, TupleProblem
+
+
+class Sort(SortedStrides):
+    """Sort each stride; equal tuples keep their order."""
+
+    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
+        """Return the bits of all fields, those of the values to decide first."""
+        return [field.bits[tuples] for field in reversed(problem.fields)]
+
+
+TUPLE_ORDERS.register("sort", summary="by value bits, then id, inside each stride")(Sort())

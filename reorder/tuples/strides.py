@@ -1,0 +1,111 @@
+"""What the members of TUPLE_ORDERS share: running the kernel, sorting, and cutting long strides into pieces."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from itertools import chain, pairwise
+
+import numpy as np
+
+import cython_ext.cdr.tuples as kernels
+from reorder.tuples.base import TupleOrderMethod
+from reorder.tuples.tuple_problem import CostModel, Int64Array, TupleProblem
+from traces.base.progress import Progress
+
+MAX_STRIDE = 1 << 17  # longer strides are searched in pieces of this size: neighbour lists cost n^2
+_SLICE_TUPLES = (
+    2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work; one stride is one call
+)
+
+
+def run_kernel(
+    problem: TupleProblem,
+    model: CostModel,
+    order: Int64Array,
+    first: int,
+    last: int,
+    method: int,
+    *,
+    bounds: Int64Array | None = None,
+    refine: bool = False,
+    kicks: float = 0.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> None:
+    """Call the kernel on strides [first, last), a slice at a time."""
+    numbered = bounds is None or bounds is problem.bounds  # pieces of long strides count from 0 in each group
+    bounds = problem.bounds if bounds is None else bounds
+    ends = model.end_class if len(model.end_class) == len(bounds) - 1 else np.full(len(bounds) - 1, 255, np.uint8)
+    at = first
+    while at < last:
+        stop = int(np.searchsorted(bounds, bounds[at] + _SLICE_TUPLES, side="right")) - 1
+        stop = min(max(stop, at + 1), last)
+        kernels.order_strides(
+            model.out,
+            model.into,
+            model.keep,
+            model.slot_class,
+            ends,
+            bounds,
+            at,
+            stop,
+            order,
+            method,
+            refine,
+            kicks,
+            seed % 2**64,
+            model.dbi,
+            model.symmetric,
+            problem.before.strides if numbered else 0,
+        )
+        if progress:
+            progress(int(bounds[stop] - bounds[at]), None, "")
+        at = stop
+
+
+class SortedStrides(TupleOrderMethod):
+    """An order that sorts each stride; equal tuples keep their order. A member says by what. O(n log n)."""
+
+    workers = "threads"
+
+    @abstractmethod
+    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
+        """Return arrays [n] to sort n tuples by, as `numpy.lexsort` takes them: the last one decides first."""
+
+    def order(
+        self,
+        problem: TupleProblem,
+        order: Int64Array,
+        first: int,
+        last: int,
+        seed: int,
+        parameters: None,
+        progress: Progress,
+    ) -> None:
+        """See TupleOrderMethod."""
+        here = order[problem.bounds[first] : problem.bounds[last]]
+        sort_strides(problem, order, first, last, self.keys(problem, here))
+
+
+def sort_strides(problem: TupleProblem, order: Int64Array, first: int, last: int, keys: list[np.ndarray]) -> None:
+    start, stop = problem.bounds[first], problem.bounds[last]
+    stride = np.repeat(np.arange(first, last), np.diff(problem.bounds[first : last + 1]))
+    order[start:stop] = order[start:stop][np.lexsort((*keys, stride))]
+
+
+def presort(problem: TupleProblem, order: Int64Array, first: int, last: int, longest: int) -> None:
+    """Sort the strides of more than `longest` tuples by what they send, so that like stands with like."""
+    lengths = np.diff(problem.bounds[first : last + 1])
+    if lengths.max(initial=0) <= longest:
+        return
+    keys = [f.bits[order[problem.bounds[first] : problem.bounds[last]]] for f in reversed(problem.fields)]
+    short = np.repeat(lengths <= longest, lengths)
+    for key in keys:
+        key[short] = 0
+    sort_strides(problem, order, first, last, keys)
+
+
+def pieces(bounds: Int64Array, longest: int, offset: int = 0) -> Int64Array:
+    """Return the bounds of strides cut into pieces of `longest` tuples; the first piece is shorter by `offset`."""
+    cuts = [[a, *range(int(a) + longest - offset, int(b), longest)] for a, b in pairwise(bounds)]
+    return np.array([*chain.from_iterable(cuts), bounds[-1]], np.int64)

@@ -1,0 +1,213 @@
+"""`order_tuples`: the order of a sparse matrix's tuples that sends few ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.bounds import metric_bound
+from reorder.tuples.cost import what_is_sent
+from reorder.tuples.ell import ell_bound, order_ell
+from reorder.tuples.groups import order_all
+from reorder.tuples.matrix import Entries
+from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
+from reorder.tuples.tuple_problem import Int64Array, TupleProblem
+from reorder.workers import Workers
+from traces.base.progress import Progress
+from traces.base.shown import Shown
+
+
+@dataclass(frozen=True, eq=False)
+class TupleOrder(Shown):
+    """An order of the stored entries of a matrix and what it sends.
+
+    positions: int64[N], new position -> old position in the storage order of the layout.
+    ones_values, ones_ids: ones on the wires, DBI wires counted where the encoder has them (ids: row and column ids).
+    original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
+    toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
+    lower_bound: no order inside these strides has a lower cost (None: not asked for, or none is known:
+        reorder.tuples.bounds).
+    zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
+    """
+
+    positions: Int64Array
+    ones_values: int
+    ones_ids: int
+    original_ones_values: int
+    original_ones_ids: int
+    cost: float
+    original_cost: float
+    toggles: int | None
+    original_toggles: int | None
+    lower_bound: float | None
+    zeroed: int
+    method: str
+    parameters: Mapping[str, Any]
+    entries: Entries
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "tuples": len(self.positions), "method": self.method, "ones": self.ones, "as given": self.original_ones,
+            "cost": self.cost, "cost as given": self.original_cost, "no order below": self.lower_bound,
+            "stride": self.parameters.get("stride"),
+        }  # fmt: skip
+
+    @property
+    def ones(self) -> int:
+        """Ones of values and ids."""
+        return self.ones_values + self.ones_ids
+
+    @property
+    def original_ones(self) -> int:
+        """Ones of values and ids in the order given."""
+        return self.original_ones_values + self.original_ones_ids
+
+    def matrix(self) -> Any:
+        """Return the SciPy matrix (csr, csc or coo) whose stored order is this order; it equals the given matrix."""
+        e, p = self.entries, self.positions
+        return e.layout.matrix(e.major[p], e.minor[p], e.values[p], e.shape)
+
+
+def order_tuples(
+    matrix: Any,
+    *,
+    value_format: str,
+    id_bits: int = 16,
+    stride: int | str,
+    layout: str = "csr",
+    encoder: str = "base-xor+dbi-dc",
+    block_bytes: int = 32,
+    base_interval: int | str | None = None,
+    objective: str = "joint",
+    metric: str = "ones",
+    bus_bytes: int | None = None,
+    energy_pj: tuple[float, float] | None = None,
+    stride_restart: str = "row",
+    rows: str = "packed",
+    method: str = "local-search",
+    effort: float | str = 1.0,
+    seed: int = 0,
+    workers: int = 1,
+    executor: str | None = None,
+    scheduler: str | None = None,
+    bound: bool = True,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    **parameters: Any,
+) -> TupleOrder:
+    """Order the tuples of a sparse matrix so that sending its arrays costs little. The matrix itself does not change.
+
+    matrix: SciPy sparse or dense (its non-zeros); the stored order is the order to start from, sorted or not. Stored
+        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc, coo,
+        or ell (methods that declare it; positions refer to the csr order, `.matrix()` is csr).
+    stride: tuples that may change places, 'row', or 'matrix' (coo). stride_restart: 'row' starts strides at each row,
+        'continuous' runs them on. rows: 'packed', or 'padded' to whole blocks with zeros.
+    encoder: a chain of Base+XOR and DBI-DC; 'raw' and 'dbi-dc' for metric 'toggles'. block_bytes: bases are sent at
+        each block start; base_interval replaces it: bytes between bases, 'row' (once per row) or 'matrix' (once).
+    objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
+        on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
+        (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
+    method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
+        about 60 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
+        `workers`. executor: who they are, 'threads', 'processes', 'inline' or 'dask' (a local cluster of as many, or
+        the one at the address `scheduler`); None: threads where the method is compiled, else processes, as are the
+        workers of a local cluster. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run
+        continue.
+
+    Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
+    """
+    given = dict(parameters)
+    kinds = TUPLE_ORDERS[method].parameters
+    if kinds is not None and any(f.name == "effort" for f in fields(kinds)):
+        given = {"effort": effort, **given}
+    request = TupleRequest(
+        Storage(layout, value_format, id_bits, stride, stride_restart, rows),
+        WireRequest(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj),
+        method,
+        given,
+    )
+    with Workers(workers, executor or request.member.workers, scheduler, request.member.workers) as team:
+        stored = StoredTuples.of(matrix, request.storage, team.each)
+        if request.storage.kind.stacked:
+            return _order_ell(request, stored, bound)
+        run: dict[str, Any] = {"seed": seed, "workers": team, "progress": progress, "checkpoint": checkpoint}
+        return _order_rows(request, stored, bound, run)
+
+
+def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: Mapping[str, Any]) -> TupleOrder:
+    """Order a layout whose rows are stored one after another."""
+    problem, team = stored.problem(request.storage, request.wires), run["workers"]
+    positions = order_all(problem, request.method, parameters=request.own, **run)
+    after, before = what_is_sent(problem, positions, team.each), what_is_sent(problem, None, team.each)
+    for name in request.member.guards_of(problem):
+        other = None if name == "given" else order_all(problem, name, workers=team)
+        sent = before if other is None else what_is_sent(problem, other, team.each)
+        if sent.cost < after.cost:
+            positions, after = np.arange(problem.size, dtype=np.int64) if other is None else other, sent
+    storage = request.storage
+    return TupleOrder(
+        positions=positions,
+        ones_values=after.ones[0],
+        ones_ids=sum(after.ones[1:]),
+        original_ones_values=before.ones[0],
+        original_ones_ids=sum(before.ones[1:]),
+        cost=after.cost,
+        original_cost=before.cost,
+        toggles=sum(after.toggles) if after.toggles else None,
+        original_toggles=sum(before.toggles) if before.toggles else None,
+        lower_bound=metric_bound(problem, positions, team) if bound else None,
+        zeroed=stored.zeroed,
+        method=request.method,
+        parameters={
+            "stride": storage.stride,
+            "value_format": storage.value_format,
+            "seed": run["seed"],
+            **request.parameters,
+        },
+        entries=stored.entries,
+    )
+
+
+def _order_ell(request: TupleRequest, stored: StoredTuples, bound: bool) -> TupleOrder:
+    """Order ELLPACK: whole rows against the rows above and below them."""
+    member, own, problem = request.member, request.own, stored.ell_problem(request.storage, request.wires)
+    bounds = stored.bounds(request.storage)
+    limit: float | None = None
+    if problem.n_rows == 1:  # memory order is the row's own
+        wires = request.wires
+        plain = TupleProblem(
+            stored.fields, bounds, stored.entries.major, wires.encoder, wires.interval, wires.objective
+        )
+        positions = order_all(plain, request.method, parameters=own)
+        limit = metric_bound(plain, positions) if bound else None
+    else:
+        positions = order_ell(problem, bounds, member.ell_sweeps(own))
+        limit = float(ell_bound(problem, bounds)) if bound else None
+    given = np.arange(len(positions), dtype=np.int64)
+    before, after = problem.field_ones(given), problem.field_ones(positions)
+    costs = [sum(ones[k] for k in problem.counted) for ones in (after, before)]
+    if costs[0] > costs[1]:
+        positions, after, costs = given, before, [costs[1], costs[1]]
+    return TupleOrder(
+        positions=positions,
+        ones_values=after[0],
+        ones_ids=after[1],
+        original_ones_values=before[0],
+        original_ones_ids=before[1],
+        cost=costs[0],
+        original_cost=costs[1],
+        toggles=None,
+        original_toggles=None,
+        lower_bound=limit,
+        zeroed=stored.zeroed,
+        method=request.method,
+        parameters={"stride": request.storage.stride, "layout": request.storage.layout},
+        entries=stored.entries,
+    )
