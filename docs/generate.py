@@ -59,7 +59,7 @@ def configuration() -> str:
     lines += [
         "## A sweep file",
         "",
-        (inspect.getdoc(import_module("edgewatt.sweeps.plan")) or "").split("\n", 2)[2],
+        (inspect.getdoc(import_module("edgewatt.runs.plan")) or "").split("\n", 2)[2],
         "",
     ]
     lines += [*_section(SweepConfig), "## `optimize`", "", *_section(OptimizeSection)]

@@ -13,7 +13,7 @@ from edgewatt.config.kinds import KINDS as _CONFIGURED
 from traces.base.registry import Registry
 
 KINDS = _CONFIGURED | {
-    "charts": ("edgewatt.reporting.chart", "CHARTS"),
+    "charts": ("edgewatt.pages.chart", "CHARTS"),
     "part-readers": ("hwmodel.part_readers.reader", "PART_READERS"),
     "peers": ("edgewatt.bench.peer", "PEERS"),
 }
@@ -53,8 +53,8 @@ _TYPES = {
     **dict.fromkeys(("PlainLine", "Record", "Refused", "TextReader"), "traces.trace_readers.text"),
     **dict.fromkeys(("access_size", "need", "number", "operation"), "traces.trace_readers.text"),
     **dict.fromkeys(("TraceWriter", "columns"), "traces.trace_writers.writer"),
-    **dict.fromkeys(("Chart", "Spec", "base", "category", "quantity", "tooltip"), "edgewatt.reporting.chart"),
-    "ReportData": "edgewatt.reporting.data",
+    **dict.fromkeys(("Chart", "Spec", "base", "category", "quantity", "tooltip"), "edgewatt.pages.chart"),
+    "ReportData": "edgewatt.pages.data",
     **dict.fromkeys(("NumberSection", "PartReader", "Specification"), "hwmodel.part_readers.reader"),
     **dict.fromkeys(("MissingPeer", "Step"), "edgewatt.bench.peer"),
     "MatrixLayer": "edgewatt.bench.layers",

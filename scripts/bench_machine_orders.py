@@ -12,7 +12,7 @@ import argparse
 import time
 
 import edgewatt as ew
-from edgewatt.judging.judge import MachineJudge, order_on_machine
+from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine
 from edgewatt.orders.pays_machine import machine_of
 from reorder.base import ORDERINGS
 from traces.base.resources import config_root

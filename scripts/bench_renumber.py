@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 import edgewatt as ew
-from edgewatt.judging.judge import order_on_machine
-from edgewatt.judging.renumber import renumber_on_machine
+from edgewatt.evaluation.machine_cost import order_on_machine
+from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.ordering import judge_for
 from traces.base.resources import config_root
 from traces.generators.networks import bert_ffn, random_layered, uniform_layers

@@ -214,7 +214,7 @@ def pieces(width: int) -> None:
 
 def fixed() -> None:
     """Print what a replay of some ten accesses takes, with each part, and what a sweep point of it does."""
-    from edgewatt.point.machine import simulate
+    from edgewatt.runs.machine import simulate
 
     trace = build_trace(layered([4, 4, 2], 0.5), layout="tuples")
     for part in (None, *part_names()):

@@ -143,10 +143,10 @@ def share(folder: Path) -> dict[str, Any]:
     """CPU time of a sweep whose points differ behind the caches, with and without their pass shared, alternating."""
     import statistics
 
-    import edgewatt.sweeps.course as course
-    from edgewatt.point.compute import process_memo
-    from edgewatt.sweeps.plan import load_sweep
-    from edgewatt.sweeps.sweep import sweep as run_sweep
+    import edgewatt.runs.course as course
+    from edgewatt.runs.compute import process_memo
+    from edgewatt.runs.plan import load_sweep
+    from edgewatt.runs.sweep import sweep as run_sweep
 
     widths = [1024] * 5
     config = {

@@ -25,7 +25,7 @@ def sweep(n_points: int, network: dict[str, Any], **base: Any) -> dict[str, Any]
 
 REPORTING = """
 import atexit, sys
-import edgewatt.sweeps.sweep as module
+import edgewatt.runs.sweep as module
 def counting(*args, sweep=module.sweep, **given):
     done = sweep(*args, **given)
     atexit.register(sys.stderr.write, f"STRESS computed {done.computed}\\n")
@@ -65,7 +65,7 @@ def workers_of(pid: int) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             _, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes():
+            if b"edgewatt.runs.worker" in (folder / "cmdline").read_bytes():
                 seen[int(folder.name)] = int(parent), int(session)
         except (OSError, ValueError):
             continue

@@ -290,9 +290,9 @@ def network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
         if not isinstance(loaded, Network):
             raise InputError(f"{source}: `edgewatt bench` needs a network of neurons, not an operator graph")
         return loaded, None
-    from edgewatt.point.compute import Computation
-    from edgewatt.point.memo import Memo
-    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.runs.compute import Computation
+    from edgewatt.runs.memo import Memo
+    from edgewatt.runs.plan import load_sweep
 
     point = load_sweep(Path(source), overrides).points[0]
     if point.order is None:

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 from edgewatt.bench.comparison import OURS, BenchComparison, summary
-from edgewatt.reporting.html.escaping import text
-from edgewatt.reporting.html.page import Page
-from edgewatt.reporting.html.parts import plot, table
+from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import Page
+from edgewatt.pages.html.parts import plot, table
 from traces.base.files import whole_file
 from traces.base.units import duration
 

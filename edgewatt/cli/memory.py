@@ -45,7 +45,7 @@ def cache(
     profile = profile_trace(trace, level, format=format, sets=sets, region_bytes=region_bytes)
     report = profile.as_dict()
     if page is not None:
-        from edgewatt.reporting.pages.cache import cache_page
+        from edgewatt.pages.cache import cache_page
         from traces.base.files import whole_file
 
         with whole_file(page) as stream:

@@ -137,7 +137,7 @@ def order_network(
         with whole_file(Path(output)) as stream:
             stream.write(order_file(ordering, result))
     if explain:
-        from edgewatt.reporting.pages.explain import explain_page
+        from edgewatt.pages.explain import explain_page
 
         page = explain_page(
             made.network,

@@ -47,12 +47,12 @@ def papers(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
+    from edgewatt.pages.html.vega import need_charts
     from edgewatt.papers.claims import chosen, paper_figures
     from edgewatt.papers.estimate import time_left
     from edgewatt.papers.page import compare_claims, paper_page
     from edgewatt.papers.reproduction import figure_plan, reproduce
     from edgewatt.papers.study import STUDIES, StudyRun
-    from edgewatt.reporting.html.vega import need_charts
     from traces.base.errors import InputError
     from traces.base.files import check_writable
 

@@ -33,7 +33,7 @@ def report(
 
     Example:  edgewatt report results/before results/after --overlay paper-fig5.csv
     """
-    from edgewatt.reporting import report as write
+    from edgewatt.pages import report as write
 
     for path in write(results, output, figures=figures, title=title, overlays=overlay):
         say(path)
@@ -81,7 +81,7 @@ def optimize(
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
     from edgewatt.cli.tables.records import show_front
-    from edgewatt.sweeps.optimization import optimize as search
+    from edgewatt.runs.optimization import optimize as search
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     with resumable(), progress("optimize") as update:

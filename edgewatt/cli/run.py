@@ -54,8 +54,8 @@ def run(
     from edgewatt.cli.tables.records import show_records
     from edgewatt.results.record_rows import row_of
     from edgewatt.results.store import Store
-    from edgewatt.sweeps.plan import load_sweep
-    from edgewatt.sweeps.sweep import run as run_plan
+    from edgewatt.runs.plan import load_sweep
+    from edgewatt.runs.sweep import run as run_plan
 
     plan = load_sweep(_configuration(file, system), overrides or ())
     with progress("run") as update:
@@ -96,7 +96,7 @@ def init(
     from pathlib import Path
 
     from edgewatt.config.starter import init as write
-    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.runs.plan import load_sweep
 
     write(network, output, system=system)
     points = len(load_sweep(Path(output)).points)
@@ -153,13 +153,13 @@ def sweep(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
-    from edgewatt.sweeps.sweep import sweep as run_sweep
+    from edgewatt.runs.sweep import sweep as run_sweep
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     if dry_run:
         from edgewatt.cli.tables.estimate import show_estimate
-        from edgewatt.sweeps.estimate import estimate
-        from edgewatt.sweeps.plan import load_sweep
+        from edgewatt.runs.estimate import estimate
+        from edgewatt.runs.plan import load_sweep
 
         estimated = estimate(load_sweep(Path(file), overrides or ()), folder, workers)
         if not write_json(estimated, json_file):
@@ -239,7 +239,7 @@ def show(
     """
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.results.record_rows import flat
-    from edgewatt.sweeps.records import load_records
+    from edgewatt.runs.records import load_records
     from traces.base.errors import InputError
 
     records = load_records(record)
@@ -270,7 +270,7 @@ def rerun(
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
-    from edgewatt.point.compute import rerun as repeat
+    from edgewatt.runs.compute import rerun as repeat
 
     differences = repeat(record)
     if not write_json({"record": record, "differences": differences}, json_file):

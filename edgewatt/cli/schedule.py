@@ -213,7 +213,7 @@ def patches(
     from edgewatt.operators.patches import check_plan, chosen_ways, left_of
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows
-    from edgewatt.reporting.pages.patches import plan_table
+    from edgewatt.pages.patches import plan_table
     from traces.base.errors import InputError
 
     left = left_of(time_limit)
@@ -247,7 +247,7 @@ def patches(
             f"{checked['peak_bytes']:,} B held, {checked['multiplications']:,} multiplications"
         )  # fmt: skip
     if page is not None:
-        from edgewatt.reporting.pages.patches import patches_page
+        from edgewatt.pages.patches import patches_page
         from traces.base.files import whole_file
 
         with whole_file(page) as stream:

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from edgewatt.point.compute import Computation
-from edgewatt.point.memo import Memo
-from edgewatt.point.model import Point
 from edgewatt.results.swept import point_names
-from edgewatt.sweeps.plan import load_sweep
+from edgewatt.runs.compute import Computation
+from edgewatt.runs.memo import Memo
+from edgewatt.runs.model import Point
+from edgewatt.runs.plan import load_sweep
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 

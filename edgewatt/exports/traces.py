@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edgewatt.exports.request import Exported, ExportRequest
-from edgewatt.point.compute import Computation
-from edgewatt.point.machine import build_machine
-from edgewatt.point.memo import Memo
-from edgewatt.point.steps import STEPS
+from edgewatt.runs.compute import Computation
+from edgewatt.runs.machine import build_machine
+from edgewatt.runs.memo import Memo
+from edgewatt.runs.steps import STEPS
 from hwmodel.machine import Machine
 from hwmodel.replay.command_export import export_commands
 from hwmodel.replay.hierarchy import burst_trace

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from edgewatt.exports.request import Exported, ExportRequest
-from edgewatt.point.matrices import layer_matrices, write_matrices
+from edgewatt.runs.matrices import layer_matrices, write_matrices
 from hwmodel.processor.export_c import export_c
 from traces.base.errors import InputError
 from traces.base.files import whole_file

@@ -19,14 +19,14 @@ from traces.base.files import whole_file
 
 if TYPE_CHECKING:  # most schedules are not drawn
     from edgewatt.operators.bank_file import Memories
-    from edgewatt.reporting.pages.arena import ArenaMap, BankShown
+    from edgewatt.pages.arena import ArenaMap, BankShown
 
 SUFFIXES = (".svg", ".png", ".html")
 
 
 def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:
     """Return the map of a schedule's buffers; placed: where they are in several banks, None for its own arena."""
-    from edgewatt.reporting.pages.arena import ArenaMap, BankShown
+    from edgewatt.pages.arena import ArenaMap, BankShown
 
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order))
@@ -69,7 +69,7 @@ def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: flo
 
 def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str, capacity: int | None) -> ArenaMap:
     """Return the map of buffers from a file."""
-    from edgewatt.reporting.pages.arena import ArenaMap, BankShown
+    from edgewatt.pages.arena import ArenaMap, BankShown
 
     b = given.buffers
     several = isinstance(placed, BankedPlacement)
@@ -79,7 +79,7 @@ def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str
 
 
 def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
-    from edgewatt.reporting.pages.arena import BankShown
+    from edgewatt.pages.arena import BankShown
 
     assert placed is not None
     return tuple(
@@ -89,7 +89,7 @@ def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
 
 def write_page(shown: ArenaMap, path: str | Path) -> None:
     """Write the page."""
-    from edgewatt.reporting.pages.arena import arena_page
+    from edgewatt.pages.arena import arena_page
 
     with whole_file(path) as stream:
         stream.write(arena_page(shown).encode("utf-8", "backslashreplace"))
@@ -97,7 +97,7 @@ def write_page(shown: ArenaMap, path: str | Path) -> None:
 
 def draw_map(shown: ArenaMap, path: str | Path) -> None:
     """Write the map as a figure: .svg, .png or .html. Needs the extra `report`."""
-    from edgewatt.reporting.pages.arena import arena_figure
+    from edgewatt.pages.arena import arena_figure
 
     write_figure(lambda: arena_figure(shown), shown.title, path)
 
@@ -120,7 +120,7 @@ def write_figure(spec: Callable[[], dict[str, Any]], title: str, path: str | Pat
     elif suffix == ".png":
         data = vl_convert.vegalite_to_png(made, scale=2)
     else:
-        from edgewatt.reporting.page import drawing
+        from edgewatt.pages.report import drawing
 
         data = drawing(title, made).encode("utf-8", "backslashreplace")
     with whole_file(path) as stream:

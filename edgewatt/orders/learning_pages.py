@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgewatt.reporting.html.escaping import text
-from edgewatt.reporting.html.page import Page
-from edgewatt.reporting.html.parts import plot, table
+from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import Page
+from edgewatt.pages.html.parts import plot, table
 
 if TYPE_CHECKING:
     from reorder.learning.eon.training import TrainingState

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.judge import LANES, MachineJudge, order_on_machine
-from edgewatt.judging.renumber import Renumbered, renumber_on_machine
+from edgewatt.evaluation.machine_cost import LANES, MachineJudge, order_on_machine
+from edgewatt.evaluation.renumber import Renumbered, renumber_on_machine
 from edgewatt.orders.pays_machine import machine_of
 from edgewatt.orders.timed import LIMIT_S, fastest_order, time_objective
 from hwmodel.machine import Machine

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.costs import LEAST_CHANGE, change_in_words, differs, rows_of
+from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, differs, rows_of
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.pays_machine import (
     MOST_PROBES,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgewatt.judging.costs import rows_of
-from edgewatt.judging.judge import MachineJudge, order_on_machine, settled, what_is_open
+from edgewatt.evaluation.costs import rows_of
+from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine, settled, what_is_open
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import Machine
@@ -30,8 +30,8 @@ _ANY_NETWORK = {"generate": {"kind": "uniform-layers", "widths": [2, 2], "densit
 def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
     """Return the machine of a system: a Machine, a shipped name, a YAML file or a mapping with a system's keys."""
     from edgewatt.config.loading import as_document
-    from edgewatt.point.expand import points_of
-    from edgewatt.point.machine import build_machine
+    from edgewatt.runs.expand import points_of
+    from edgewatt.runs.machine import build_machine
 
     if isinstance(system, Machine):
         if system.part is None:

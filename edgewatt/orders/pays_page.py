@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from edgewatt.orders.pays import METRICS, WORDS, Pays, change, kib
-from edgewatt.reporting.html.escaping import text
-from edgewatt.reporting.html.page import Page
+from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import Page
 
 _STYLE = """
 table.map td { text-align: right; }

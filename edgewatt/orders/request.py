@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Any
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.judging.judge import LANES, order_on_machine, settled, view_on_machine
-from edgewatt.judging.renumber import renumber_on_machine
+from edgewatt.evaluation.machine_cost import LANES, order_on_machine, settled, view_on_machine
+from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
 from edgewatt.orders.images import read_image, read_windows
 from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgewatt.pages.chart import PALETTE
 from edgewatt.papers.claims import Figure
 from edgewatt.papers.measurements import ROLES, PanelGroup
 from edgewatt.papers.study import Drawing
-from edgewatt.reporting.chart import PALETTE
 
 Spec = dict[str, Any]
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from edgewatt.papers.claims import CpuSeconds, load_catalogue
 from edgewatt.papers.reproduction import figure_plan, finished
 from edgewatt.papers.study import STUDIES, missing_jobs
 from edgewatt.results.record import content_hash
-from edgewatt.sweeps.executors import available_cores
+from edgewatt.runs.executors import available_cores
 
 MEASURED_ON = "a 2-core AMD EPYC VM (Zen 5), 2026-11-22"
 DEFAULT_ITERATIONS = 10_000

@@ -11,6 +11,10 @@ from re import sub
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
+from edgewatt.pages.chart import LEGEND
+from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import Page, asset
+from edgewatt.pages.report import columnar
 from edgewatt.papers.charts import chart, chart_rows, study_chart
 from edgewatt.papers.claims import Catalogue, Claim, Figure, cited, load_catalogue, short
 from edgewatt.papers.measurements import Measurement, PanelGroup, measure, summarise
@@ -18,10 +22,6 @@ from edgewatt.papers.measures import MEASURES, NOT_RUN
 from edgewatt.papers.reproduction import Reproduction
 from edgewatt.papers.statistics import interval_words
 from edgewatt.papers.study import STUDIES, Drawing, StudyRun, StudyTable
-from edgewatt.reporting.chart import LEGEND
-from edgewatt.reporting.html.escaping import text
-from edgewatt.reporting.html.page import Page, asset
-from edgewatt.reporting.page import columnar
 from edgewatt.results.record import of_our_shape
 from traces.base.errors import InputError
 
@@ -91,7 +91,7 @@ def paper_page(reproductions: Sequence[Run], output: str | Path, *, figures: str
     figures: folder for every chart as PDF, SVG and PNG. Raises InputError if nothing is finished or a file cannot be
     written, MissingExtraError without the extra 'report'.
     """
-    from edgewatt.reporting.figures import save_figures
+    from edgewatt.pages.figures import save_figures
     from traces.base.files import whole_file
 
     with _read(reproductions):

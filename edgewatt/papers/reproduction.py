@@ -14,10 +14,10 @@ from edgewatt.papers.claims import FOLDER, chosen
 from edgewatt.papers.study import FULL_NETWORKS, STUDIES, StudyRun, run_study
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
-from edgewatt.sweeps.course import Results
-from edgewatt.sweeps.executors import make_executor
-from edgewatt.sweeps.plan import SweepPlan, load_sweep_document
-from edgewatt.sweeps.sweep import sweep
+from edgewatt.runs.course import Results
+from edgewatt.runs.executors import make_executor
+from edgewatt.runs.plan import SweepPlan, load_sweep_document
+from edgewatt.runs.sweep import sweep
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.resources import shipped_path

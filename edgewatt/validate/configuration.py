@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from edgewatt.point.json_form import Member
-from edgewatt.point.model import Point
+from edgewatt.runs.json_form import Member
+from edgewatt.runs.model import Point
 from edgewatt.validate.checks import Check, equal
 from hwmodel.bus import Bus
 from hwmodel.coding import ENCODERS, Stage, parse_chain
@@ -30,8 +30,8 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
     controller serve random, sequential and single-bank requests, and every command is held against the part's
     constraints by the independent checker.
     """
-    from edgewatt.point.machine import build_machine
-    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.plan import load_sweep
 
     points = load_sweep(path).points
     checks = [Check("configuration loads and its parts fit", "yes", f"{len(points)} points", True)]
@@ -45,10 +45,10 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
 
 def _encoder_checks(point: Point) -> list[Check]:
     """Send the first bursts of a point through its encoder chain twice: by the kernels and bit by bit."""
-    from edgewatt.point.compute import Computation
-    from edgewatt.point.machine import build_machine
-    from edgewatt.point.memo import Memo
-    from edgewatt.point.steps import STEPS
+    from edgewatt.runs.compute import Computation
+    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.memo import Memo
+    from edgewatt.runs.steps import STEPS
 
     if not STEPS["trace"].when(point):
         return []  # I/Os alone, or a GPU's products: nothing crosses a bus

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.judging.costs import rows_of
+from edgewatt.evaluation.costs import rows_of
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.pays import METRICS, WORDS
 from edgewatt.validate.checks import Check, equal, relative

@@ -56,5 +56,5 @@ class TupleOrderMethod(ABC):
 
 
 TUPLE_ORDERS: Registry[TupleOrderMethod] = Registry(
-    "tuple order", "edgewatt.tuple_orders", folder="reorder.tuples.orders", instances_of=TupleOrderMethod
+    "tuple order", "edgewatt.tuple_orders", folder="reorder.tuples.methods", instances_of=TupleOrderMethod
 )

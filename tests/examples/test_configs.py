@@ -85,8 +85,8 @@ def test_quickstart_says_what_pays_where(ran: Any) -> None:
 def test_shipped_sweep(name: str, tmp_path: Path) -> None:
     """It says how many points it has and what to type, and its last point, which no default decides, runs."""
     from edgewatt.catalogue import catalogue
-    from edgewatt.point.compute import run_points
-    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.runs.compute import run_points
+    from edgewatt.runs.plan import load_sweep
 
     text = (config_root() / "sweeps" / f"{name}.yaml").read_text()
     points = load_sweep(name).points

@@ -18,9 +18,9 @@ from oracles.pieces import square
 import edgewatt as ew
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
-from edgewatt.sweeps.executors import DaskExecutor
-from edgewatt.sweeps.plan import load_sweep
-from edgewatt.sweeps.sweep import sweep
+from edgewatt.runs.executors import DaskExecutor
+from edgewatt.runs.plan import load_sweep
+from edgewatt.runs.sweep import sweep
 from reorder.workers import Workers, go_on
 from traces.base.children import local_dask_cluster
 from traces.base.errors import EdgewattError
@@ -129,7 +129,7 @@ def test_a_local_cluster_does_not_watch_itself() -> None:
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.sweeps.executors.CONNECT_S", 1.0)
+    monkeypatch.setattr("edgewatt.runs.executors.CONNECT_S", 1.0)
     executor = DaskExecutor(scheduler="tcp://127.0.0.1:9")
     with pytest.raises(EdgewattError, match="no Dask scheduler answers"):
         next(iter(executor.run(iter([{"hash": "x", "config": {}}]))))

@@ -24,7 +24,7 @@ MEMBERS = {  # the member's file -> its kind in lists, its entry-point group, wh
     "traces/formats/ternary.py": ("formats", "edgewatt.formats", {"formats": "ternary"}),
     "traces/trace_readers/pin.py": ("trace-readers", "edgewatt.trace_readers", {"trace": PIN}),
     "traces/trace_writers/nvmain.py": ("trace-writers", "edgewatt.trace_writers", None),
-    "edgewatt/reporting/charts/hit_rates.py": ("charts", "edgewatt.charts", None),
+    "edgewatt/pages/charts/hit_rates.py": ("charts", "edgewatt.charts", None),
 }  # fmt: skip
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
 

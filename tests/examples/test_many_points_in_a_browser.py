@@ -8,9 +8,9 @@ import pytest
 from browser import CHROMIUM, Browser
 
 import edgewatt as ew
-from edgewatt.reporting.chart import MANY_POINTS
-from edgewatt.reporting.data import gather
-from edgewatt.reporting.page import render
+from edgewatt.pages.chart import MANY_POINTS
+from edgewatt.pages.data import gather
+from edgewatt.pages.report import render
 from edgewatt.results.record import Record, content_hash
 
 pytestmark = [

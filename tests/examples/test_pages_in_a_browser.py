@@ -34,13 +34,13 @@ SWEEP: dict[str, Any] = {
 
 
 KINDS = {  # page -> the module that makes it
-    "report": "edgewatt/reporting/page.py",
-    "explain": "edgewatt/reporting/pages/explain.py",
+    "report": "edgewatt/pages/report.py",
+    "explain": "edgewatt/pages/explain.py",
     "pays": "edgewatt/orders/pays_page.py",
-    "cache": "edgewatt/reporting/pages/cache.py",
+    "cache": "edgewatt/pages/cache.py",
     "schedule": "edgewatt/operators/arena_map.py",
-    "arena": "edgewatt/reporting/pages/arena.py",
-    "patches": "edgewatt/reporting/pages/patches.py",
+    "arena": "edgewatt/pages/arena.py",
+    "patches": "edgewatt/pages/patches.py",
     "papers": "edgewatt/papers/page.py",
     "bench": "edgewatt/bench/page.py",
     "learning": "edgewatt/orders/learning_pages.py",
@@ -73,12 +73,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _network_pages(folder: Path) -> None:
     from edgewatt.bench.page import bench_page
-    from edgewatt.judging.judge import view_on_machine
+    from edgewatt.evaluation.machine_cost import view_on_machine
     from edgewatt.orders.learning_pages import eon_page
     from edgewatt.orders.ordering import judge_for
     from edgewatt.orders.pays_page import pays_page
-    from edgewatt.reporting.pages.cache import cache_page
-    from edgewatt.reporting.pages.explain import explain_page
+    from edgewatt.pages.cache import cache_page
+    from edgewatt.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
     from traces.generators.networks import uniform_layers
     from traces.trace_readers import open_trace

@@ -11,9 +11,9 @@ import pytest
 from browser import CHROMIUM, Browser
 
 import edgewatt as ew
-from edgewatt.reporting.data import gather
-from edgewatt.reporting.html.vega import _BUNDLE
-from edgewatt.reporting.page import read_results, render
+from edgewatt.pages.data import gather
+from edgewatt.pages.html.vega import _BUNDLE
+from edgewatt.pages.report import read_results, render
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 
@@ -141,7 +141,7 @@ def test_page_is_self_contained(page: Path) -> None:
 
 
 def test_summary_is_true(results: Path) -> None:
-    from edgewatt.reporting.words import summary
+    from edgewatt.pages.words import summary
 
     _, data = read_results(results)
     said = " ".join(summary(data))

@@ -11,8 +11,8 @@ import numpy as np
 
 from edgewatt.config.loading import read_with_paths
 from edgewatt.operators.bank_file import read_banks
-from edgewatt.reporting.overlay import read_overlay
-from edgewatt.sweeps.plan import load_sweep
+from edgewatt.pages.overlay import read_overlay
+from edgewatt.runs.plan import load_sweep
 from fuzz.other_samples import Sample
 from hwmodel.part_readers.reader import import_part
 from traces.accelerators.counts import read_counts

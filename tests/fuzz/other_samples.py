@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse
 
 import edgewatt as ew
-from edgewatt.point.memo import Memo
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
+from edgewatt.runs.memo import Memo
 from edgewatt.validate.matrices import read_matrix as read_checked_matrix
 from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.dram.command_table import command_table

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from edgewatt.config.document import ConfigError
-from edgewatt.sweeps.plan import load_sweep
+from edgewatt.runs.plan import load_sweep
 from traces.base.resources import config_root
 
 pytestmark = pytest.mark.application

@@ -25,14 +25,14 @@ from edgewatt.operators.figures import figure
 from edgewatt.orders.learning_pages import eon_page
 from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.orders.pays_page import pays_page
+from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
+from edgewatt.pages.cache import cache_page
+from edgewatt.pages.data import gather
+from edgewatt.pages.explain import explain_page
+from edgewatt.pages.patches import patches_page
+from edgewatt.pages.report import drawing, render
 from edgewatt.papers.claims import load_catalogue
 from edgewatt.papers.study import StudyRun, StudyTable
-from edgewatt.reporting.data import gather
-from edgewatt.reporting.page import drawing, render
-from edgewatt.reporting.pages.arena import ArenaMap, BankShown, arena_page
-from edgewatt.reporting.pages.cache import cache_page
-from edgewatt.reporting.pages.explain import explain_page
-from edgewatt.reporting.pages.patches import patches_page
 from edgewatt.results.record import Record
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
@@ -224,7 +224,7 @@ def test_who_makes_elements_escapes_by_the_one_function() -> None:
         code = path.read_text()
         assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
         if re.search(r'(?<!b")<(table|html|svg|h1|h2)\b', code):  # bytes are what a file begins with
-            assert "from edgewatt.reporting.html.escaping import" in code, path
+            assert "from edgewatt.pages.html.escaping import" in code, path
 
 
 @pytest.mark.parametrize("kind", KINDS)

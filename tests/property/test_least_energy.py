@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, topological_order
 
-from edgewatt.judging.judge import MachineJudge
-from edgewatt.judging.least import least_energy
+from edgewatt.evaluation.least import least_energy
+from edgewatt.evaluation.machine_cost import MachineJudge
 from edgewatt.orders.pays_machine import machine_of
 from hwmodel.parts.part_file import part_names
 from traces.generators.networks import random_layered

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cython_ext.annealing.on_cache import COUNTS, OnCache
-from edgewatt.judging.judge import MachineJudge
+from edgewatt.evaluation.machine_cost import MachineJudge
 from edgewatt.orders.pays_machine import machine_of
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay

@@ -198,8 +198,8 @@ def test_what_does_not_fit_is_refused(make, words):
 
 
 def test_a_configuration_reaches_the_prefetcher():
-    from edgewatt.point.machine import build_machine
-    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.plan import load_sweep
 
     prefetch = {"kind": "stride", "degree": 2}
     network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}

@@ -13,7 +13,7 @@ import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.arena_map import in_banks, of_file, of_schedule
 from edgewatt.operators.bank_file import Memories, read_banks
-from edgewatt.reporting.pages.arena import arena_figure, arena_page
+from edgewatt.pages.arena import arena_figure, arena_page
 from reorder.operators.arena.banks import Bank
 from reorder.operators.arena.files import read_buffers
 from reorder.operators.schedule.arena import lifetimes, own_alignment

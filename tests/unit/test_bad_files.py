@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from edgewatt.cli import app
 from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
-from edgewatt.reporting.overlay import read_overlay
-from edgewatt.sweeps.plan import load_sweep
+from edgewatt.pages.overlay import read_overlay
+from edgewatt.runs.plan import load_sweep
 from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.reporting.html import vega
+from edgewatt.pages.html import vega
 
 POOL = """
 import os, time

@@ -11,7 +11,7 @@ import edgewatt as ew
 from edgewatt.config.document import ConfigError
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record_rows import compact, percent, row_of
-from edgewatt.sweeps.optimization import parse_constraint
+from edgewatt.runs.optimization import parse_constraint
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

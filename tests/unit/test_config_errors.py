@@ -6,7 +6,7 @@ import pytest
 
 from edgewatt.config.document import ConfigError
 from edgewatt.config.loading import load_run
-from edgewatt.sweeps.plan import load_sweep
+from edgewatt.runs.plan import load_sweep
 
 GOOD = """\
 network: {generate: {kind: random-layered, n_layers: 3, width: 8, density: 0.5}}

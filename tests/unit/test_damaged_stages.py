@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgewatt.point import memo
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
-from edgewatt.sweeps.course import Results
-from edgewatt.sweeps.sweep import sweep
+from edgewatt.runs import memo
+from edgewatt.runs.course import Results
+from edgewatt.runs.sweep import sweep
 from hwmodel.replay.cache_pass import KeptPass
 from traces.base.errors import InputError
 
@@ -54,7 +54,7 @@ def canonical(store: Store) -> dict[str, str]:
 
 
 def again(results: Path) -> Results:
-    from edgewatt.point.compute import process_memo
+    from edgewatt.runs.compute import process_memo
 
     process_memo.cache_clear()  # what another process would find
     return sweep(SWEEP, results=results, executor="inline")

@@ -3,8 +3,8 @@
 import pytest
 
 import edgewatt as ew
-from edgewatt.reporting.charts.energy_parts import PARTS, energy_parts
-from edgewatt.reporting.data import gather
+from edgewatt.pages.charts.energy_parts import PARTS, energy_parts
+from edgewatt.pages.data import gather
 from edgewatt.results.record_rows import row_of
 
 pytestmark = pytest.mark.application
@@ -54,7 +54,7 @@ def test_no_machine_no_bars():
 
 def test_columns_of_the_page(tmp_path):
     pytest.importorskip("altair", reason="needs the extra 'report'")
-    from edgewatt.reporting.page import read_results, render
+    from edgewatt.pages.report import read_results, render
 
     ew.run({**BASE, "system": "edge", "accuracy": True}, results=tmp_path / "r")
     page = render(read_results(tmp_path / "r", None)[1])

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from cython_ext.iomodel.occupancy import play
 from edgewatt.cli import app
-from edgewatt.reporting.html.escaping import text
-from edgewatt.reporting.pages.explain import explain_page
+from edgewatt.pages.explain import explain_page
+from edgewatt.pages.html.escaping import text
 from hwmodel.fastmemory.iomodel import count_io
 from hwmodel.fastmemory.occupancy import occupancy
 from reorder.edges.methods.learned import TERMS

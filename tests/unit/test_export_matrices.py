@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.point.matrices import _groups, layer_matrices, write_matrices
+from edgewatt.runs.matrices import _groups, layer_matrices, write_matrices
 from edgewatt.validate.matrices import validate_matrix
 from reorder.tuples.files import read_matrix
 from traces.base.resources import shipped_path

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
+from edgewatt.pages.report import report
 from edgewatt.papers.page import compare_claims, paper_page
 from edgewatt.papers.reproduction import reproduce
 from edgewatt.papers.study import STUDIES
-from edgewatt.point.compute import rerun
-from edgewatt.reporting.page import report
 from edgewatt.results.collection import collect, frame
 from edgewatt.results.comparison import compare
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
+from edgewatt.runs.compute import rerun
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

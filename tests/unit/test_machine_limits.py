@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from edgewatt.judging import judge as judging
-from edgewatt.judging.judge import MachineJudge, order_on_machine, settled, view_on_machine, what_is_open
-from edgewatt.judging.sample import STRETCHES, stretches
+from edgewatt.evaluation import machine_cost as judging
+from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine, settled, view_on_machine, what_is_open
+from edgewatt.evaluation.sample import STRETCHES, stretches
 from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.request import OrderRequest, find_order

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.judging.judge import MachineJudge, order_on_machine
+from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.pays_machine import machine_of
 from reorder.base import ORDERINGS, check_order
@@ -191,7 +191,7 @@ def test_a_machine_object_serves_as_well(network: Network) -> None:
     ],
 )
 def test_a_change_that_would_print_as_nothing_makes_no_difference(network: Network, share: float, begins: str) -> None:
-    from edgewatt.judging.judge import sentence
+    from edgewatt.evaluation.machine_cost import sentence
 
     judge = judge_for(network, "energy", PAD, lanes=4)
     plain = judge.costs(judge.plain)

@@ -44,12 +44,12 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "edgewatt/config/models.py": (r"value", "no technology"),
     "edgewatt/operators/traffic.py": (r"tensor\.dtype", "data types of operator graphs"),
     "edgewatt/papers/studies/cdr_search.py": (r"job", "a field of a study's job"),
-    "edgewatt/point/gpu.py": (r"matrix\.format", "SciPy's own format"),
-    "edgewatt/point/matrices.py": (r"matrix\.format", "SciPy's own format"),
-    "edgewatt/reporting/charts/energy_bars.py": (r"data\.rows\[0\]", "a column of rows"),
+    "edgewatt/runs/gpu.py": (r"matrix\.format", "SciPy's own format"),
+    "edgewatt/runs/matrices.py": (r"matrix\.format", "SciPy's own format"),
+    "edgewatt/pages/charts/energy_bars.py": (r"data\.rows\[0\]", "a column of rows"),
     "edgewatt/results/record_rows.py": (r"section|k", "a key of a record's section"),
-    "edgewatt/sweeps/plan.py": (r"wanted", "a key of a configuration"),
-    "edgewatt/sweeps/optimization.py": (r"key", "a key of a configuration"),
+    "edgewatt/runs/plan.py": (r"wanted", "a key of a configuration"),
+    "edgewatt/runs/optimization.py": (r"key", "a key of a configuration"),
 }
 
 

@@ -246,7 +246,7 @@ def test_sizes_without_energies_are_refused_by_name():
 
 
 def test_what_changes_by_less_than_is_printed_is_no_difference():
-    from edgewatt.judging.costs import energy_verdict
+    from edgewatt.evaluation.costs import energy_verdict
     from edgewatt.orders.pays import _verdict
 
     assert [energy_verdict(each, 10_000.0) for each in (9_996.0, 10_004.0, 9_990.0, 10_010.0, 10_000.0)] == [

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.judging.judge import order_on_machine, view_on_machine
+from edgewatt.evaluation.machine_cost import order_on_machine, view_on_machine
 from edgewatt.orders.ordering import judge_for
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered

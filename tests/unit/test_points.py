@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
-from edgewatt.point.expand import points_of
-from edgewatt.point.model import Point
-from edgewatt.point.steps import STEPS, identities, inputs, own_steps, shared, steps_of
 from edgewatt.results.record import Record, canonical_json, content_hash
 from edgewatt.results.record_rows import row_of
+from edgewatt.runs.expand import points_of
+from edgewatt.runs.model import Point
+from edgewatt.runs.steps import STEPS, identities, inputs, own_steps, shared, steps_of
 from traces.base.resources import config_root
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "points.json").read_text())

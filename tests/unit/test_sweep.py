@@ -13,9 +13,9 @@ import edgewatt as ew
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.config.document import ConfigError
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.sweeps.estimate import estimate
-from edgewatt.sweeps.plan import load_sweep
-from edgewatt.sweeps.sweep import sweep
+from edgewatt.runs.estimate import estimate
+from edgewatt.runs.plan import load_sweep
+from edgewatt.runs.sweep import sweep
 from tests.small_sweep import BASE, GRID, canonical
 from traces.base.errors import InputError
 
@@ -157,12 +157,12 @@ BEHIND = {
 
 @pytest.mark.parametrize("most", [1 << 20, 1])
 def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    from edgewatt.point.compute import run_points
-    from edgewatt.sweeps.estimate import estimate
+    from edgewatt.runs.compute import run_points
+    from edgewatt.runs.estimate import estimate
 
     plan = load_sweep(BEHIND)
     alone = {p.hash: canonical_json(run_points([p])[0].canonical) for p in plan.points}
-    monkeypatch.setattr("edgewatt.point.machine.KEPT_PASS_BYTES", most)
+    monkeypatch.setattr("edgewatt.runs.machine.KEPT_PASS_BYTES", most)
     done = sweep(plan, results=tmp_path, executor="inline")
     assert canonical(done.store) == alone
     made = [record.provenance["stages_computed"].get("cache_pass", 0) for record in done.records]
@@ -176,7 +176,7 @@ def test_a_pass_nobody_else_needs_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_takes_no_time_and_nobody_else_needs_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.point.memo.WORTH_S", 60.0)
+    monkeypatch.setattr("edgewatt.runs.memo.WORTH_S", 60.0)
     sweep(GRID, results=tmp_path, executor="inline")
     kept = {path.parent.name for path in (tmp_path / "stages").rglob("*.npz")}
     assert kept == {"ordering"}, "which points share"
@@ -188,7 +188,7 @@ def test_what_takes_no_time_and_nobody_else_needs_has_no_file(tmp_path: Path, mo
 def test_a_second_process_waits_for_what_the_first_makes(tmp_path: Path) -> None:
     code = (
         "import sys, json, time; sys.path[:0] = json.loads(sys.argv[2])\n"
-        "import numpy as np; from edgewatt.point.memo import Memo\n"
+        "import numpy as np; from edgewatt.runs.memo import Memo\n"
         "memo = Memo(sys.argv[1])\n"
         "def make():\n    print('making', flush=True); time.sleep(0.5); return {'a': np.arange(3)}\n"
         "assert memo.arrays('step', 'k', make)['a'].tolist() == [0, 1, 2]\n"

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
-import edgewatt.sweeps.executors as executors
+import edgewatt.runs.executors as executors
 from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store, StoreError
-from edgewatt.sweeps.executors import InlineExecutor, ProcessExecutor, make_executor
-from edgewatt.sweeps.sweep import sweep
-from edgewatt.sweeps.worker import stored
+from edgewatt.runs.executors import InlineExecutor, ProcessExecutor, make_executor
+from edgewatt.runs.sweep import sweep
+from edgewatt.runs.worker import stored
 from tests.small_sweep import BASE, GRID, canonical
 from traces.base.errors import InputError
 
@@ -53,7 +53,7 @@ def children(parent: int | None = None) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             state, ppid, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            worker = state == "Z" or b"edgewatt.sweeps.worker" in (folder / "cmdline").read_bytes()
+            worker = state == "Z" or b"edgewatt.runs.worker" in (folder / "cmdline").read_bytes()
             if worker:
                 states[int(folder.name)] = state, int(ppid), int(session)
         except (OSError, ValueError):
@@ -94,12 +94,12 @@ def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(
     code = tmp_path / "deadly.py"
     code.write_text(
         "import os, sys; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.point.compute as compute\n"
+        "import edgewatt.runs.compute as compute\n"
         "def answer(task):\n"
         "    if task['hash'] == 'deadly': os._exit(1)\n"
         "    return {'hash': task['hash'], 'failure': {}}\n"
         "compute.answer = answer\n"
-        "from edgewatt.sweeps.worker import main; main()\n"
+        "from edgewatt.runs.worker import main; main()\n"
     )
     monkeypatch.setattr(executors, "AHEAD_S", 1e6)
     monkeypatch.setattr(executors, "module_command", lambda name: [sys.executable, str(code)])
@@ -118,7 +118,7 @@ def test_workers_are_copies_of_one_that_has_loaded(
     code = tmp_path / "telling.py"
     code.write_text(
         "import os, sys, threading; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.point.compute as compute, edgewatt.sweeps.worker as worker\n"
+        "import edgewatt.runs.compute as compute, edgewatt.runs.worker as worker\n"
         "def answer(task):\n"
         "    return {'hash': task['hash'], 'failure': [os.getpid(), os.getsid(0), len(sys.argv), os.stat(0).st_rdev]}\n"
         "compute.answer = answer\n"
@@ -200,8 +200,8 @@ if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS: a host name of i
     socket.sethostname(host)
 else:
     socket.gethostname = lambda: host
-from edgewatt.sweeps.sweep import sweep
-from edgewatt.sweeps.worker import stored
+from edgewatt.runs.sweep import sweep
+from edgewatt.runs.worker import stored
 done = sweep(sweep_of, results=results, executor=executor, workers=2)
 print(json.dumps([done.computed, done.reused, sorted(done.failed)]))
 """
@@ -275,12 +275,12 @@ def test_an_answer_waits_neither_for_the_next_task_nor_for_more(tmp_path: Path) 
     code = tmp_path / "slow.py"
     code.write_text(
         "import sys, time; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.point.compute as compute\n"
+        "import edgewatt.runs.compute as compute\n"
         "def answer(task):\n"
         "    time.sleep(task['s'])\n"
         "    return {'hash': task['hash'], 'failure': {}}\n"
         "compute.answer = answer\n"
-        "from edgewatt.sweeps.worker import main; main()\n"
+        "from edgewatt.runs.worker import main; main()\n"
     )
     command = [sys.executable, str(code)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
@@ -303,12 +303,12 @@ def test_claims_of_one_process_part_its_sweeps(tmp_path: Path) -> None:
 
 
 def test_a_worker_has_loaded_what_a_point_needs(tmp_path: Path) -> None:
-    from edgewatt.point.compute import make_task
-    from edgewatt.sweeps.plan import load_sweep
+    from edgewatt.runs.compute import make_task
+    from edgewatt.runs.plan import load_sweep
 
     code = (
         "import sys, json; sys.path[:0] = json.loads(sys.argv[2])\n"
-        "from edgewatt.sweeps.worker import load; from edgewatt.point.compute import answer\n"
+        "from edgewatt.runs.worker import load; from edgewatt.runs.compute import answer\n"
         "load(lambda: False); lazy = 'simpy' not in sys.modules\n"
         "load(lambda: True); loaded = set(sys.modules)\n"
         "assert 'record' in answer(json.loads(sys.argv[1]))\n"
@@ -325,7 +325,7 @@ def test_a_worker_has_loaded_what_a_point_needs(tmp_path: Path) -> None:
 def test_workers_are_started_before_anything_is_loaded(tmp_path: Path) -> None:
     code = (
         "import sys, json; sys.path[:0] = json.loads(sys.argv[1])\n"
-        "from edgewatt.sweeps.sweep import sweep\n"
+        "from edgewatt.runs.sweep import sweep\n"
         "class Stop(Exception): pass\n"
         "class Early:\n"
         "    def prepare(self, n): raise Stop\n"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.reporting.page import read_results
+from edgewatt.pages.report import read_results
 from edgewatt.results.record_rows import flat, value_in_words
 from edgewatt.results.swept import point_names, swept_axes, title_of
 
@@ -113,7 +113,7 @@ def test_a_failure_names_the_point(tmp_path: Path) -> None:
 
 
 def test_numbers_in_legends_stand_by_size() -> None:
-    from edgewatt.reporting.chart import category
+    from edgewatt.pages.chart import category
 
     rows = [{"memory": size} for size in (100, 8, 1000, 8)]
     assert category("memory", "M", rows)["sort"] == [8, 100, 1000]

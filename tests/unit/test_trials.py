@@ -147,7 +147,7 @@ def test_two_orders_of_one_method_are_told_apart() -> None:
 
 def test_seeds_of_a_generated_network_are_seeds_too(tmp_path: Path) -> None:
     """The spread over networks drawn by one rule is what a student asks for; the point's own seed comes first."""
-    from edgewatt.reporting.data import gather
+    from edgewatt.pages.data import gather
 
     def groups(grid: dict[str, list[int]]) -> set[str]:
         ran = ew.run({"base": BASE, "grid": {"fast_memory.size": [6, 12], **grid}})
@@ -170,7 +170,7 @@ def test_exports_say_which_of_several_points(tmp_path: Path) -> None:
 
 
 def test_papers_ask_for_their_charts_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.reporting.html.vega.find_spec", lambda name: None)
+    monkeypatch.setattr("edgewatt.pages.html.vega.find_spec", lambda name: None)
     done = invoke("papers", "eon-frontier", "-r", tmp_path / "papers")
     assert isinstance(done.exception, MissingExtraError) and "[report]" in str(done.exception)
     assert not (tmp_path / "papers").exists()

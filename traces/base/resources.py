@@ -31,7 +31,7 @@ def config_root() -> Path:
 
 GROUPS = {
     "dram": "edgewatt.parts", "cache": "edgewatt.caches", "bus": "edgewatt.buses", "systems": "edgewatt.systems",
-    "onchip": "edgewatt.technologies", "sweeps": "edgewatt.sweeps",
+    "onchip": "edgewatt.technologies", "sweeps": "edgewatt.runs",
 }  # fmt: skip
 """Folder of configs/ -> entry points of other distributions' files of that kind."""
 

@@ -8,7 +8,7 @@ from edgewatt.cli.parts.output import say, show_table
 
 
 def show_estimate(counted: dict[str, Any]) -> None:
-    """Print what a sweep would compute and how long that may take (`edgewatt.sweeps.estimate.estimate`)."""
+    """Print what a sweep would compute and how long that may take (`edgewatt.runs.estimate.estimate`)."""
     rows = [(name, str(count)) for name, count in counted["stages"].items()]
     show_table(
         ("stage", "distinct"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgewatt.cli.parts.output import put
-from edgewatt.judging.costs import energy_verdict
+from edgewatt.evaluation.costs import energy_verdict
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import compact, percent, row_of, value_in_words
 from edgewatt.results.swept import rows_with_axes
@@ -286,6 +286,6 @@ def _print(console: Any, groups: list[str], columns: list[Column]) -> None:
 
 
 def show_front(front: Any) -> None:
-    """Print a Pareto front (`edgewatt.sweeps.optimization.Front`), the baseline first."""
+    """Print a Pareto front (`edgewatt.runs.optimization.Front`), the baseline first."""
     title = f"Pareto front: {len(front.front)} points, after the baseline; {front.text}"
     show_records([front.baseline, *(r for r in front.front if r.hash != front.baseline.hash)], title=title)

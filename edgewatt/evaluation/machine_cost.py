@@ -1,0 +1,322 @@
+"""The machine as objective: its energy, time or bytes, lowered by a search that the whole simulation judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
+from edgewatt.evaluation.least import LeastEnergy, least_energy
+from edgewatt.evaluation.sample import activations, sample_of, stretches
+from hwmodel.machine import Machine
+from reorder import order as engine
+from reorder.base import ORDERINGS, Ordering
+from reorder.edges.machine.search import MachineParameters, order_for_machine
+from reorder.edges.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
+from reorder.edges.machine.surrogate import Surrogate
+from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
+from traces.access.build import build_trace
+from traces.base.errors import InputError, unknown_name
+from traces.base.progress import Progress
+from traces.base.units import engineering
+from traces.layouts.kind import LAYOUTS
+from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.work.checks import checked_memory
+from traces.work.network import Network
+
+LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
+NAMED = 3  # constructions of a note; the result has them all
+TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
+
+
+@dataclass(frozen=True, eq=False)
+class MachineJudge:
+    """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
+
+    layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order. timing: 'system' or 'replay'.
+    """
+
+    network: Network
+    machine: Machine
+    layout: Layout
+    objective: str
+    timing: str
+    seed: int = 0
+    _known: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.objective not in MACHINE_OBJECTIVES:
+            raise unknown_name("objective of a machine", self.objective, MACHINE_OBJECTIVES)
+        check_timing(self.timing)
+        if self.machine.part is None:
+            raise InputError("the machine has no DRAM part: energy and time need one")
+        if self.machine.scratchpad is None and not self.machine.caches:
+            raise InputError("the machine has neither caches nor a scratchpad: every order moves the same bytes")
+        if self.layout.kind in (AUTO, BEST):
+            object.__setattr__(self, "layout", replace(self.layout, kind=AUTO_CHOICE[-1]))
+
+    @cached_property
+    def plain(self) -> Int64Array:
+        """The two-optimal order, which others are compared with."""
+        return engine.order(self.network, "two-optimal", memory=3).edges
+
+    def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
+        """Return all costs of an order (see `costs_of`); those of two-optimal, the best and the last order are kept."""
+        edges = np.array(edges)
+        for known in self._known.values():
+            if np.array_equal(known[0], edges):
+                return known[1]
+        memory = rows_of(self.machine, self.layout)
+        judged = (
+            edges,
+            costs_of(
+                self.network,
+                edges,
+                self.machine,
+                self.layout,
+                memory=memory,
+                timing=self.timing,
+                seed=self.seed,
+                progress=progress,
+            ),
+        )
+        if "plain" not in self._known and np.array_equal(edges, self.plain):
+            self._known["plain"] = judged
+        if "best" not in self._known or judged[1][self.objective] < self._known["best"][1][self.objective]:
+            self._known["best"] = judged
+        self._known["last"] = judged
+        return judged[1]
+
+    def __call__(self, edges: Int64Array) -> float:
+        return float(self.costs(edges)[self.objective])
+
+    @cached_property
+    def _activations(self) -> npt.NDArray[np.float32]:
+        return activations(self.network, self.layout.lanes, self.seed)
+
+    def sample(self, edges: Int64Array, n_connections: int) -> tuple[Network, float]:
+        """Return stretches of an order, about `n_connections` in all, as a network in that order, and its cost."""
+        part = sample_of(self.network, edges[stretches(len(edges), n_connections)], self._activations)
+        memory, order = rows_of(self.machine, self.layout), np.arange(part.n_connections)
+        cost = costs_of(part, order, self.machine, self.layout, memory=memory, timing=self.timing, seed=self.seed)
+        return part, float(cost[self.objective])
+
+    def holds(self, edges: Int64Array) -> bool:
+        """Whether the layout can store an order."""
+        return LAYOUTS[self.layout.kind].item.holds(self.network, edges)
+
+    def check_plain(self) -> None:
+        """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
+        if not self.holds(self.plain):
+            raise InputError(
+                f"layout {self.layout.kind!r} cannot store two-optimal, with which orders for a machine are compared: "
+                "use layout 'tuples' or 'coo'"
+            )
+
+    def shape(self) -> MachineShape:
+        """Return what a search sees of the machine."""
+        memory = rows_of(self.machine, self.layout)
+        pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
+        wires = None
+        if self.objective == "energy" and self.layout.kind == AUTO_CHOICE[-1]:
+            wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
+        if pad is None:
+            return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)
+        sharing = max(1, burst // self.layout.row_pitch)
+        return MachineShape(memory, pad.policy, pad.pinning, burst_rows=sharing, wires=wires)
+
+    def _cache_shape(self) -> CacheShape:
+        from cython_ext.cache.level import compiled_policy
+
+        plan = build_trace(self.network, self.plain, layout=self.layout, batch=self.layout.lanes, seed=self.seed).plan
+        assert plan is not None
+        last, member = self.machine.caches[-1], self.machine.caches[-1].policy_type
+        memory = self.machine.part.organisation
+        row_bytes = memory.columns // memory.columns_per_burst * memory.burst_bytes
+        banks = memory.channels * memory.bank_groups * memory.banks_per_group
+        return CacheShape(
+            line_bytes=last.line_bytes,
+            sets=last.sets,
+            ways=last.ways,
+            policy=0 if member.needs_future else compiled_policy(member.kernel),
+            elements=tuple((plan.base_address + int(at), int(bits)) for at, bits, _, _ in plan.element),
+            rows=(plan.base_address + plan.neurons_offset, plan.row_pitch, plan.row_bytes),
+            access_bytes=self.machine.engine.access_bytes,
+            memory_rows=(1 << (row_bytes.bit_length() - 1), banks),
+        )
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both. note: what a time limit
+    left open, empty for nothing. least: what every order costs at least; None where nothing is proved."""
+
+    name: str
+    objective: str
+    cost: Mapping[str, Any]
+    plain: Mapping[str, Any]
+    sentence: str
+    note: str = ""
+    least: LeastEnergy | None = None
+
+    @property
+    def bound(self) -> str:
+        """How far both orders are above the least that is proved; empty where nothing is."""
+        if self.least is None:
+            return ""
+        least = self.least.total_pj if self.objective == "energy" else self.least.bytes
+        amount = write_amount(least, self.objective)
+        mine, other = (100 * (float(cost[self.objective]) / least - 1) for cost in (self.cost, self.plain))
+        return (
+            f"No order takes less than {amount} there, with each connection and neuron read once and no result written "
+            f"twice: {self.name} is {mine:.1f} % above that, two-optimal {other:.1f} %."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        least = None if self.least is None else self.least.as_dict()
+        return {"objective": self.objective, "sentence": self.sentence, "note": self.note, "least": least,
+                self.name: dict(self.cost), "two-optimal": dict(self.plain)}  # fmt: skip
+
+
+def order_on_machine(
+    judge: MachineJudge,
+    method: str,
+    *,
+    memory: int | None = None,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    given: Sequence[tuple[str, Int64Array]] = (),
+    **parameters: Any,
+) -> Ordering:
+    """Return an order of the judge's network for its machine.
+
+    A method that chooses among others ('auto') searches, and the judge decides (parameters: `MachineParameters`). What
+    it returns is never worse there than two-optimal and the constructions, but for those that a time limit left
+    unjudged, which the result names (`what_is_open`); with `given`, than those (name, order) pairs and two-optimal.
+    Other methods make their order for M = memory (None: the machine's own); those that search lower runs and I/Os,
+    weighted as the judge weighs them.
+    Raises InputError naming the parameter at fault.
+    """
+    engine.check_limits(seed, time_limit_s)
+    if memory is not None:
+        checked_memory(memory)
+    entry = ORDERINGS[method]
+    if entry.item.chooses:
+        judge.check_plain()
+    shape = judge.shape()
+    if entry.item.chooses:
+        return order_for_machine(
+            judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds,
+            sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
+        )  # fmt: skip
+    rows = shape.memory if memory is None else memory
+    objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
+    ordering = engine.order(
+        judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
+        time_limit_s=time_limit_s, progress=progress, **parameters,
+    )  # fmt: skip
+    return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
+
+
+def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
+    """Return the parameters of a search for a machine. Raises InputError naming the one at fault."""
+    usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
+    asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
+    known = MachineParameters.__dataclass_fields__
+    for name in asked:
+        if name not in known:
+            raise InputError(
+                f"method {method!r} takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
+            )
+    return MachineParameters(**asked)
+
+
+def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
+    """Return runs and I/Os with the weights that fit the judge's values of a few constructions."""
+    surrogate = Surrogate(judge.network, replace(shape, cache=None, burst_rows=1))
+    for name in TRIED:
+        edges = engine.order(judge.network, name, memory=shape.memory, policy=shape.policy).edges
+        if judge.holds(edges):
+            surrogate.learn(surrogate.counts(edges), judge(edges))
+    run, moved = surrogate.weights[:2].tolist()
+    return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
+
+
+def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> MachineView:
+    """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
+    judge.check_plain()
+    cost, plain = judge.costs(ordering.edges, progress), judge.costs(judge.plain, progress)
+    words = sentence(judge, ordering.method, cost, plain)
+    least = None
+    if judge.objective != "time":
+        layout, timing = judge.layout, judge.timing
+        least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
+    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least)
+
+
+def settled(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> Ordering:
+    """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it.
+
+    For those who play both orders in full anyway, however long after a time limit; the judge keeps what they cost.
+    """
+    if ordering.parameters.get("judged_by") != "sample":
+        return ordering
+    mine, plain = (float(judge.costs(edges, progress)[judge.objective]) for edges in (ordering.edges, judge.plain))
+    if mine <= plain:
+        return ordering
+    known = {**ordering.parameters, "found_by": "two-optimal", "value": plain, "two_optimal": plain}
+    return replace(ordering, edges=judge.plain, parameters=known)
+
+
+def what_is_open(ordering: Ordering) -> str:
+    """Name the constructions that a search for a machine had no time to simulate; '' for none."""
+    missed = [name for name in str(ordering.parameters.get("unjudged", "")).split(", ") if name]
+    if not missed:
+        return ""
+    if ordering.parameters["judged_by"] == "sample":
+        return "The time limit left no room to simulate whole orders; samples compared them and may miss the best."
+    named = missed if len(missed) <= NAMED else [*missed[: NAMED - 1], f"{len(missed) - NAMED + 1} more"]
+    return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."
+
+
+def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why.
+
+    A change below LEAST_CHANGE makes no difference.
+    """
+    what = judge.objective
+    mine, other = float(cost[what]), float(plain[what])
+    change = (mine - other) / other if other else 0.0
+    where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
+    amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
+    figures = f"{amounts}, {100 * change:+.1f} %"
+    because = change_in_words(dict(cost), dict(plain), what)
+    if mine == other:
+        return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
+    if not differs(mine, other):
+        apart = f"{write_amount(abs(mine - other), what)} apart, less than {100 * LEAST_CHANGE:g} %"
+        return f"It makes no difference in {what} on {where}: {write_amount(other, what)} for both orders, {apart}."
+    if mine < other:
+        return f"It pays in {what} on {where}: {figures}, because {because}."
+    return f"It does not pay in {what} on {where}: {figures}, because {because}."
+
+
+def describe_machine(machine: Machine) -> str:
+    """Name what decides: the on-chip memory and the part."""
+    if machine.scratchpad is not None:
+        return f"{machine.scratchpad.size_bytes / 1024:.4g} KiB of scratchpad with {machine.part.name}"
+    sizes = " and ".join(f"{cache.size_bytes / 1024:.4g} KiB" for cache in machine.caches)
+    return f"{sizes} of cache with {machine.part.name}"
+
+
+def write_amount(value: float, what: str) -> str:
+    """Write a cost with a unit that fits."""
+    factor, unit = {"bytes": (1.0, "B"), "energy": (1e-12, "J"), "time": (1e-9, "s")}[what]
+    return engineering(value * factor, unit, 4)

@@ -1,0 +1,97 @@
+"""Renumbering: which neurons share a cache line, found together with an order and judged by the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edgewatt.evaluation.machine_cost import MachineJudge, machine_parameters, order_on_machine
+from reorder.base import Ordering
+from reorder.edges.machine.numbering import numberings
+from reorder.edges.machine.shape import Int64Array
+from reorder.edges.search.budget import CLOCKS
+from reorder.order import check_limits, order
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.work.network import Network
+from traces.work.renumber import renumbered
+
+FIRST, CHOSEN = 0.3, 2  # share of the time for the file's numbering; numberings that are judged, best by lines filled
+
+
+@dataclass(frozen=True, eq=False)
+class Renumbered:
+    """A network with its neurons numbered for a cache, and an order for it.
+
+    network: renumbered; the same one if nothing was gained. number: int64[N], the new number of each neuron. ordering:
+    for it; its connections are numbered as before. judge: of the renumbered network. fills, plain_fills: lines filled
+    by it, and by two-optimal with the file's numbers. value, plain_value: the objective of both.
+    """
+
+    network: Network
+    number: Int64Array
+    ordering: Ordering
+    judge: MachineJudge
+    fills: int
+    plain_fills: int
+    value: float
+    plain_value: float
+
+
+def renumber_on_machine(
+    judge: MachineJudge,
+    *,
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Renumbered:
+    """Return the numbering and order that cost least on the judge's machine; never worse than `auto` without.
+
+    parameters: of `order_on_machine`. Raises InputError where a neuron has lines of its own.
+    """
+    import numpy as np
+
+    check_limits(seed, time_limit_s)
+    asked = machine_parameters(judge, "auto", parameters)
+    network, cache = judge.network, judge.shape().cache
+    if cache is None or not cache.rows_share_lines:
+        where = "a scratchpad moves rows" if cache is None else f"a row fills lines of {cache.line_bytes} bytes"
+        raise InputError(f"renumbering is for caches whose lines hold several neurons; here {where}: use fewer lanes")
+    clock = CLOCKS[asked.clock]
+    began = clock()
+
+    def left(share: float) -> float | None:
+        return None if time_limit_s is None else max(1e-3, share * (time_limit_s - (clock() - began)))
+
+    plain = order(network, "two-optimal", memory=3).edges
+    own = order_on_machine(judge, "auto", seed=seed, time_limit_s=left(FIRST), progress=progress, **parameters)
+    best = Renumbered(
+        network, np.arange(network.n_neurons), own, judge, _fills(judge, own.edges), _fills(judge, plain),
+        own.parameters["value"], judge(plain),
+    )  # fmt: skip
+    tried: list[tuple[int, int, Int64Array, Int64Array, MachineJudge]] = []
+    for number, edges in numberings(network, cache, seed):
+        other = replace(judge, network=renumbered(network, number))
+        tried.append((_fills(other, edges), len(tried), number, edges, other))
+    chosen = sorted(tried, key=lambda one: one[:2])[:CHOSEN]
+    for k, (_, _, number, edges, other) in enumerate(chosen):
+        ordering = order_on_machine(
+            other, "auto", seed=seed, time_limit_s=left(1 / (len(chosen) - k)), progress=progress,
+            given=(("tiles by number", edges),), **parameters,
+        )  # fmt: skip
+        value = ordering.parameters["value"]
+        if ordering.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not judged the same way
+            value, best = other(ordering.edges), replace(best, value=best.judge(best.ordering.edges))
+        if value < best.value:
+            best = replace(
+                best, network=other.network, number=number, ordering=ordering, judge=other,
+                fills=_fills(other, ordering.edges), value=value,
+            )  # fmt: skip
+    return best
+
+
+def _fills(judge: MachineJudge, edges: Int64Array) -> int:
+    cache = judge.shape().cache
+    assert cache is not None
+    return int(cache.kernel(judge.network, edges).counts[0])

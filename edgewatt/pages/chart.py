@@ -1,0 +1,200 @@
+"""What a chart of the report is: a Vega-Lite specification made from the report's data, and the registry of charts.
+
+The same specifications serve the page and, with data put in, PDF, SVG and PNG. A member is a module of
+edgewatt.pages.charts (or of another distribution, group edgewatt.charts) that registers a `Chart`.
+Colours are Okabe and Ito's eight, which people with any colour vision can tell apart; shape or position says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgewatt.pages.data import ReportData
+from edgewatt.results.columns import present
+from traces.base.registry import Registry
+from traces.base.units import SCALES
+
+Spec = dict[str, Any]
+
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C8C8C", "#B5A800"]
+WIDTH, HEIGHT = 470, 300
+"""In print; the page fits charts into its columns (charts.js)."""
+CHOSEN: Spec = {"name": "chosen", "value": None}
+"""The points that the reader chose on the page, by number; None: all. In print nothing is chosen."""
+IS_CHOSEN = "chosen === null || chosen[datum.id]"
+FADED = {"condition": {"test": IS_CHOSEN, "value": 0.85}, "value": 0.06}
+"""Opacity of marks that stay where they are while others are chosen."""
+MANY_POINTS = 1000
+"""Beyond it points are small and translucent, so that dense places show, and the page draws them itself (many.js)."""
+LONG_NAME = 30
+"""Characters beyond which the names at an axis want more than half of the page."""
+LEGEND = {"labelLimit": 260, "orient": "bottom", "columns": 2, "layout": {"bottom": {"direction": "vertical"}}}
+"""Several legends stand one below the other, so that they are no wider than the chart."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart.
+
+    draw: ReportData -> a specification, or None where the data cannot fill it. Its `data` is ``{"name": SET}``, a set
+    of `datasets`, or ``{"values": [...]}`` of its own. place: charts stand on the page by it, lower first.
+    """
+
+    draw: Callable[[ReportData], Spec | None]
+    place: float = 100.0
+
+
+class Charts(Registry[Chart]):
+    """Name -> chart."""
+
+    def add(self, name: str, *, summary: str, place: float = 100.0) -> Callable[[Any], Any]:
+        """Return a decorator that adds a function as the chart `name` and leaves it as it is. Fields as in Chart."""
+
+        def register(draw: Callable[[ReportData], Spec | None]) -> Callable[[ReportData], Spec | None]:
+            self.register(name, summary=summary)(Chart(draw, place))
+            return draw
+
+        return register
+
+
+CHARTS = Charts("chart", "edgewatt.charts", folder="edgewatt.pages.charts")
+
+
+def charts(data: ReportData) -> dict[str, Spec]:
+    """Return the charts that the data can fill, by name. A plug-in that cannot be loaded is left out."""
+    members = sorted(CHARTS.sound().values(), key=lambda entry: entry.item.place)
+    drawn = {entry.name: entry.item.draw(data) for entry in members}
+    return {name: spec for name, spec in drawn.items() if spec is not None}
+
+
+def datasets(data: ReportData) -> dict[str, Sequence[dict[str, Any]]]:
+    """Return the rows that charts draw, by data set name."""
+    return {"rows": data.rows, "io": data.io_curves, "wires": data.wires, "curves": data.convergence}
+
+
+def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
+    """Return the frame of a chart that draws the data set `name`."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "title": {"text": title, "anchor": "start", **({"subtitle": subtitle} if subtitle else {})},
+        "data": {"name": name},
+        "params": [CHOSEN],
+        "width": WIDTH,
+        "height": HEIGHT,
+        **parts,
+    }
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Return distinct values: numbers by size, everything else in the order of first appearance."""
+    distinct = list(dict.fromkeys(values))
+    return sorted(distinct) if all(isinstance(v, (int, float)) for v in distinct) else distinct
+
+
+def category(field: str, title: str, rows: Sequence[Mapping[str, Any]], **more: Any) -> Spec:
+    """Colour by a field: numbers by size, names in the order of first appearance."""
+    order = in_order(present(rows, field))
+    short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
+    return (
+        {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
+    )
+
+
+def named(field: str, names: list[str]) -> Spec:
+    """Return an axis of names in this order; how much of a long name shows depends on the width (charts.js)."""
+    return {"field": field, "type": "nominal", "title": None, "sort": names}
+
+
+def room_for(names: Iterable[str]) -> Spec:
+    """Ask for the whole width of the page where names are too long for half of it."""
+    return {"usermeta": {"wide": max(map(len, names), default=0) > LONG_NAME}}
+
+
+def quantity(field: str, title: str, **more: Any) -> Spec:
+    """Return an axis of numbers; energies, times and bytes in engineering notation, whatever unit the field has."""
+    scale = SCALES.get(field.rpartition("_")[2])
+    if scale is None:
+        return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "~s"}, **more}
+    axis = {"labelExpr": f"{engineering_expression('datum.value', *scale)}"}
+    return {"field": field, "type": "quantitative", "title": title.partition(" (")[0], "axis": axis, **more}
+
+
+def engineering_expression(value: str, factor: float, unit: str, digits: str = "") -> str:
+    """Return a Vega expression that writes a value as `traces.base.units.engineering` does."""
+    return f"replace(format({value} * {factor!r}, '{digits}~s'), /([^0-9.−-]*)$/, ' $1') + '{unit}'"
+
+
+def written_tooltips(*fields: tuple[str, str, str]) -> tuple[list[Spec], list[Spec]]:
+    """Return transforms and tooltips of (field, title, number format): quantities are written with their units."""
+    transforms, tips = [], []
+    for field, title, form in fields:
+        scale = SCALES.get(field.rpartition("_")[2])
+        if scale is None:
+            tips += tooltip((field, title, form))
+        else:
+            expression = engineering_expression(f"datum.{field}", *scale, digits=".4")
+            transforms.append({"calculate": expression, "as": f"{field}_text"})
+            tips += tooltip((f"{field}_text", title.partition(" (")[0], ""))
+    return transforms, tips
+
+
+def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
+    """Return tooltips from (field, title, number format or '' for a name)."""
+    return [
+        {
+            "field": field,
+            "title": title,
+            "type": "quantitative" if form else "nominal",
+            **({"format": form} if form else {}),
+        }
+        for field, title, form in fields
+    ]
+
+
+FIELDS = {
+    "sweep": "sweep",
+    "ordering": "ordering",
+    "stride": "tuple order and stride",
+    "format": "format",
+    "encoder": "encoder",
+    "part": "memory part",
+    "memory": "fast memory M (values)",
+    "onchip": "on-chip memory",
+    "lanes": "lanes",
+    "engines": "engines",
+    "policy": "policy",
+    "timing": "timing",
+    "network": "network",
+}
+"""What may tell points apart beside what else was swept, and its title."""
+
+
+def titles(data: ReportData) -> dict[str, str]:
+    """Return the fields that may tell points apart, with their titles: FIELDS and the axes of the sweep."""
+    return {**FIELDS, **{axis.key: axis.title for axis in data.axes}}
+
+
+def varying_fields(data: ReportData) -> list[str]:
+    """Return the fields of `titles` in which points differ."""
+    parts = any(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes)
+    fields = [f for f in titles(data) if len(present(data.rows, f)) > 1]
+    return [f for f in fields if not (f == "onchip" and parts)]  # said by its parts
+
+
+def telling_fields(data: ReportData) -> list[str]:
+    """Return what varies, first what decides most of the energies or the times (share of variance between groups)."""
+
+    def share(field: str, metric: str) -> float:
+        groups: dict[Any, list[float]] = {}
+        for name, value in zip(data.rows.values(field), data.rows.values(metric), strict=True):
+            if value is not None:
+                groups.setdefault(name, []).append(value)
+        count = sum(map(len, groups.values()))
+        mean = sum(map(sum, groups.values())) / count
+        total = sum((value - mean) ** 2 for group in groups.values() for value in group)
+        between = sum(len(group) * (sum(group) / len(group) - mean) ** 2 for group in groups.values())
+        return between / total if total else 0.0
+
+    return sorted(varying_fields(data), key=lambda f: -max(share(f, "energy_pj"), share(f, "time_ns")))

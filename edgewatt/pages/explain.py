@@ -1,0 +1,189 @@
+"""`edgewatt order --explain`: one self-contained page that shows why one order costs less than another."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgewatt.evaluation.machine_cost import MachineView
+from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import Page, asset
+from edgewatt.pages.html.parts import table
+from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
+from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.edges.bounds.bounds import NetworkBound, lower_bound
+from reorder.order import order as make_order
+from traces.base.units import in_one_unit
+from traces.work.network import Network
+
+PIXELS = 280  # of the picture of edges, each way
+MOST_SPILLED = 12
+
+
+def explain_page(
+    network: Network,
+    ordering: Ordering,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    view: MachineView | None = None,
+    bound: NetworkBound | None = None,
+) -> str:
+    """Return the page as HTML: fast memory over time, spills, convergence and the order itself, beside two-optimal.
+
+    view: what both orders cost on a machine, shown first. bound: on the I/Os (None: the best known here).
+    Everything is inside the page; it loads nothing from elsewhere. Time and memory linear in the connections.
+    """
+    machine = {"memory": memory, "policy": policy, "pinning": pinning}
+    plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
+    lower, bound = io_bounds(network).lower_total, bound or lower_bound(network, memory)
+    sides = []
+    for title, compared in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
+        counts = count_io(network, compared, **machine)  # type: ignore[arg-type]
+        seen = occupancy(network, compared, **machine)  # type: ignore[arg-type]
+        sides.append(
+            {
+                "title": title,
+                "total": counts.total,
+                "runs": counts.runs,
+                "costs": _costs(network, counts.total, seen),
+                "slots": _grid(seen.slots),
+                "edges": _grid(edge_picture(network, compared.edges)),
+                "reads": _histogram(seen.reads[network.touched]),
+                "spilled": _most_spilled(network, seen),
+                "shares": [round(float((seen.slots == kind).mean()), 4) for kind in range(len(KINDS))],
+            }
+        )
+    data = {
+        "kinds": KINDS, "sides": sides, "lower": lower, "bound": bound.total, "connections": network.n_connections,
+        "curve": [[int(work), round(seconds, 4), value] for work, seconds, value in ordering.curve],
+        "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
+    }  # fmt: skip
+    settings = f"M = {memory}, policy {policy}, pinning {pinning}, seed {ordering.seed}"
+    body = asset(__file__, "explain.html").format(
+        sentence=text(_sentence(sides, lower, bound)),
+        machine="" if view is None else machine_part(view),
+        reasons=_reasons(network, ordering, Task(memory, policy, pinning)),
+    )
+    return Page(
+        f"{network.name}, ordered by {ordering.method}",
+        body,
+        subtitle=settings,
+        style=asset(__file__, "explain.css"),
+        data=data,
+        script=asset(__file__, "explain.js"),
+    ).html()
+
+
+def _reasons(network: Network, ordering: Ordering, task: Task) -> str:
+    """Return what the method of an order says of how it came about; nothing where it does not say."""
+    method = ORDERINGS[ordering.method].item if ordering.method in ORDERINGS else None
+    said = None if method is None or method.explain is None else method.explain(network, task, ordering)
+    if said is None:
+        return ""
+    tables = "".join(f'<div class="panel">{table(heads, rows)}</div>' for heads, rows in said.tables)
+    return f'<h2>{text(said.title)}</h2><p class="soft">{text(said.words)}</p>{tables}'
+
+
+def machine_part(view: MachineView) -> str:
+    """Return the part of the page about a machine: the sentence, bytes per stream and energy terms of both orders."""
+    words = filter(None, (view.sentence, view.bound, view.note))
+    parts = ["<h2>On the machine</h2>", *(f"<p>{text(each)}</p>" for each in words)]
+    for title, key, factor, si in (("Bytes over the memory bus", "streams", 1.0, "B"), ("Energy", "terms", 1e-12, "J")):
+        mine, other = view.cost[key], view.plain[key]
+        names = sorted(mine.keys() | other.keys(), key=lambda name: -max(mine.get(name, 0), other.get(name, 0)))
+        rows = [(name, mine.get(name, 0), other.get(name, 0)) for name in names]
+        rows = [row for row in rows if row[1] or row[2]]
+        rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+        unit, cells = in_one_unit([cell for row in rows for cell in row[1:]], factor, si)
+        heads = (title, f"{view.name}, {unit}", f"two-optimal, {unit}", "change")
+        head = "".join(f"<th>{text(each)}</th>" for each in heads)
+        body = "".join(_machine_row(*row, *cells[2 * k : 2 * k + 2]) for k, row in enumerate(rows))
+        parts.append(f'<div class="panel scroll"><table><tr>{head}</tr>{body}</table></div>')
+    return "\n".join(parts)
+
+
+def _machine_row(name: str, now: float, was: float, shown: str, before: str) -> str:
+    change = now - was
+    share = "0" if not change else f"{100 * change / was:+.1f} %" if was else "new"
+    kind = "good" if change < 0 else "bad" if change > 0 else "soft"
+    cells = f'<td>{shown}</td><td>{before}</td><td class="{kind}">{share}</td>'
+    named = text(name).replace("_", "_<wbr>")  # where it may break on a phone
+    return f"<tr><td>{named}</td>{cells}</tr>"
+
+
+def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:
+    ours, plain = sides
+    saved = plain["total"] - ours["total"]
+    left = gap(ours["total"], plain["total"], lower)
+    share = "" if left is None else f"; {left:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
+    if bound.total > lower and (left := gap(ours["total"], plain["total"], bound.total)) is not None:
+        share += f" ({left:.1%} to {bound.total:,}, proved by {bound.argument})"
+    pairs = [
+        (was - now, name)
+        for (name, now), (_, was) in zip(ours["costs"], plain["costs"], strict=True)
+        if name != "connections"
+    ]
+    most, name = max(pairs)
+    why = f" The largest saving: '{name}', {most:,} less." if most > 0 else ""
+    word = f"{abs(saved):,} {'fewer' if saved > 0 else 'more'} than" if saved else "as many as"
+    return f"{ours['total']:,} I/Os, {word} two-optimal{share}.{why}"
+
+
+def _costs(network: Network, total: int, seen: Occupancy) -> list[tuple[str, int]]:
+    """(what, count) of every kind of I/O; they add up to `total`."""
+    costs = [("connections", network.n_connections), ("first reads of values and biases", seen.first_reads)]
+    costs += [(f"repeated reads, {kind}", seen.reads_by[kind]) for kind in KINDS[1:]]
+    costs += [(f"spill writes, {kind}", seen.writes_by[kind]) for kind in KINDS[2:]]
+    costs.append(("output writes", seen.writes_outputs))
+    assert sum(count for _, count in costs) == total
+    return costs
+
+
+def _grid(values: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    return {
+        "rows": values.shape[0],
+        "columns": values.shape[1],
+        "data": base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii"),
+    }
+
+
+def edge_picture(network: Network, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Return uint8[rows, columns]: sources across, targets down, both by depth; 0 no edge, 1 to 255 the mean time."""
+    row, rows = _pixels(network, network.in_degree > 0)
+    column, columns = _pixels(network, network.out_degree > 0)
+    pixel = row[network.targets[edges]] * columns + column[network.sources[edges]]
+    times = np.bincount(pixel, weights=np.arange(len(edges)), minlength=rows * columns)
+    counts = np.bincount(pixel, minlength=rows * columns)
+    shade = np.zeros(rows * columns, np.uint8)
+    seen = counts > 0
+    shade[seen] = 1 + (254 * times[seen] / counts[seen] / max(1, len(edges) - 1)).astype(np.uint8)
+    return shade.reshape(rows, columns)
+
+
+def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], int]:
+    """Return (pixel of every neuron that is shown, pixels): by depth, at most PIXELS."""
+    by_depth = np.argsort(network.depth, kind="stable")
+    by_depth = by_depth[shown[by_depth]]
+    side = min(PIXELS, len(by_depth))
+    pixel = np.zeros(network.n_neurons, np.int64)
+    pixel[by_depth] = np.arange(len(by_depth)) * side // len(by_depth)
+    return pixel, side
+
+
+def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
+    """Neurons read 0, 1, ... `most` or more times."""
+    return np.bincount(np.minimum(reads, most), minlength=most + 1).tolist()
+
+
+def _most_spilled(network: Network, seen: Occupancy) -> list[list[int]]:
+    """[neuron, depth, connections in, out, reads, writes] of those that move most often."""
+    moved = seen.reads + seen.writes
+    order = np.argsort(-moved, kind="stable")[:MOST_SPILLED]
+    columns = (order, network.depth[order], network.in_degree[order], network.out_degree[order])
+    return np.stack((*columns, seen.reads[order], seen.writes[order]), axis=1).tolist()

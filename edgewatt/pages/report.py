@@ -1,0 +1,268 @@
+"""The page: one HTML file with data, charts and scripts inside, which loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
+from edgewatt.pages.data import ReportData, gather
+from edgewatt.pages.figures import save_figures
+from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import Page, asset
+from edgewatt.pages.overlay import overlaid
+from edgewatt.pages.words import summary
+from edgewatt.results.columns import ABSENT, ColumnTable
+from edgewatt.results.record import Record, of_our_shape
+from edgewatt.results.record_rows import NAMING
+from edgewatt.results.stored import Joined, open_records
+from traces.base.errors import InputError
+from traces.base.units import SCALES, prefixed
+
+_COLUMNS = (  # key, head, digits after the point (None: text)
+    ("network", "network", None), ("trace", "trace", None), ("ordering", "ordering", None), ("stride", "stride", None),
+    ("format", "format", None), ("memory", "M", 0), ("policy", "policy", None), ("encoder", "encoder", None),
+    ("onchip", "on-chip memory", None), ("lanes", "lanes", 0), ("engines", "engines", 0), ("layout", "layout", None),
+    ("part", "part", None), ("timing", "timing", None), ("seed", "seed", 0), ("runs", "runs", 0), ("reads", "reads", 0),
+    ("writes", "writes", 0), ("io", "I/Os", 0), ("gap", "gap %", -1),
+    ("gap_to_bound", "to best bound %", -1), ("bound", "best bound", None), ("hit_rate", "hit %", -1),
+    ("cache_misses", "misses", 0), ("bytes", "bytes moved", 0),
+    ("neuron_bytes", "bytes of rows", 0), ("ones", "ones", 0), ("toggles", "toggles", 0), ("io_energy_pj", "IO", 0),
+    ("dram_energy_pj", "DRAM", 0), ("onchip_energy_pj", "chip", 0),
+    ("compute_energy_pj", "MAC", 0), ("energy_pj", "energy", 0), ("energy_low_pj", "energy, low end", 0),
+    ("energy_high_pj", "energy, high end", 0), ("energy_change", "energy ± %", -1),
+    ("time_ns", "time", 0), ("time_change", "time ± %", -1), ("accuracy", "right %", -1),
+    ("agreement", "as float64 %", -1), ("relative_error", "relative error", 4), ("hash", "record", None),
+)  # fmt: skip
+_QUIET = (
+    *("network", "memory", "policy", "encoder", "onchip", "lanes", "engines", "layout", "part", "timing", "seed"),
+)  # columns shown only where they vary
+_MEASURED = (  # written in the unit that suits the column
+    *("io_energy_pj", "dram_energy_pj", "onchip_energy_pj", "compute_energy_pj", "energy_pj", "energy_low_pj"),
+    *("energy_high_pj", "time_ns", "bytes", "neuron_bytes"),
+)
+_SIGNIFICANT = 7
+
+
+def report(
+    results: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    figures: str | Path | None = None,
+    title: str | None = None,
+    overlays: Sequence[str | Path] = (),
+) -> list[str]:
+    """Write the report of results folders or records to an HTML file; return the paths written.
+
+    results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
+    figures: folder for every chart as PDF, SVG and PNG. overlays: CSV files of digitised figures, drawn on the chart
+    with the same axes (`edgewatt.pages.overlay`). Raises InputError if there is nothing to show or a file cannot
+    be read or written, MissingExtraError without the extra 'report'.
+    """
+    from traces.base.files import whole_file
+
+    data = read_results(results, title)[1]
+    with of_our_shape("a record"):
+        drawn = overlaid(charts(data), overlays)
+    with whole_file(output) as stream, of_our_shape("a record"):
+        stream.writelines(piece.encode("utf-8", "backslashreplace") for piece in rendered(data, drawn))
+    return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]
+
+
+def read_results(
+    results: str | Path | Sequence[str | Path], title: str | None = None
+) -> tuple[Sequence[Record], ReportData]:
+    """Return the records of results folders or record files, read when asked for, and what a report shows of them."""
+    from edgewatt.results.store import Store
+
+    places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
+    if not places:
+        raise InputError("a report needs at least one results folder or record")
+    names = _distinct(places)
+    opened: list[Sequence[Record]] = []
+    sweeps: list[str] = []
+    headings: list[str] = []
+    failed: dict[str, str] = {}
+    baseline: str | None = None
+    for number, (place, name) in enumerate(zip(places, names, strict=True)):
+        place_records = open_records(place)
+        opened.append(place_records)
+        sweeps += [name] * len(place_records)
+        heading = str(place_records[0].provenance.get("name") or place.name)
+        if place.is_dir():
+            store = Store(place)
+            named, planned = store.plan()
+            heading = named or heading
+            baseline = planned[0] if planned and number == 0 else baseline
+            for key, failure in store.failed().items():
+                failed[key] = f"{failure.get('point') or ''}: {failure.get('error', '')}".removeprefix(": ")
+        headings.append(heading)
+    several = sweeps if len(places) > 1 else None
+    heading = title or " | ".join(dict.fromkeys(headings))
+    records = opened[0] if len(opened) == 1 else Joined(opened)
+    with of_our_shape("a record"):
+        return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
+
+
+def _distinct(places: Sequence[Path]) -> list[str]:
+    """Return the names of folders, with as much of their paths as tells them apart."""
+    resolved = [Path(os.path.realpath(place)) for place in places]
+    if len(set(resolved)) < len(resolved):
+        raise InputError("a results folder is named twice")
+    for depth in range(1, 64):
+        names = ["/".join(place.parts[-depth:]) for place in resolved]
+        if len(set(names)) == len(names):
+            return names
+    return [str(place) for place in resolved]
+
+
+def render(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
+    """Return the page as text; `drawn`: its charts, where they are not those of the data alone."""
+    return "".join(rendered(data, drawn))
+
+
+def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Iterator[str]:
+    """Yield the page piece by piece, the data of the charts a column at a time."""
+    drawn = charts(data) if drawn is None else drawn
+    payload: dict[str, Any] = {
+        "charts": drawn,
+        "datasets": {key: _columns_of(rows) for key, rows in datasets(data).items() if rows},
+        "columns": _columns(data),
+        "spoken": [*NAMING, "sweep", *(axis.key for axis in data.axes)],  # what a point's name says where it varies
+        "baseline": data.baseline,
+        "legend": LEGEND,
+        "many": MANY_POINTS,
+        **_choosers(data),
+        "records": data.about.whole,
+    }
+    words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(data)])
+    figures = "".join(
+        f'<figure id="chart-{text(name)}" class="chart{" wide" if name in _wide(drawn) else ""}"></figure>'
+        for name in drawn
+    )
+    body = asset(__file__, "report.html").format(
+        words=words,
+        figures=figures,
+        failed=_failed(data),
+        config=text(_pretty(data.about.configuration())),
+        provenance=text(_pretty(data.about.provenance())),
+    )
+    script = "\n".join(asset(__file__, f"scripts/{name}.js") for name in _SCRIPTS)
+    style = asset(__file__, "report.css")
+    return Page(data.title, body, style=style, data=payload, script=script, charts=True).pieces()
+
+
+def _wide(drawn: Mapping[str, Spec]) -> set[str]:
+    """Return the charts that take the whole width: those that ask for it, and one that would stand alone."""
+    wide = {name for name, spec in drawn.items() if spec.get("usermeta", {}).get("wide")}
+    narrow = [name for name in drawn if name not in wide]
+    return wide | ({narrow[-1]} if len(narrow) % 2 else set())
+
+
+_SCRIPTS = ("many", "choice", "tradeoff", "parallel", "table", "record")
+_NUMBERS = (  # what an axis may show, and its title
+    ("time_ns", "time"), ("energy_pj", "energy"), ("io_energy_pj", "IO energy"), ("dram_energy_pj", "DRAM energy"),
+    ("onchip_energy_pj", "on-chip energy"), ("bytes", "bytes moved"), ("ones", "ones"), ("toggles", "toggles"),
+    ("io", "I/Os"), ("runs", "runs"), ("cache_misses", "cache misses"), ("accuracy_loss", "accuracy lost"),
+)  # fmt: skip
+MOST_AXES = 10  # of the parallel coordinates
+
+
+def _choosers(data: ReportData) -> dict[str, Any]:
+    """Return what the reader may put on axes.
+
+    numbers: (key, title, factor, unit). fields: (key, title). parallel: keys of the parallel coordinates. telling: the
+    field that decides most.
+    """
+    rows = data.rows
+    numeric = [(key, title) for key, title in _NUMBERS if len(rows.distinct(key)) > 1]
+    numeric += [(a.key, a.title) for a in data.axes if a.numeric]
+    if len(rows.distinct("memory")) > 1:
+        numeric.append(("memory", "M"))
+    named, varying = titles(data), varying_fields(data)
+    shown = [key for key, _ in _NUMBERS[:2] if any(key == number for number, _ in numeric)] or ["io"]
+    return {
+        "numbers": [
+            [key, title, *(SCALES.get(key.rpartition("_")[2]) or (1, ""))] for key, title in dict(numeric).items()
+        ],
+        "fields": [[key, named[key]] for key in varying],
+        "parallel": [*varying[: MOST_AXES - len(shown)], *shown] if len(varying) > 1 else [],
+        "telling": telling_fields(data)[:1] if varying and data.played else [],
+    }
+
+
+def _older(data: ReportData) -> list[str]:
+    """Return a warning where points were counted by an older version."""
+    older, count = data.about.older, data.about.count
+    if not older:
+        return []
+    return [f"{older} of {count} points were counted by an older version: the same sweep computes them again."]
+
+
+def _columns(data: ReportData) -> list[list[Any]]:
+    """Return the columns of the table: key, head, digits after the point (None: text; negative: per cent), factor."""
+    columns: list[list[Any]] = [["label", "point", None, 1]]
+    swept = [(axis.key, axis.title, 0 if axis.numeric else None) for axis in data.axes]
+    every = [("sweep", "sweep", None), *_COLUMNS[:6], *swept, *_COLUMNS[6:]]
+    for key, head, digits in every:
+        distinct = {None if value is ABSENT else value for value in data.rows.distinct(key)}
+        if distinct == {None} or (key in _QUIET and len(distinct) == 1 and len(data.rows) > 1):
+            continue
+        scale = SCALES.get(key.rpartition("_")[2]) if key in _MEASURED else None
+        if scale is None:
+            whole = all(v is None or float(v).is_integer() for v in distinct) if digits == 0 else True
+            columns.append([key, head, digits if whole else 3, 1])
+            continue
+        power, unit = prefixed([None if v is None else v * scale[0] for v in distinct], scale[1])
+        columns.append([key, f"{head} {unit}", 2, scale[0] / power])
+    return columns
+
+
+Values = list[Any] | dict[str, list[Any]]
+
+
+def columnar(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+    """Turn rows into columns, floats to seven digits: a third of the size."""
+    return {key: make() for key, make in _columns_of(rows).items()}
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Values]]:
+    """Return what makes each column when it is called."""
+    if isinstance(rows, ColumnTable):
+        return {key: partial(_column, rows.values(key)) for key in rows.columns}
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}
+
+
+def _column(given: Iterable[Any]) -> Values:
+    values = [float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v for v in given]
+    texts = {v for v in values if isinstance(v, str)}
+    if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
+        levels = sorted(texts)
+        place = {text: i for i, text in enumerate(levels)}
+        return {"levels": levels, "codes": [place[str(v)] for v in values]}
+    return values
+
+
+def _failed(data: ReportData) -> str:
+    if not data.failed:
+        return ""
+    items = "".join(
+        f"<li><code>{text(name)}</code> {text(error[:300])}</li>" for name, error in list(data.failed.items())[:200]
+    )
+    return f"<details><summary>{len(data.failed)} failed points</summary><ul>{items}</ul></details>"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def drawing(title: str, spec: Any) -> str:
+    """Return one chart as a self-contained page."""
+    data = {"charts": {"drawing": spec}, "datasets": {}, "legend": {}}
+    body = '<figure id="chart-drawing" class="chart"></figure>'
+    return Page(title, body, data=data, charts=True).html()

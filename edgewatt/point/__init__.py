@@ -1,1 +1,0 @@
-"""One configured point: its steps, and how it becomes a record."""

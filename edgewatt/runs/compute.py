@@ -1,0 +1,227 @@
+"""One point becomes one record: its steps are made, or found where another point has made them (`point.steps`)."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgewatt.results.record import Record, content_hash, of_our_shape
+from edgewatt.runs.memo import Memo
+from edgewatt.runs.model import Point
+from edgewatt.runs.network_steps import curve_seconds
+from edgewatt.runs.plugins import pieces_of, plugins_of
+from edgewatt.runs.steps import OPTIONAL, Step, inputs, name_of, own_steps, steps_of
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.base.registry import failure_outside
+
+
+class Computation:
+    """The steps of one point, each made when its result is asked for.
+
+    memo: where results are found and kept. keep: names of steps whose results other points need, too.
+    """
+
+    def __init__(self, point: Point, memo: Memo, progress: Progress | None = None, keep: Collection[str] = ()) -> None:
+        self.point, self.memo, self.progress, self.keep = point, memo, progress, frozenset(keep)
+        self.steps = steps_of(point)
+        self._results: dict[str, Any] = {}
+        self._names: dict[str, str] = {}
+        self._contents: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the result of a step, or of what stands in for it; None if the point has neither."""
+        step = self.steps[name]
+        if step is None:
+            return None
+        if step.name not in self._results:
+            self._results[step.name] = self._result(step)
+        return self._results[step.name]
+
+    def worth_keeping(self, step: str) -> bool:
+        """Return whether other points need that step's result, too."""
+        return step in self.keep
+
+    def _result(self, step: Step) -> Any:
+        def make() -> Any:
+            return step.make(self.point, self, self.progress)
+
+        def pack() -> dict[str, np.ndarray]:
+            return {"json": np.frombuffer(json.dumps(make()).encode(), np.uint8)}
+
+        if step.keep == "nothing":
+            return make()
+        name = self._name(step)
+        if step.keep == "memory":
+            return self.memo.value(step.name, name, make)
+        if step.keep == "arrays":
+
+            def check(arrays: dict[str, np.ndarray]) -> None:
+                if step.check is not None:
+                    step.check(arrays, self)
+
+            return self.memo.arrays(step.name, name, make, check, needed=self.worth_keeping(step.name))
+        return _unpacked(self.memo.arrays(step.name, name, pack, _unpacked))
+
+    def _name(self, step: Step) -> str:
+        """Return the hash of what a step's result depends on: its own fields, and what it can see of those before."""
+        if step.name not in self._names:
+            before = {asked: f'"{self._seen(given)}"' for asked, given in inputs(self.steps, step).items()}
+            self._names[step.name] = name_of(self.point, step, before)
+        return self._names[step.name]
+
+    def _seen(self, step: Step) -> str:
+        """Return what later steps see of a step: its name, or that of its content."""
+        if step.content is None:
+            return self._name(step)
+        if step.name not in self._contents:
+            self._contents[step.name] = step.content(self[step.name])
+        return self._contents[step.name]
+
+
+def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the JSON mapping of a step. Raises InputError where a file holds something else."""
+    try:
+        result = json.loads(arrays["json"].tobytes())
+    except (KeyError, ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {type(error).__name__}") from None
+    if not isinstance(result, dict):
+        raise InputError(f"JSON of a {type(result).__name__}, a mapping is wanted")
+    return result
+
+
+def run_points(
+    points: list[Point], *, stages: str | Path | None = None, progress: Progress | None = None
+) -> list[Record]:
+    """Compute points one after the other in this process; the first exception ends it."""
+    memo = Memo(stages)
+    records = []
+    for number, point in enumerate(points):
+
+        def inside(done: int, total: int | None, text: str, number: int = number) -> None:
+            if progress is not None:  # the step under way, beside the number of points
+                progress(number, len(points), f"{text} {done}{f' of {total}' if total else ''}")
+
+        if progress is not None:
+            progress(number, len(points), "")
+        records.append(compute(point, memo, inside))
+    return records
+
+
+def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep: Collection[str] = ()) -> Record:
+    """Compute one point. keep: steps whose results other points need, so that they are worth keeping."""
+    from edgewatt.results.provenance import environment, now
+
+    start, cpu, made, damaged = time.perf_counter(), time.process_time(), dict(memo.made), len(memo.damaged)
+    steps = Computation(point, memo, progress, keep)
+    results: dict[str, Any] = {}
+    for step in own_steps(steps.steps):
+        if step.reports is not None and step.name not in OPTIONAL:
+            results |= step.reports(steps[step.name])
+    seconds = curve_seconds(steps["ordering"]) if point.order is not None else []
+    canonical = {"config": point.config, "hash": point.hash, "seed": point.measure.seed, "results": results}
+    provenance = {
+        **environment(),
+        **({"plugins": point.plugins} if point.plugins else {}),
+        "name": point.name,
+        "paths": point.paths,
+        "finished": now(),
+        "duration_s": round(time.perf_counter() - start, 6),
+        "cpu_s": round(time.process_time() - cpu, 6),
+        "stages_computed": {kind: n - made.get(kind, 0) for kind, n in memo.made.items() if n > made.get(kind, 0)},
+        **({"curve_seconds": seconds} if seconds else {}),
+        **({"damaged_stages": memo.damaged[damaged:]} if len(memo.damaged) > damaged else {}),
+    }
+    return Record(canonical, provenance)
+
+
+@lru_cache(maxsize=4)
+def process_memo(folder: str | None) -> Memo:
+    """Return this process's memo, kept from task to task so that networks and orderings stay in memory."""
+    return Memo(folder)
+
+
+def make_task(
+    point: Point, *, stages: str | None, keep: Collection[str] = (), results: str | None = None, fsync: bool = False
+) -> dict[str, Any]:
+    """Return what an executor needs to compute a point, as JSON values.
+
+    results: folder of the store, for workers on this machine to write the record themselves.
+    """
+    return {
+        "hash": point.hash,
+        "config": point.config,
+        "paths": point.paths,
+        "name": point.name,
+        "stages": stages,
+        "keep": sorted(keep),
+        "results": results,
+        "fsync": fsync,
+    }
+
+
+def answer(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
+    try:
+        point = Point.named(task["config"], task["paths"], task["name"], task["hash"])
+        record = compute(point, process_memo(task["stages"]), keep=task["keep"])
+    except (Exception, SystemExit) as error:
+        named = failure_outside(error) or error
+        failure = {
+            "error": f"{type(named).__name__}: {named}",
+            "traceback": traceback.format_exc(limit=20),
+            "config": task["config"],
+            "name": task["name"],
+        }
+        return {"hash": task["hash"], "failure": failure}
+    return {"hash": task["hash"], "record": {"canonical": record.canonical, "provenance": record.provenance}}
+
+
+def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
+    """Repeat the run behind a record; return what differs in its canonical part (nothing, if all is well).
+
+    The files are looked for where the record says they lay, then beside the record. An outside member that has changed
+    since is a difference, too. Raises InputError if a file is missing or has another content.
+    """
+    from edgewatt.results.record_rows import flat
+    from edgewatt.results.stored import open_records
+
+    if not isinstance(record, Record):
+        path = Path(record)
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder: name one record in it, such as records/HASH.json")
+        (record,) = open_records(path)
+        folder: Path | None = path.parent
+    else:
+        folder = None
+    with of_our_shape(f"record {record.hash}"):
+        paths = {
+            kind: [name if folder is None else _find(name, folder) for name in names]
+            for kind, names in record.provenance["paths"].items()
+        }
+        point = Point.from_config(
+            record.config, paths, str(record.provenance.get("name", "")),
+            plugins=plugins_of(record.config, paths, pieces_of(record.config.get("plugins", {}))),
+        )  # fmt: skip
+        again = compute(point, Memo())
+    config = {key: value for key, value in record.config.items() if key != "plugins"}  # read or not, it is the same
+    config |= {"plugins": point.plugins} if point.plugins else {}
+    canonical = {**again.canonical, "config": config, "hash": content_hash(config)}
+    before, after = flat(record.canonical), flat(json.loads(json.dumps(canonical)))
+    return [
+        {"key": key, "recorded": before.get(key), "repeated": after.get(key)}
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _find(name: str, folder: Path) -> str:
+    beside = folder / Path(name).name
+    return str(beside) if not Path(name).exists() and beside.exists() else name

@@ -1,0 +1,141 @@
+"""A point on a GPU: each layer is a sparse product of its matrix, whose tuples lie in the order of work.
+
+The model is `hwmodel.caches.gpu`, one kernel per layer, caches cold at its start. It sees addresses alone: no wires are
+counted and their energy is that of strobes, clock and commands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewatt.runs.matrices import layer_matrices
+from edgewatt.runs.model import Before, Point
+from hwmodel.caches.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
+from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows
+from hwmodel.dram.interface import InterfaceCounts
+from hwmodel.energy.replay import timed_groups
+from hwmodel.machine import Machine
+from traces.access.spmv import lay_out_spmv
+from traces.access.trace import STREAMS, by_stream
+from traces.base.errors import InputError
+
+if TYPE_CHECKING:
+    from hwmodel.parts.part import Organisation
+
+
+def simulate_gpu(point: Point, before: Before, machine: Machine) -> dict[str, Any]:
+    """Return what the layers of a point's network do on its GPU, as JSON values of the shape that replay has.
+
+    Raises InputError for an order that does not finish row after row, layer after layer.
+    """
+    spec, part = point.machine.gpu, machine.part
+    assert spec is not None and point.layout is not None and point.order is not None
+    kind = point.order.ordering.kind
+    network, edges = before["network"], before["tuple_order"]["edges"]
+    try:
+        matrices = layer_matrices(network, edges)
+    except InputError as error:
+        raise InputError(f"ordering {kind}: {error}") from None
+    if any(matrix.format != "csr" for matrix in matrices):
+        raise InputError(
+            f"ordering {kind}: the GPU model computes row after row in the order of their numbers: use two-optimal or "
+            "layerwise, with any tuple order inside the rows"
+        )
+    problems = [
+        lay_out_spmv(
+            matrix,
+            np.zeros(matrix.shape[1], np.float32),  # addresses do not depend on it
+            value_format=point.layout.format,
+            vector_format=point.layout.layout.neuron_format,
+            id_bits=point.layout.layout.id_bits or (16 if max(matrix.shape) <= 2**16 else 32),
+        )
+        for matrix in matrices
+    ]
+    played = [simulate_gpu_spmv(problem, spec) for problem in problems]
+    controller = replace(machine.memory_controller(), front_end="independent")  # a slice of the L2 for each channel
+    timed = [gpu_time(result, spec, part, controller) for result in played]
+    return {
+        **_counts(played, part.organisation),
+        "zeroed_weights": sum(problem.zeroed for problem in problems),
+        **_costs(played, timed, part),
+        "gpu": {"busy_cycles": sum(result.busy_cycles for result in played), "clock_ns": _clock_ns(spec)},
+    }
+
+
+def _clock_ns(spec: GpuSpec) -> float:
+    return 1e3 / spec.clock_mhz
+
+
+def _counts(played: list[GpuResult], memory: Organisation) -> dict[str, Any]:
+    way = np.zeros((2, len(STREAMS)), np.int64)
+    for result in played:
+        for write in (0, 1):
+            way[write] += np.bincount(result.memory_stream[result.memory_is_write == write], minlength=len(STREAMS))
+    loads = sum(result.l1_accesses for result in played)
+    levels = []
+    for level in ("l1", "l2"):
+        each = [getattr(result, level) for result in played]
+        counts = {name: sum(getattr(one, name) for one in each) for name in asdict(each[0])}
+        levels.append({**counts, "hits": sum(c.hits for c in each), "misses": sum(c.misses for c in each)})
+    return {
+        "layout": "csr",
+        "inputs": "none: addresses alone",
+        "accesses": by_stream(sectors=loads),
+        "cache": levels,
+        "traffic": {
+            "reads": int(way[0].sum()),
+            "writes": int(way[1].sum()),
+            "block_bytes": memory.burst_bytes,
+            "streams": by_stream(reads=way[0], writes=way[1]),
+        },
+        "bus": {
+            "beats": int(way.sum()) * memory.burst_beats,
+            "ones": None,
+            "toggles": None,
+            "streams": {},
+            "wires": {},
+        },
+    }
+
+
+def _costs(played: list[GpuResult], timed: list[GpuTime], part: Any) -> dict[str, Any]:
+    interface: dict[str, EnergyRow] = {}
+    core: dict[str, EnergyRow] = {}
+    commands: dict[str, int] = {}
+    for result, done in zip(played, timed, strict=True):
+        writes = int(result.memory_is_write.sum())
+        bursts = (len(result.memory_is_write) - writes, writes)
+        groups = tuple(timed_groups(done.dram.counts, bursts, done.dram.end_cycle, part))
+        _add(interface, interface_rows(InterfaceCounts(groups, sum(bursts), 0), part))
+        _add(core, core_rows(done.dram.counts, part))
+        for name, count in done.dram.commands.items():
+            commands[name] = commands.get(name, 0) + count
+    rows = [*interface.values(), *core.values()]
+    wires, inside = (sum(row.energy_pj for row in terms.values()) for terms in (interface, core))
+    reads = sum(done.dram.counts.reads for done in timed)
+    latency = sum(done.dram.counts.read_latency_cycles for done in timed)
+    return {
+        "dram": {
+            "commands": {name: count for name, count in commands.items() if count},
+            "cycles": sum(done.dram.total_cycles for done in timed),
+            "row_hits": sum(done.dram.counts.row_hits for done in timed),
+            "mean_read_latency_ns": part.tck_ns * latency / reads if reads else 0.0,
+        },
+        "energy_pj": {
+            "io": 0.0,
+            "interface": wires,
+            "dram": inside,
+            "total": wires + inside,
+            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
+        },
+        "time_ns": sum(done.time_ns for done in timed),
+    }
+
+
+def _add(terms: dict[str, EnergyRow], rows: Any) -> None:
+    for row in rows:
+        before = terms[row.term].count if row.term in terms else 0
+        terms[row.term] = EnergyRow(row.term, before + row.count, row.unit, row.constant_pj)

@@ -1,0 +1,248 @@
+"""The machine's side of a point: build it from the configuration, play the trace on it, and name what it counted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from edgewatt.results.record import canonical_json
+from edgewatt.runs.files import check_unchanged, load_part_with
+from edgewatt.runs.model import Before, MachineChoice, Point
+from hwmodel.energy.technology import Technology, load_technology
+from hwmodel.fastmemory.scratchpad import ScratchpadCounts
+from hwmodel.machine import BusSpec, Machine
+from hwmodel.replay import ReplayResult
+from hwmodel.replay.cache_pass import KeptPass, keep
+from traces.access.partition import EnginesSpec, cut_work
+from traces.access.trace import Trace, by_stream
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+
+KEPT_PASS_BYTES = 64 << 20
+"""Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
+
+
+_MOST_KEPT = 256
+_built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
+"""Choice (by identity: alike points have the same one), part's file and plug-ins -> the choice and its machine."""
+
+
+def build_machine(point: Point) -> Machine:
+    """Return the machine of a point, the same one for all points that describe it alike.
+
+    Raises InputError naming the field that does not fit the others.
+    """
+    if point.machine.technology is not None:
+        check_unchanged((point.machine.technology,), point.paths["technology"])
+    part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""
+    chosen, machine = _built.get((id(point.machine), part, plugins), (None, None))
+    if chosen is not point.machine or machine is None:
+        machine = _build(point)
+        if len(_built) >= _MOST_KEPT:
+            _built.clear()
+        _built[id(point.machine), part, plugins] = point.machine, machine
+    return machine
+
+
+def _build(point: Point) -> Machine:
+    chosen, part = point.machine, _part_of(point)
+    lanes = part.organisation.byte_lanes
+    if chosen.bus.bus_bytes not in (None, lanes):
+        raise InputError(
+            f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
+        )
+    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
+        raise InputError(
+            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
+            f"{part.name!r}"
+        )
+    return Machine(
+        caches=chosen.caches,
+        encoder=chosen.encoder,
+        element_bytes=chosen.bus.element_bytes,
+        bus=BusSpec(lanes, burst_bytes(point), chosen.bus.metadata or 0),
+        part=part,
+        controller=chosen.dram.controller,
+        engine=chosen.engine,
+        scratchpad=chosen.scratchpad,
+        technology=None if chosen.technology is None else _technology(point),
+    )
+
+
+def burst_bytes(point: Point) -> int:
+    """Return the bytes of a burst between the last cache and memory."""
+    return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
+
+
+def _technology(point: Point) -> Technology:
+    return load_technology(point.paths["technology"][0])
+
+
+def _part_of(point: Point) -> Any:
+    return _part(point.paths["part"][0], canonical_json(point.machine.dram.overrides))
+
+
+@lru_cache(maxsize=64)
+def _part(part: str, overrides: str) -> Any:
+    return load_part_with(part, json.loads(overrides))
+
+
+def keep_pass(point: Point, before: Before, progress: Progress | None) -> dict[str, np.ndarray]:
+    """Return a trace's pass through the caches as arrays; none if it is too large to keep."""
+    return keep(before["trace"], build_machine(point), KEPT_PASS_BYTES) or {}
+
+
+def check_pass(arrays: dict[str, np.ndarray], before: Before) -> None:
+    """Raise InputError unless the arrays are a pass through the caches, or none."""
+    if arrays:
+        KeptPass(arrays)
+
+
+def simulate_point(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+    """Play the point's trace on its machine and return the results as JSON values.
+
+    Where other points need the same pass through the caches, it is made once and kept.
+    """
+    machine = build_machine(point)
+    if point.machine.gpu is not None:
+        from edgewatt.runs.gpu import simulate_gpu
+
+        return simulate_gpu(point, before, machine)
+    arrays = before["cache_pass"] if before.worth_keeping("cache_pass") else {}
+    trace = KeptPass(arrays, sound=True) if arrays else before["trace"]  # the memo has checked what came from a file
+    return simulate(trace, machine, point.measure.timing, progress, point.machine.engines)
+
+
+def simulate(
+    trace: Trace | KeptPass,
+    machine: Machine,
+    timing: str,
+    progress: Progress | None = None,
+    engines: EnginesSpec = EnginesSpec(),
+) -> dict[str, Any]:
+    """Play a trace on a machine and return its results as JSON values; `timing` is 'replay' or 'system'.
+
+    With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
+    """
+    from hwmodel.energy.onchip import onchip_energy
+    from hwmodel.energy.replay import replay_energy
+
+    if timing == "system":
+        assert isinstance(trace, Trace)
+        result, time_ns, system = _system(trace, machine, progress, engines)
+    else:
+        result, time_ns, system = _replay(trace, machine, progress)
+    assert result.dram is not None
+    energy = replay_energy(result, machine)
+    memory_low, memory_high = energy.range_pj(machine.part)
+    rows = [*energy.interface, *energy.core]
+    onchip: dict[str, Any] = {}
+    beside = 0.0
+    if machine.technology is not None:
+        chip = onchip_energy(result, machine, time_ns)
+        rows += [*chip.memory, *chip.compute]
+        beside = chip.memory_pj + chip.compute_pj
+        onchip = {
+            "onchip": chip.memory_pj,
+            "compute": chip.compute_pj,
+            "beside_memory_low": chip.low_pj,
+            "beside_memory_high": chip.high_pj,
+        }
+    total = result.total
+    lanes: dict[str, Any] = {
+        key: result.description[key] for key in ("lanes", "passes", "padded_lanes") if key in result.description
+    }
+    if result.description.get("samples", 1) > 1:
+        lanes.setdefault("passes", result.description["samples"])  # one vector after the other
+    return {
+        **lanes,
+        **({} if result.scratchpad is None else {"scratchpad": _scratchpad(result.scratchpad)}),
+        "layout": result.description.get("layout", {}).get("kind"),
+        "inputs": result.description.get("inputs"),
+        "zeroed_weights": int(result.description.get("zeroed_weights", 0)),
+        "accesses": by_stream(loads=result.loads, stores=result.stores, load_bytes=result.load_bytes,
+                               store_bytes=result.store_bytes),
+        "cache": [{**vars(c), "hits": c.hits, "misses": c.misses} for c in result.caches],
+        "traffic": {
+            "reads": int(total.reads.sum()),
+            "writes": int(total.writes.sum()),
+            "block_bytes": result.block_bytes,
+            "streams": by_stream(reads=total.reads, writes=total.writes),
+        },
+        "bus": _bus(total, machine),
+        "dram": {
+            "commands": {name: count for name, count in result.dram.commands.items() if count},
+            "cycles": result.dram.total_cycles,
+            "row_hits": result.dram.counts.row_hits,
+            "mean_read_latency_ns": result.dram.mean_read_latency_cycles * result.dram.tck_ns,
+        },
+        "energy_pj": {
+            "io": energy.io_pj,
+            "interface": energy.interface_pj,
+            "dram": energy.core_pj,
+            "memory_low": memory_low,
+            "memory_high": memory_high,
+            **onchip,
+            "total": energy.total_pj + beside,
+            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
+        },
+        "time_ns": time_ns,
+        **system,
+    }  # fmt: skip
+
+
+def _scratchpad(counts: ScratchpadCounts) -> dict[str, Any]:
+    return {
+        **asdict(counts),
+        "bias_bytes": {"row": counts.bias_bytes_row, "scalar": counts.bias_bytes_scalar},
+    }
+
+
+def _replay(
+    trace: Trace | KeptPass, machine: Machine, progress: Progress | None
+) -> tuple[ReplayResult, float, dict[str, Any]]:
+    from hwmodel.replay import replay
+
+    result = replay(trace, machine, progress=progress)
+    assert result.dram is not None
+    return result, max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns), {}
+
+
+def _system(
+    trace: Trace, machine: Machine, progress: Progress | None, engines: EnginesSpec
+) -> tuple[ReplayResult, float, dict[str, Any]]:
+    from hwmodel.system.simulation import simulate as simulate_system
+
+    result = simulate_system(cut_work(trace, engines), machine, progress=progress)
+    each = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
+    return result.counts, result.time_ns, {"engines": each}
+
+
+def _bus(total: Any, machine: Machine) -> dict[str, Any]:
+    """Return ones and toggles in total, per stream and per wire; None and empty for an address-only trace."""
+    counts = {
+        "beats": total.bursts * machine.beats_per_block,
+        "ones": total.ones,
+        "toggles": total.toggles,
+    }
+    if total.wires is None:
+        return {**counts, "streams": {}, "wires": {}}
+    groups = {"dq": total.wires.data, "dbi": total.wires.flag}
+    if total.extra_wires is not None:
+        groups["extra"] = total.extra_wires
+    there = {"dq": machine.part.organisation.dq_bits}  # LPDDR6 has half a byte lane
+    wires = {
+        name: {
+            "ones": group.ones.sum(axis=0)[: there.get(name)].tolist(),
+            "toggles": group.toggles.sum(axis=0)[: there.get(name)].tolist(),
+        }
+        for name, group in groups.items()
+        if name != "dbi" or machine.flag_wires
+    }
+    ones = sum(np.asarray(group.ones.sum(axis=1)) for group in groups.values())
+    toggles = sum(np.asarray(group.toggles.sum(axis=1)) for group in groups.values())
+    return {**counts, "streams": by_stream(ones=ones, toggles=toggles), "wires": wires}

@@ -1,0 +1,116 @@
+"""Running the points of a sweep, or of one run, into a store so that they can be stopped at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgewatt.results.claims import Claims
+from edgewatt.results.store import Store
+from edgewatt.runs.executors import Executor, Prepared, available_cores, make_executor
+from traces.base.progress import Progress
+
+if TYPE_CHECKING:
+    from edgewatt.runs.course import Results
+    from edgewatt.runs.plan import SweepPlan
+    from edgewatt.runs.records import Records
+
+POLL_S = 0.2
+"""How often a sweep looks whether others have finished the points that are left."""
+
+
+def run(
+    config: str | Path | Mapping[str, Any] | SweepPlan,
+    *,
+    results: str | Path | None = None,
+    overrides: list[str] | None = None,
+    progress: Progress | None = None,
+) -> Records:
+    """Compute every point of a run or sweep (file, shipped name or mapping) in this process, in the order written.
+
+    results: folder to keep the records and shared steps in; None keeps nothing. Raises ConfigError naming file, line
+    and column of every problem, and whatever a point raises.
+    """
+    from edgewatt.runs.compute import run_points
+    from edgewatt.runs.ignored import warn_of_ignored
+    from edgewatt.runs.plan import SweepPlan, load_sweep
+    from edgewatt.runs.records import Records
+
+    plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides or ())
+    warn_of_ignored(plan.points)
+    if results is None:
+        return Records(run_points(plan.points, progress=progress))
+    store = Store(results).open()
+    records = Records(run_points(plan.points, stages=store.folder / "stages", progress=progress))
+    store.put_plan(plan.name, [record.hash for record in records])
+    for record in records:
+        store.put(record)
+    return records
+
+
+def sweep(
+    config: str | Path | Mapping[str, Any] | SweepPlan,
+    *,
+    results: str | Path,
+    executor: str | Executor = "processes",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    resume: bool = True,
+    retry_failed: bool = False,
+    fsync: bool = False,
+    overrides: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> Results:
+    """Compute every point of a sweep that the store `results` does not hold yet, or holds by older counts.
+
+    executor: 'processes' (`workers` of them, default one per core), 'inline', 'dask' (a local cluster, or the one at
+    `scheduler`). resume: False computes finished points again. retry_failed: points that failed before, too.
+    A point that raises is recorded with its traceback and stops no other. Stopping at any moment, even by ``kill -9``,
+    loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
+    InputError where it holds points counted by a newer edgewatt.
+    """
+    run_by = make_executor(executor, workers=workers, scheduler=scheduler) if isinstance(executor, str) else executor
+    with contextlib.ExitStack() as stack:
+        if isinstance(run_by, Prepared):
+            stack.callback(run_by.close)
+            if not Path(results).exists():
+                run_by.prepare(available_cores())  # of a new sweep: they load while we do, and find its points out
+        from edgewatt.runs.course import Course, Results, still_to_do
+        from edgewatt.runs.ignored import warn_of_ignored
+        from edgewatt.runs.plan import SweepPlan, load_sweep
+
+        plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
+        warn_of_ignored(plan.points)
+        store = Store(results, fsync=fsync).open()
+        store.sweep_leftovers()
+        store.put_plan(plan.name, [point.hash for point in plan.points])
+        so_far = Results(store, plan.points)
+        todo = still_to_do(so_far, resume, retry_failed)
+        report = progress or (lambda done, total, text: None)
+        report(len(plan.points) - len(todo), len(plan.points), "")
+        if todo and isinstance(run_by, Prepared):
+            run_by.prepare(len(todo))
+        claims = stack.enter_context(Claims(store.folder / "claims"))
+        course = Course(so_far, plan.points, todo, claims, resume)
+        while course.open:
+            tasks = course.tasks()
+            first = next(tasks, None)
+            if first is None:
+                time.sleep(POLL_S)  # other processes compute all that is left
+            else:
+                outcomes = run_by.run(chain([first], tasks))
+                try:
+                    for outcome in outcomes:
+                        course.keep(outcome)
+                        done = so_far.computed + so_far.reused + len(so_far.failed)
+                        report(done, len(plan.points), f"{len(so_far.failed)} failed" if so_far.failed else "")
+                finally:
+                    close = getattr(outcomes, "close", None)
+                    if close is not None:
+                        close()  # ends the workers at once, also on Ctrl-C or a full disk
+    store.tidy()  # its workers have ended
+    return so_far

@@ -1,1 +1,0 @@
-"""Sweeps: many points, on processes or machines, until all are there."""

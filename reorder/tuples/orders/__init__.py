@@ -1,1 +1,0 @@
-"""The tuple orders, one file each: reorder.tuples.base says what a member declares."""
