@@ -9,10 +9,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from edgewatt.config.document import read_document
 from edgewatt.config.problems import validate
 from edgewatt.config.sections import Section, section_for
 from reorder.operators.arena.banks import Bank
+from traces.base.document import read_document
 from traces.base.errors import InputError, unknown_name
 
 _BANK = section_for(Bank, name="BankSection", extra=(("source", str, ""),))

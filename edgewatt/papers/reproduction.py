@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import Document
 from edgewatt.config.loading import read_with_paths
 from edgewatt.papers.claims import FOLDER, chosen
 from edgewatt.papers.study import FULL_NETWORKS, STUDIES, StudyRun, run_study
@@ -18,6 +17,7 @@ from edgewatt.runs.course import Results
 from edgewatt.runs.executors import make_executor
 from edgewatt.runs.plan import SweepPlan, load_sweep_document
 from edgewatt.runs.sweep import sweep
+from traces.base.document import Document
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.resources import shipped_path

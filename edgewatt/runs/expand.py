@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
-from edgewatt.config.document import ConfigError, Document
 from edgewatt.config.kinds import registry
 from edgewatt.config.loading import complete
 from edgewatt.config.models import RunConfig
@@ -18,6 +17,7 @@ from edgewatt.runs.json_form import FILE, LATER
 from edgewatt.runs.machine import build_machine
 from edgewatt.runs.model import Point
 from edgewatt.runs.plugins import plugins_of
+from traces.base.document import ConfigError, Document
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import Document
 from edgewatt.config.loading import as_document
 from edgewatt.config.problems import validate
 from edgewatt.config.sweep_file import OptimizeSection
@@ -28,6 +27,7 @@ from edgewatt.runs.ignored import warn_of_ignored
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import SweepPlan, load_sweep_document
 from edgewatt.runs.sweep import sweep
+from traces.base.document import Document
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.progress import Progress
 

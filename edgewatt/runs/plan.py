@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
 from edgewatt.config.loading import apply_overrides, as_document, read_with_paths
 from edgewatt.config.models import RunConfig
 from edgewatt.config.problems import KnownSections, validate
@@ -24,6 +23,8 @@ from edgewatt.config.sections import keys_of
 from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.runs.expand import points_of
 from edgewatt.runs.model import Point
+from traces.base.document import ConfigError, Document, Mark, Place, undotted
+from traces.base.errors import printable, shown
 from traces.base.files import need_regular
 from traces.base.shown import Shown
 

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import read_document
 from edgewatt.operators.orders import load_graph
+from traces.base.document import read_document
 from traces.base.resources import config_root
 from traces.work.opgraph import OpGraph
 
