@@ -203,6 +203,7 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
 
 KINDS = tuple(pages([], "", Path()))
 PAGES = {
+    "page",
     "report",
     "arena",
     "patches",
