@@ -164,7 +164,8 @@ class Orderings(Registry[Method]):
 
         def add(make: F) -> F:
             method = Method(make, **declared)
-            super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
+            given = {"summary": summary, "parameters": parameters, "module": make.__module__}
+            super(Orderings, self).register(name, **given)(method)
             return make
 
         return add

@@ -15,7 +15,7 @@ from traces.base.resources import outside_files
 def plugins_of(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], pieces: Collection[tuple[str, str]] = ()
 ) -> dict[str, list[dict[str, str]]]:
-    """Return field -> name, distribution, version and SHA-256 of the outside members a point uses; {} without any.
+    """Return field -> name, distribution and version of the outside members a point uses; {} without any.
 
     Those it names, those that a named one may try in turn, the readers of its files (paths: field -> files), and the
     files that it was put together from (pieces: (folder of configs/, name)).
