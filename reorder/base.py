@@ -164,8 +164,8 @@ class Orderings(Registry[Method]):
 
         def add(make: F) -> F:
             method = Method(make, **declared)
-            given = {"summary": summary, "parameters": parameters, "module": make.__module__}
-            super(Orderings, self).register(name, **given)(method)
+            add_method = super(Orderings, self).register
+            add_method(name, summary=summary, parameters=parameters, module=make.__module__)(method)
             return make
 
         return add

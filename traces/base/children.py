@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
+from typing import Any
 
 _OUR_FOLDER = str(Path(__file__).parents[2])
 
@@ -30,38 +26,6 @@ def safe_children() -> Iterator[None]:
             del os.environ["PYTHONSAFEPATH"]
         else:
             os.environ["PYTHONSAFEPATH"] = before
-
-
-_QUIET = {
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.worker.profile.enabled": False,
-    "distributed.nanny.pre-spawn-environ": {
-        name: 1 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-    },
-}
-"""What a local Dask cluster watches of itself, which nobody looks at: an eighth of a core where it is left as it is.
-
-Its own environment also bids malloc return memory at once, so that each array begins with page faults."""
-
-
-def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None = None) -> Any:
-    """Return a Dask cluster of as many processes of one thread each, or of these threads; they end with it.
-
-    distributed: the module.
-    """
-    import dask
-
-    with safe_children(), dask.config.set(_QUIET):
-        return distributed.LocalCluster(
-            n_workers=1 if threads else workers,
-            threads_per_worker=workers if threads else 1,
-            processes=threads is None,
-            executor=threads,
-            memory_limit=0,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,  # what a piece raises comes back with it
-        )
 
 
 def end_with_parent() -> None:

@@ -129,7 +129,8 @@ class Registry(Mapping[str, Entry[T]]):
         return add
 
     def _check(self, name: str, item: object) -> None:
-        kind, needed, fits = "", object, True
+        kind, fits = "", True
+        needed: type = object
         if self._subclasses_of is not None:
             kind, needed = "subclass", self._subclasses_of
             fits = isinstance(item, type) and issubclass(item, needed)
