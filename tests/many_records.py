@@ -1,6 +1,6 @@
 """Fill a results folder with many records, to measure what reads them.
 
-    python scripts/many_records.py FOLDER 100000 [--measure all] [--shift 0.01]
+    python tests/many_records.py FOLDER 100000 [--measure all] [--shift 0.01]
 
 A few real points (orderings x sizes of the fast memory x formats, of a small generated network) are computed; the
 others are those with other seeds and counts moved a little by a seeded generator, through the writer that a sweep uses.

@@ -1,6 +1,6 @@
 """Feinberg et al. 2020, Figures 10 and 14: what a stride does to L1 accesses, L1 misses and time.
 
-    python scripts/reproduce_cdr_locality.py [--matrix layer.npz] [--rows 1024] [--method sort] [--json out.json]
+    python scripts/papers/stride_locality.py [--matrix layer.npz] [--rows 1024] [--method sort] [--json out.json]
 
 The paper plays layer fc7 of a pruned AlexNet on a modified GPGPU-Sim. We play a Gaussian matrix of its width and
 density (4096 columns, 9 %; or a SciPy file) on `hwmodel.caches.gpu`, whose assumptions its module text lists, with
