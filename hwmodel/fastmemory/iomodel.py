@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
-from traces.base.errors import InputError
 from traces.work.checks import (
     as_order,
     checked_memory,
@@ -160,49 +159,3 @@ def compact_growth_memory(network: Network, order: Any = None) -> int:
     """
     sources, targets = processing_arrays(network, order)
     return 1 + widest_bag(sources, targets, network.n_neurons)
-
-
-def bandwidth_memory(network: Network, rank: npt.ArrayLike | None = None) -> int:
-    """Return k + 2, a memory size with which no value is read or written twice (Corollary 1): an upper bound.
-
-    k: the longest connection, in steps, of a topological order of the neurons.
-    rank: int[N] position of each neuron in that order; None tries a few natural ones and takes the shortest k.
-    Raises InputError for a rank that is no permutation or not topological. O(W + N log N).
-    """
-    s, t, n = network.sources, network.targets, network.n_neurons
-    if rank is None:
-        return min(bandwidth_memory(network, natural) for natural in natural_ranks(network))
-    position = np.asarray(rank, np.int64)
-    if len(position) != n or not np.array_equal(np.sort(position), np.arange(n)):
-        raise InputError(f"rank must be a permutation of 0 to {n - 1}")
-    touched = np.cumsum(network.touched[np.argsort(position)]) - 1  # isolated neurons take no room
-    length = touched[position[t]] - touched[position[s]]
-    if (length <= 0).any():
-        edge = int(np.argmin(length))
-        raise InputError(f"rank is not topological: connection {edge} ({s[edge]} -> {t[edge]}) goes backwards")
-    return int(length.max()) + 2
-
-
-def natural_ranks(network: Network) -> list[npt.NDArray[np.int64]]:
-    """Return topological neuron orders worth trying: by latest source, by depth, and inputs just before their use."""
-    s, t, n, depth = network.sources, network.targets, network.n_neurons, network.depth
-    ids = np.arange(n)
-
-    def as_rank(*keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        rank = np.empty(n, np.int64)
-        rank[np.lexsort(keys)] = ids
-        return rank
-
-    by_depth = as_rank(ids, depth)
-    latest = as_rank(ids, by_depth)
-    for level in range(1, int(depth.max()) + 1):  # order each level by where its last source stands (Cuthill-McKee)
-        last_source = np.full(n, -1, np.int64)
-        np.maximum.at(last_source, t, latest[s])
-        key = np.where(depth == level, last_source, latest)
-        latest = as_rank(key, depth)
-    # Each neuron without inputs stands right before the first neuron that needs it.
-    first_need = np.full(n, n, np.int64)
-    np.minimum.at(first_need, s, by_depth[t])
-    starts = network.in_degree == 0
-    late = as_rank(~starts, np.where(starts, first_need, by_depth))
-    return [by_depth, latest, late]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,8 @@ import numpy.typing as npt
 import cython_ext.iomodel.counts as kernel
 from cython_ext.iomodel.counts import LOAD, STORE_LIVE, STORE_OUTPUT
 from traces.work.checks import checked_memory, policy_codes
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
 
-__all__ = ["LOAD", "STORE_LIVE", "STORE_OUTPUT", "Moves", "io_moves", "moves_of"]
+__all__ = ["LOAD", "STORE_LIVE", "STORE_OUTPUT", "Moves", "moves_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +39,6 @@ class Moves:
         return loads, live, outputs
 
 
-def io_moves(
-    network: Network, order: Any = None, *, memory: int, policy: str = "min", pinning: str = "literal"
-) -> Moves:
-    """Return what `count_io` counts, move by move. Arguments, errors and O(W + N) are those of `count_io`.
-
-    MIN writes an output as soon as it has no later use, LRU and RR when it is evicted or at the end.
-    """
-    sources, targets = processing_arrays(network, order)
-    return moves_of(sources, targets, network.is_output, memory=memory, policy=policy, pinning=pinning)
-
-
 def moves_of(
     sources: npt.NDArray[np.int32],
     targets: npt.NDArray[np.int32],
@@ -62,8 +48,11 @@ def moves_of(
     policy: str,
     pinning: str,
 ) -> Moves:
-    """Return the moves of connections in processing order (int32[W] each); is_output: bool[N]. Checked by the caller:
-    ids below N, a topological order. Raises InputError for M < 3 or an unknown name."""
+    """Return what `count_io` counts, move by move. Raises InputError for M < 3 or an unknown name. O(W + N).
+
+    sources, targets: int32[W] in processing order, checked by the caller: ids below N, a topological order. is_output:
+    bool[N]. MIN writes an output as soon as it has no later use, LRU and RR when it is evicted or at the end.
+    """
     codes = policy_codes(policy, pinning)
     memory = checked_memory(memory)
     return Moves(*kernel.moves(sources, targets, len(is_output), is_output.astype(np.uint8), memory, *codes))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.moves import io_moves
 
 import edgewatt as ew
 from edgewatt.evaluation import machine_cost as judging
@@ -14,7 +15,7 @@ from edgewatt.evaluation.sample import STRETCHES, stretches
 from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.request import OrderRequest, find_order
-from hwmodel.fastmemory.moves import LOAD, io_moves
+from hwmodel.fastmemory.moves import LOAD
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine import judged
 from reorder.edges.machine import search as searching

@@ -7,14 +7,13 @@ convolution is a series of products of one matrix with shifted windows of the pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.access.trace import STREAMS, Memory, Region
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.formats import element_bits, from_bits, pack, to_bits
@@ -55,13 +54,6 @@ class SpmvProblem:
     def n_rows(self) -> int:
         """Rows of the matrix."""
         return len(self.start) - 1
-
-    @property
-    def element_bytes(self) -> dict[str, int]:
-        """Bytes of one element of each stream."""
-        pointers = self.memory.region("row_pointers").n_bytes // len(self.start)
-        streams = {"values": max(1, self.value_bits // 8), "ids": self.id_bytes, "row_pointers": pointers}
-        return streams | dict.fromkeys(("inputs", "partial_sums", "outputs"), self.vector_bytes)
 
     def address(self, region: str) -> int:
         """Return the base address of an array."""
@@ -186,81 +178,6 @@ def lay_out_convolution(
         base_address,
         alignment_bytes,
     )
-
-
-def spmv_trace(problem: SpmvProblem) -> Trace:
-    """Return the trace of one core that works row by row, with its real bytes.
-
-    A product loads the first row pointer once, and per row: the next pointer, per tuple the id, the value and x, and
-    stores y once at the end. The sum stays in a register and starts at zero.
-    """
-    description = {"spmv": "row-wise", "products": len(problem.x_shift), "element_bytes": problem.element_bytes}
-    return Trace(lambda: _rows(problem), problem.memory, None, description)
-
-
-def _rows(problem: SpmvProblem) -> Iterator[Chunk]:
-    assert problem.memory.image is not None
-    image, base = problem.memory.image, problem.memory.base_address
-    blocks = _row_blocks(problem.start)
-    for p in range(len(problem.x_shift)):
-        y = _vector_bits(problem.products(p), problem.vector_format)
-        for k, (first, last) in enumerate(blocks):
-            yield _row_chunk(problem, p, first, last, k == 0, y, image, base)
-
-
-def _row_blocks(start: Int64Array) -> list[tuple[int, int]]:
-    """Cut rows into blocks of about _CHUNK_TUPLES tuples."""
-    cuts = np.unique(np.searchsorted(start, np.arange(0, start[-1] + _CHUNK_TUPLES, _CHUNK_TUPLES)))
-    cuts = np.unique(np.concatenate(([0], np.clip(cuts, 0, len(start) - 1), [len(start) - 1])))
-    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-
-
-def _row_chunk(
-    problem: SpmvProblem,
-    p: int,
-    first: int,
-    last: int,
-    opening: bool,
-    y: npt.NDArray[np.uint8],
-    image: npt.NDArray[np.uint8],
-    base: int,
-) -> Chunk:
-    start = problem.start[first : last + 1]
-    lengths = np.diff(start)
-    tuples, rows = np.arange(start[0], start[-1]), np.arange(first, last)
-    head = int(opening)
-    # Place of each access: rows take 2 + 3 * length each, the opening pointer comes before all.
-    row_at = head + np.concatenate(([0], np.cumsum(2 + 3 * lengths)))[:-1]
-    tuple_at = np.repeat(row_at + 1, lengths) + 3 * (tuples - np.repeat(start[:-1], lengths))
-    n = head + 2 * len(rows) + 3 * len(tuples)
-    address, size = np.empty(n, np.uint64), np.empty(n, np.uint8)
-    stream, op = np.empty(n, np.uint8), np.full(n, LOAD, np.uint8)
-    pointer_bytes = problem.memory.region("row_pointers").n_bytes // len(problem.start)
-
-    def put(at: Int64Array, where: Int64Array, n_bytes: int, name: int) -> None:
-        address[at], size[at], stream[at] = where.astype(np.uint64), n_bytes, name
-
-    pointers = problem.address("row_pointers")
-    if opening:
-        put(np.zeros(1, np.int64), np.array([pointers]), pointer_bytes, _POINTERS)
-    put(row_at, pointers + pointer_bytes * (rows + 1), pointer_bytes, _POINTERS)
-    put(tuple_at, problem.address("column_ids") + problem.id_bytes * tuples, problem.id_bytes, _IDS)
-    value_bytes = (problem.value_bits + 7) // 8
-    put(tuple_at + 1, problem.address("values") + tuples * problem.value_bits // 8, value_bytes, _VALUES)
-    x_at = problem.address("x") + problem.vector_bytes * (problem.column[tuples] + problem.x_shift[p])
-    put(tuple_at + 2, x_at, problem.vector_bytes, _INPUTS)
-    y_at = problem.address("y") + problem.vector_bytes * (rows * problem.y_stride + problem.y_shift[p])
-    store_at = row_at + 1 + 3 * lengths
-    put(store_at, y_at, problem.vector_bytes, _OUTPUTS)
-    op[store_at] = STORE
-
-    offset = np.concatenate(([0], np.cumsum(size, dtype=np.int64)))
-    payload = np.empty(int(offset[-1]), np.uint8)
-    within = np.arange(int(offset[-1])) - np.repeat(offset[:-1], size)
-    payload[:] = image[np.repeat((address - np.uint64(base)).astype(np.int64), size) + within]
-    width = problem.vector_bytes
-    payload[offset[store_at][:, None] + np.arange(width)] = y.reshape(-1, width)[first:last]
-    return Chunk(address, size, op, stream, offset, payload)
 
 
 def _csr(matrix: Any) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float32], tuple[int, int]]:

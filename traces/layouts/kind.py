@@ -91,10 +91,6 @@ class LayoutKind:
             return True
         return one_run_each((network.sources if self.runs_of == "source" else network.targets)[edges])
 
-    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
-        """Return the bytes read for each connection, structure and padding not counted."""
-        return len(self.ids) * id_bytes + value_bits / 8
-
     def steps(self, network: Network, edges: Int64Array) -> Steps:
         """Return the steps of the walk: one per connection, unless the layout pads."""
         return Steps.of(network, edges, self.runs_of or "target")

@@ -27,9 +27,6 @@ class Runs(LayoutKind):
     ids = ("source", "target")
     ids_per_layer = False
 
-    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
-        return id_bytes + max(value_bits // 8, 1)
-
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         """Little-endian records: source id, weight bits."""
         width, value_bytes = stored.id_bytes, max(stored.value_bits // 8, 1)

@@ -13,9 +13,6 @@ class Tuples(LayoutKind):
     ids_per_layer = False
     same_bytes = True
 
-    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
-        return 2 * id_bytes + max(value_bits // 8, 1)  # a weight smaller than a byte takes one
-
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         """Little-endian, packed: source id, target id, weight bits."""
         value_bytes = max(stored.value_bits // 8, 1)

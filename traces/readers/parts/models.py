@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.readers.parts.model_network import AS_OPERATORS, unroll_model
@@ -35,26 +34,6 @@ def unique_names(names: Iterable[str]) -> list[str]:
         taken.add(choice)
         result.append(choice)
     return result
-
-
-def weight_matrices(graph: OpGraph) -> dict[str, npt.NDArray[np.float32]]:
-    """Return name of operator -> float32[outputs, inputs] of its weights, for the rest of the suite.
-
-    Fully connected: as it is. Convolutions: one row per output channel, one column per tap and input channel, in the
-    order in which the file stores them. Depthwise: one row per channel, one column per tap.
-    """
-    matrices = {}
-    for node in graph.nodes:
-        if node.op not in MATRICES or not node.constants:
-            continue
-        weights = real_values(graph, node.constants[0])
-        if node.op == "FULLY_CONNECTED":
-            matrices[node.name] = np.ascontiguousarray(weights.T if node.attributes.get("transposed") else weights)
-        elif node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout", "1HWC") == "1HWC":
-            matrices[node.name] = np.ascontiguousarray(weights.reshape(-1, weights.shape[-1]).T)
-        else:
-            matrices[node.name] = np.ascontiguousarray(weights.reshape(weights.shape[0], -1))
-    return matrices
 
 
 def to_network(graph: OpGraph) -> Network:

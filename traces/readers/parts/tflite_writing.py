@@ -245,14 +245,3 @@ class TfliteWriting:
 def _run(graph: OpGraph) -> list[Operator]:
     """Operators but the inputs."""
     return [node for node in graph.nodes if node.op != INPUT]
-
-
-def offsets_of(model: Any) -> list[int] | None:
-    """Return the offsets that a file holds for its first subgraph, None where it holds none."""
-    for i in range(model.MetadataLength()):
-        if model.Metadata(i).Name() == NAME.encode():
-            raw = model.Buffers(model.Metadata(i).Buffer()).DataAsNumpy()
-            words: Sequence[int] = np.frombuffer(bytes(raw), "<i4").tolist()
-            if words[1] == 0:
-                return list(words[3 : 3 + words[2]])
-    return None
