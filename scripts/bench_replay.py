@@ -121,8 +121,7 @@ def parts_of_the_machine() -> dict[str, list[tuple[Any, str]]]:
     from hwmodel.caches.cache import CacheLevel
     from hwmodel.coding.streams import StreamChain
     from hwmodel.dram.engine import DramEngine
-    from hwmodel.replay.bus_traffic import Wires
-    from hwmodel.replay.in_flight import InFlight
+    from hwmodel.replay.bus_traffic import InFlight, Wires
 
     return {
         "accesses of the trace": [(cache_pass, "slices")],

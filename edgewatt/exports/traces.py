@@ -8,7 +8,7 @@ from edgewatt.runs.machine import build_machine
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.steps import STEPS
 from hwmodel.machine import Machine
-from hwmodel.replay.command_export import export_commands
+from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
 from traces.access.trace import Trace

@@ -21,15 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
-from traces.work.checks import (
-    as_order,
-    checked_memory,
-    fault,
-    policy_codes,
-)
+from traces.work.checks import as_order, checked_memory, fault, policy_codes
 from traces.work.network import Network
-from traces.work.processing import Processing, known_processing, processing, processing_arrays
-from traces.work.residence import widest_bag
+from traces.work.processing import Processing, known_processing, processing, processing_arrays, widest_bag
 
 
 @dataclass(frozen=True)
@@ -159,3 +153,97 @@ def compact_growth_memory(network: Network, order: Any = None) -> int:
     """
     sources, targets = processing_arrays(network, order)
     return 1 + widest_bag(sources, targets, network.n_neurons)
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Loads and stores of neuron values, int32[E] step, int32[E] neuron, uint8[E] kind, in the order they happen.
+
+    step: the connection (in processing order) before whose update it happens; W for what is left to write at the end.
+    kind: LOAD (`reads_neurons`), STORE_LIVE (evicted and used again), STORE_OUTPUT (an output's final write).
+    """
+
+    step: npt.NDArray[np.int32]
+    neuron: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Return (reads_neurons, writes_live, writes_outputs)."""
+        loads, live, outputs = np.bincount(self.kind, minlength=3).tolist()
+        return loads, live, outputs
+
+
+def moves_of(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    is_output: npt.NDArray[np.bool_],
+    *,
+    memory: int,
+    policy: str,
+    pinning: str,
+) -> Moves:
+    """Return what `count_io` counts, move by move. Raises InputError for M < 3 or an unknown name. O(W + N).
+
+    sources, targets: int32[W] in processing order, checked by the caller: ids below N, a topological order. is_output:
+    bool[N]. MIN writes an output as soon as it has no later use, LRU and RR when it is evicted or at the end.
+    """
+    codes = policy_codes(policy, pinning)
+    memory = checked_memory(memory)
+    return Moves(*kernel.moves(sources, targets, len(is_output), is_output.astype(np.uint8), memory, *codes))
+
+
+KINDS = ("empty or dead", "input value", "partial sum", "finished hidden value")
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """What one order does to fast memory.
+
+    slots: uint8[C', T], the kind (index into KINDS) in each drawn slot at each of T moments. moments: int64[T],
+    positions. reads, writes: int64[N] per neuron. reads_by, writes_by: kind -> count; a first read is in `first_reads`.
+    """
+
+    slots: npt.NDArray[np.uint8]
+    moments: npt.NDArray[np.int64]
+    reads: npt.NDArray[np.int64]
+    writes: npt.NDArray[np.int64]
+    first_reads: int
+    reads_by: dict[str, int]
+    writes_by: dict[str, int]
+    writes_outputs: int
+
+
+def occupancy(
+    network: Network,
+    order: Any,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    moments: int = 600,
+    rows: int = 200,
+) -> Occupancy:
+    """Play an order through fast memory and keep who was where. O(W log M + N).
+
+    moments: columns of the picture; rows: slots drawn, evenly chosen where there are more.
+    """
+    from cython_ext.iomodel.occupancy import play
+
+    checked_memory(memory)
+    codes = policy_codes(policy, pinning)
+    sources, targets = processing_arrays(network, order)
+    looks, drawn = _evenly(len(sources), moments), _evenly(memory - 1, rows)
+    grid, reads, writes, reads_by, writes_by, first_reads, writes_outputs = play(
+        sources, targets, network.is_output.astype(np.uint8), memory, *codes, looks, drawn
+    )
+    by_kind = [dict(zip(KINDS[1:], counts[1:].tolist(), strict=True)) for counts in (reads_by, writes_by)]
+    return Occupancy(grid, looks, reads, writes, first_reads, by_kind[0], by_kind[1], writes_outputs)
+
+
+def _evenly(n: int, most: int) -> npt.NDArray[np.int64]:
+    """Return all of 0 to n - 1, or `most` of them evenly chosen, ascending."""
+    return np.unique(np.linspace(0, n - 1, min(most, n)).astype(np.int64))

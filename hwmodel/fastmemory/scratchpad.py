@@ -1,7 +1,7 @@
 """A scratchpad: on-chip memory that software manages, carrying out the I/O model's own decisions.
 
-Neuron rows move as `hwmodel.fastmemory.moves` says, whole rows at a time, so the rows moved are those `count_io` counts
-with M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, and the connection in hand. Connections come
+Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with
+M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, and the connection in hand. Connections come
 through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a
 row of it, as the model reads, or one fp32 scalar that is spread over the lanes on chip, as kernels do.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
+from cython_ext.iomodel.counts import LOAD, PINNING_CODES, POLICY_CODES, STORE_LIVE
 from cython_ext.trace.transfers import first_loads
-from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, Moves, moves_of
+from hwmodel.fastmemory.iomodel import Moves, moves_of
 from traces.access.plan import Plan
 from traces.access.trace import Trace
 from traces.access.transfers import SCALAR_BYTES, plan_of, transfers

@@ -20,8 +20,7 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, open_hierarchy, slices
 from traces.access.trace import STREAMS, Chunk, Trace
 from traces.base.errors import InputError, brief
 

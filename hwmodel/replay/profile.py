@@ -13,8 +13,7 @@ from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.replay.hierarchy import lookups_of_level, slices
-from traces.access.lines import next_uses, touched_lines
-from traces.access.trace import STREAMS, Memory, Region, Trace
+from traces.access.trace import STREAMS, Memory, Region, Trace, next_uses, touched_lines
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.units import size_in_bytes

@@ -1,6 +1,6 @@
 """The moves of a network's order, as a scratchpad makes them."""
 
-from hwmodel.fastmemory.moves import Moves, moves_of
+from hwmodel.fastmemory.iomodel import Moves, moves_of
 from traces.work.processing import processing_arrays
 
 

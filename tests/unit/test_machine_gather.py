@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles.moves import io_moves
 from oracles.random_networks import dags
 
+from cython_ext.iomodel.counts import LOAD
 from hwmodel.fastmemory.iomodel import count_io
-from hwmodel.fastmemory.moves import LOAD
 from reorder.base import check_order
 from reorder.edges.machine.gather import gathered, windows
 from reorder.edges.machine.shape import MachineShape

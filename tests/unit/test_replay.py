@@ -72,7 +72,7 @@ def test_a_bus_that_does_not_fit_the_part_is_refused():
 def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
     from hwmodel.dram.command_table import command_table, count_commands
     from hwmodel.dram.engine import load_part
-    from hwmodel.replay.command_export import export_commands
+    from hwmodel.replay.commands import export_commands
 
     part = load_part("lpddr4-3200")
     machine = Machine(MACHINE.caches, part=part, engine=MACHINE.engine, controller={"power_down_cycles": 100})

@@ -1,22 +1,46 @@
-"""From a layout and an order of work to the arrays the walk reads: steps, addresses, and the first memory image."""
+"""From a layout and an order of work to the arrays of a walk: steps, addresses, the first memory image, chunks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.buffers import NEURON_STREAMS
-from traces.access.trace import STREAMS, Memory, Region
+from traces.access.trace import STREAMS, Chunk, Memory, Region
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
+from traces.layouts.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layouts.layout import BEST, NEURON_FORMATS, Layout, choose_kind
-from traces.layouts.space import Space
-from traces.layouts.steps import Steps
 from traces.work.checks import weights_of
 from traces.work.network import ACTIVATIONS, Network
+
+NEURON_STREAMS = tuple(STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs"))
+MOST_PAYLOAD_BYTES = 2**25  # per chunk, unless that leaves fewer than LEAST_ACCESSES
+LEAST_ACCESSES = 64
+
+
+class ChunkBuffers:
+    """Columns of one chunk of at most `chunk_accesses` accesses, none wider than `widest` bytes."""
+
+    def __init__(self, chunk_accesses: int, widest: int) -> None:
+        self.capacity = min(chunk_accesses, max(MOST_PAYLOAD_BYTES // widest, LEAST_ACCESSES))
+        self.widest = widest
+
+    def fresh(self) -> tuple[np.ndarray, ...]:
+        """Return new arrays address, size, op, stream, payload_offset, payload for a walk's `fill`."""
+        n = self.capacity
+        size = np.empty(n, np.uint8 if self.widest < 256 else np.uint16)
+        columns: tuple[Any, ...] = (np.empty(n, np.uint64), size, np.empty(n, np.uint8), np.empty(n, np.uint8))
+        self.columns = (*columns, np.empty(n + 1, np.int64), np.empty(n * self.widest, np.uint8))
+        return self.columns
+
+    def chunk(self, n: int, work: np.ndarray | None = None) -> Chunk:
+        """Return the first n accesses of the arrays last handed out."""
+        address, size, op, stream, offset, payload = self.columns
+        return Chunk(address[:n], size[:n], op[:n], stream[:n], offset[: n + 1], payload[: offset[n]], work=work)
+
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -24,7 +24,6 @@ Int64Array = npt.NDArray[np.int64]
 _VALUES, _IDS, _POINTERS, _INPUTS, _OUTPUTS = (
     STREAMS.index(name) for name in ("values", "ids", "row_pointers", "inputs", "outputs")
 )
-_CHUNK_TUPLES = 2**18
 
 
 @dataclass(frozen=True, eq=False)

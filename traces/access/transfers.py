@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.buffers import NEURON_STREAMS, ChunkBuffers
-from traces.access.plan import Plan
+from traces.access.plan import NEURON_STREAMS, ChunkBuffers, Plan
 from traces.access.trace import STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
 

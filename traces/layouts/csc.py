@@ -1,8 +1,6 @@
 """Compressed columns: values, row ids and column pointers."""
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.pointers import row_pointers
-from traces.layouts.space import Loads, Space
+from traces.layouts.kind import LAYOUTS, LayoutKind, Loads, Space, Stored, row_pointers
 
 
 class Csc(LayoutKind):

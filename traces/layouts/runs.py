@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.space import Element, Loads, Space
-from traces.layouts.steps import run_starts
+from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored, run_starts
 
 
 def run_headers(stored: Stored, space: Space) -> Loads:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
+from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
 from traces.layouts.runs import run_headers
-from traces.layouts.space import Element, Loads, Space
 
 
 def encode_steps(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

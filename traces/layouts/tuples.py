@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.space import Element, Loads, Space
+from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
 
 
 class Tuples(LayoutKind):

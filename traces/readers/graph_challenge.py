@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.readers.parts.layers import Matrix, from_layers
-from traces.readers.parts.names import natural_key
+from traces.readers.parts.layers import Matrix, from_layers, natural_key
 from traces.readers.parts.triplets import read_triplets
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
-from traces.work.challenge import default_bias
+from traces.work.forward import default_bias
 from traces.work.network import Network
 
 _LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")

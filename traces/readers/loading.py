@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.base.files import why_no_file
-from traces.readers.parts.layers import check_orientation
-from traces.readers.parts.names import natural_key
+from traces.readers.parts.layers import check_orientation, natural_key
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from traces.access.lines import ORACLE_GENERAL
-from traces.access.trace import Chunk
+from traces.access.trace import ORACLE_GENERAL, Chunk
 from traces.base.errors import InputError
 from traces.trace_readers.reader import TRACE_READERS, TraceReader, external_chunk
 from traces.trace_readers.source import Source

@@ -8,8 +8,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.lines import NEVER, ORACLE_GENERAL, next_uses, touched_lines
-from traces.access.trace import Chunk, Trace
+from traces.access.trace import NEVER, ORACLE_GENERAL, Chunk, Trace, next_uses, touched_lines
 from traces.trace_writers.writer import TRACE_WRITERS, TraceWriter
 
 _RECORDS_AT_ONCE = 2**16

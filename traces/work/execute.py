@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
-from traces.work.opgraph import INPUT, Operator, OpGraph
-from traces.work.quantized import real_values
+from traces.work.opgraph import INPUT, Operator, OpGraph, real_values
 
 Array = npt.NDArray[Any]
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

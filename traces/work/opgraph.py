@@ -327,3 +327,21 @@ class _Validation:
                 f"or through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule "
                 "each on its own (allow_disconnected=True accepts both)"
             )
+
+
+def real_values(graph: OpGraph, name: str) -> npt.NDArray[np.float32]:
+    """Return a constant as real numbers: scale x (stored - zero point) where it is quantised."""
+    stored = graph.constants[name]
+    given = graph.quantization.get(name)
+    if given is None or np.issubdtype(stored.dtype, np.floating):
+        return stored.astype(np.float32)
+    shape = [1] * stored.ndim
+    if len(given.scale) > 1:
+        if not 0 <= given.axis < stored.ndim or stored.shape[given.axis] != len(given.scale):
+            raise InputError(
+                f"{graph.source or graph.name}: constant {name!r} of shape {list(stored.shape)} has "
+                f"{len(given.scale)} scales along axis {given.axis}"
+            )
+        shape[given.axis] = len(given.scale)
+    scale, zero = given.scale.reshape(shape), given.zero_point.reshape(shape)
+    return ((stored.astype(np.float64) - zero) * scale).astype(np.float32)
