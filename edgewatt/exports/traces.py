@@ -13,8 +13,7 @@ from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
 from traces.access.trace import Trace
 from traces.base.errors import InputError
-from traces.trace_readers import open_trace
-from traces.trace_writers import export_trace
+from traces.trace_files import export_trace, open_trace
 
 
 def trace_file(request: ExportRequest) -> Exported:

@@ -25,8 +25,7 @@ from traces.access.build import build_trace
 from traces.base.archive import read_npy
 from traces.readers import graph_challenge, load, native
 from traces.readers.scipy_sparse import from_matrices
-from traces.trace_readers import open_trace
-from traces.trace_writers import TRACE_WRITERS, export_trace
+from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 from traces.work.network import Network
 
 

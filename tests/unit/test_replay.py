@@ -20,8 +20,8 @@ from hwmodel.replay.hierarchy import burst_trace
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.trace_readers import open_trace
-from traces.trace_writers.export import export_trace
+from traces.trace_files import open_trace
+from traces.trace_files.writer import export_trace
 
 MACHINE = Machine((CacheSpec(64, 32, 2),), part="lpddr4-3200", engine=EngineSpec(accesses_per_ns=0.5))
 

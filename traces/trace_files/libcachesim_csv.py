@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import IO
 
 import numpy as np
 
-from traces.access.trace import Chunk
+from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
-from traces.trace_readers.reader import TRACE_READERS, TraceReader, external_chunk
-from traces.trace_readers.source import Source
-from traces.trace_readers.text import Refused, access_size, first_words, number, raw_lines, words_of
+from traces.trace_files.libcachesim import oracle_records
+from traces.trace_files.reader import TRACE_READERS, TraceReader, external_chunk, first_words, words_of
+from traces.trace_files.source import Source
+from traces.trace_files.text import Refused, access_size, number, raw_lines
+from traces.trace_files.writer import TRACE_WRITERS, TraceWriter
 
 _CHUNK = 2**16
 _PLAIN = {"object": 1, "size": 2}
@@ -102,3 +105,21 @@ def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> tup
 TRACE_READERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next, or as a header says")(
     LibcachesimCsvReader()
 )
+
+
+class LibcachesimCsvWriter(TraceWriter):
+    suffix = ".csv"
+    by_lines = True
+
+    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
+        stream.write(b"time,obj_id,obj_size,next_access_vtime\n")
+        written = 0
+        for records in oracle_records(trace, line_bytes):
+            stream.write("".join([f"{t},{o},{n},{later}\n" for t, o, n, later in records.tolist()]).encode())
+            written += len(records)
+        return written
+
+
+TRACE_WRITERS.register(
+    "libcachesim-csv", summary="libCacheSim text: time, object, size, next request; objects are lines"
+)(LibcachesimCsvWriter())
