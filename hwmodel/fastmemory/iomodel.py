@@ -46,12 +46,10 @@ class IOCounts:
 
     @property
     def reads(self) -> int:
-        """All reads."""
         return self.reads_connections + self.reads_neurons
 
     @property
     def writes(self) -> int:
-        """All writes."""
         return self.writes_live + self.writes_outputs
 
     @property

@@ -111,7 +111,8 @@ class ScratchpadCounts:
 class Scratchpad:
     """A scratchpad with one trace: decides the moves, and makes the trace of transfers.
 
-    trace: the transfers. counts: complete after a walk of it. access_bytes: the widest access of the engine.
+    transfers: their trace, in program order, and what the engine touched on chip in the walk so far. counts: complete
+    after a walk. access_bytes: the widest access of the engine.
     """
 
     def __init__(self, trace: Trace, spec: ScratchpadSpec, *, access_bytes: int) -> None:
@@ -123,7 +124,7 @@ class Scratchpad:
         )
         first = bias_loads(self.moves, plan)
         self.bias_reads = int(first.sum())
-        self._transfers = transfers(
+        self.transfers = transfers(
             trace,
             (self.moves.step, self.moves.neuron, self.moves.kind),
             buffer_bytes=spec.stream_bytes,
@@ -132,24 +133,9 @@ class Scratchpad:
         )
 
     @property
-    def trace(self) -> Trace:
-        """The transfers, in program order."""
-        return self._transfers.trace
-
-    @property
-    def piece_bytes(self) -> int:
-        """Bytes of connections fetched at a time."""
-        return self._transfers.piece_bytes
-
-    @property
-    def accesses(self) -> int:
-        """What the engine touched on chip in the walk so far, a row counted as often as it takes."""
-        return self._transfers.engine.total
-
-    @property
     def counts(self) -> ScratchpadCounts:
         """Counts of the walk so far (rows moved are those of a whole pass)."""
-        plan, engine = self.plan, self._transfers.engine
+        plan, engine = self.plan, self.transfers.engine
         loads, live, outputs = self.moves.counts
         return ScratchpadCounts(
             memory=self.memory,

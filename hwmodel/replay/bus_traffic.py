@@ -138,22 +138,14 @@ class Wires:
         extra = None if rest.extra is None else rest.extra.beside()
         return _Channel(rest.chain if rest.chain.by_block else rest.chain.fresh(), rest.bus.beside(), extra)
 
-    def send(
-        self,
-        data: Bytes,
-        stream: Bytes,
-        is_write: Bytes,
-        which_set: Bytes | int = 0,
-    ) -> None:
+    def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int = 0) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
         size = self._at_rest.chain.block_bytes
         for start in range(0, len(stream), HANDED_ON):
             end = min(start + HANDED_ON, len(stream))
             sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
-            self._send(data[start * size : end * size], stream[start:end], is_write[start:end], sets)
-
-    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
-        self.drive(self._channel.chain.encode(data, stream), stream, is_write, which_set)
+            coded = self._channel.chain.encode(data[start * size : end * size], stream[start:end])
+            self.drive(coded, stream[start:end], is_write[start:end], sets)
 
     def drive(self, coded: Coded, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
         """Put encoded bursts on the wires; stream, direction and set of each as of `send`."""
@@ -224,17 +216,13 @@ class ChannelWires:
             wires = self._each[channel] = self.first.beside()
         return wires
 
-    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int, bursts: Int64Array) -> Traffic:
-        """Return the traffic of one set on all channels, as Wires.traffic."""
-        return self.first.traffic(reads, writes, which_set, bursts)
-
 
 def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:
     """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
     reads, writes = asked
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    return wires.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
+    return wires.first.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
 
 
 def _by_way(wires: WireCounts, which_set: int) -> WireCounts:

@@ -44,12 +44,10 @@ class CachePass:
 
     @property
     def levels(self) -> tuple[CacheCounts, ...]:
-        """Counts per level, the engine's first."""
         return tuple(level.counts for level in self._hierarchy.levels)
 
     @property
     def partial_writes(self) -> int:
-        """Stores that passed the last level."""
         return self._hierarchy.partial_writes
 
     def run(self) -> Iterator[Bursts]:
@@ -113,21 +111,17 @@ class KeptPass:
 
     @property
     def levels(self) -> tuple[CacheCounts, ...]:
-        """Counts per level, the engine's first."""
         return tuple(self._counts[self._part])
 
     @property
     def partial_writes(self) -> int:
-        """Stores that passed the last level."""
         return self._partial_writes[self._part]
 
     def run(self) -> Iterator[Bursts]:
-        """Yield the bursts of the trace."""
         self._part = "run"
         return self._bursts(0, self._n_run, cycle="cycle" in self._arrays)
 
     def flush(self) -> Iterator[Bursts]:
-        """Yield the bursts that write dirty lines back at the end."""
         self._part = "flush"
         return self._bursts(self._n_run, len(self._arrays["address"]), cycle=False)
 

@@ -33,14 +33,14 @@ class EngineSide:
         self._scratchpad: Scratchpad | None = None
         if machine.scratchpad is not None:
             self._scratchpad = Scratchpad(trace, machine.scratchpad, access_bytes=self._access_bytes)
-            self.trace = self._scratchpad.trace
+            self.trace = self._scratchpad.transfers.trace
         else:
             self.trace = replace(trace, make_chunks=lambda: self._counted(trace), plan=None)
 
     @property
     def accesses(self) -> int:
         """Accesses the engine has made so far: to its caches or its scratchpad, none wider than access_bytes."""
-        return self._made if self._scratchpad is None else self._scratchpad.accesses
+        return self._made if self._scratchpad is None else self._scratchpad.transfers.engine.total
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
@@ -310,14 +310,7 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
             yield chunk
             continue
         for start in range(0, len(chunk), accesses):
-            part = slice(start, start + accesses)
-            offset = None
-            if chunk.payload_offset is not None:
-                offset = chunk.payload_offset[start : start + accesses + 1]
-            cycle = None if chunk.cycle is None else chunk.cycle[part]
-            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
-            work = None if chunk.work is None else chunk.work[part]
-            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle, work)
+            yield chunk.part(start, start + accesses)
 
 
 def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool) -> npt.NDArray[np.uint64]:

@@ -86,7 +86,6 @@ class ReplayResult(Shown):
 
     @property
     def read_bytes(self) -> int:
-        """Bytes read from memory."""
         return int(self.total.reads.sum()) * self.block_bytes
 
     @property

@@ -31,7 +31,6 @@ class LookupCounts:
 
     @property
     def hits(self) -> int:
-        """Look-ups that hit."""
         return self.lookups - self.misses
 
     @property
@@ -69,7 +68,6 @@ class MissCurve:
 
     @property
     def size_bytes(self) -> Int64Array:
-        """Size of each cache."""
         return self.ways * self.sets * self.line_bytes
 
 
@@ -82,7 +80,6 @@ class CacheProfile:
     curve: MissCurve
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
 
         def parts(of: dict[str, LookupCounts]) -> dict[str, Any]:
             return {name: {**asdict(p), "hits": p.hits, "hit_rate": p.hit_rate} for name, p in of.items()}
@@ -103,16 +100,8 @@ class CacheProfile:
             {"size_bytes": int(size), "ways": int(ways), "misses": int(misses)}
             for size, ways, misses in zip(curve.size_bytes, curve.ways, curve.misses, strict=True)
         ]
-        return {
-            "accesses": self.accesses,
-            "levels": levels,
-            "curve": {
-                "line_bytes": curve.line_bytes,
-                "sets": curve.sets,
-                "lookups": curve.lookups,
-                "points": points,
-            },
-        }
+        drawn = {name: getattr(curve, name) for name in ("line_bytes", "sets", "lookups")} | {"points": points}
+        return {"accesses": self.accesses, "levels": levels, "curve": drawn}
 
 
 def parse_level(text: str) -> CacheSpec:

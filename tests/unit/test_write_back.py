@@ -14,8 +14,8 @@ from tests.branching_models import SIDE, onnx_cells, tflite_cells
 from tests.model_files import BRANCHES, MLP, make_tflite
 from traces.base.errors import InputError
 from traces.readers import tflite
-from traces.readers.loading import written
 from traces.readers.parts.tflite_writing import NAME
+from traces.readers.reader import written
 
 MODELS = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "models"
 BIG = ("mlperf_tiny_resnet8_int8", "mlperf_tiny_ad01_fp32", "swiftnet_vww_uint8")

@@ -56,7 +56,6 @@ class TensorTraffic:
 
     @property
     def ones(self) -> int:
-        """Set bits over all words moved."""
         return int(np.unpackbits(self.data).sum())
 
 

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.trace import STREAMS, Memory, Region
+from traces.access.plan import memory_of
+from traces.access.trace import Memory
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.formats import element_bits, from_bits, pack, to_bits
+from traces.layouts.kind import Space
 from traces.layouts.layout import NEURON_FORMATS
 
 Int64Array = npt.NDArray[np.int64]
-
-_VALUES, _IDS, _POINTERS, _INPUTS, _OUTPUTS = (
-    STREAMS.index(name) for name in ("values", "ids", "row_pointers", "inputs", "outputs")
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +49,9 @@ class SpmvProblem:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the matrix."""
         return len(self.start) - 1
 
     def address(self, region: str) -> int:
-        """Return the base address of an array."""
         return self.memory.region(region).base_address
 
     def products(self, p: int) -> npt.NDArray[np.float32]:
@@ -82,28 +78,11 @@ def lay_out_spmv(
     it); None keeps the stored order. vector_format: fp32, fp16 or bf16, of x and y. id_bits: 8, 16 or 32.
     Raises InputError for an empty matrix, ids that do not fit, a permutation that leaves its row.
     """
-    start, column, values, shape = _csr(matrix)
-    vector = np.asarray(x, np.float32)
-    if vector.shape != (shape[1],):
-        raise InputError(f"x has shape {vector.shape}, expected ({shape[1]},): one value per column")
-    if positions is not None:
-        moved = _inside_rows(np.asarray(positions), start)
-        column, values = column[moved], values[moved]
-    zero = np.zeros(1, np.int64)
-    return _lay_out(
-        start,
-        column,
-        values,
-        vector,
-        zero,
-        zero,
-        1,
-        value_format,
-        vector_format,
-        id_bits,
-        base_address,
-        alignment_bytes,
-    )
+    stored = (value_format, vector_format, id_bits, base_address, alignment_bytes)
+    csr, vector, zero = _csr(matrix), np.asarray(x, np.float32), np.zeros(1, np.int64)
+    if vector.shape != (csr.shape[1],):
+        raise InputError(f"x has shape {vector.shape}, expected ({csr.shape[1]},): one value per column")
+    return _lay_out(csr, positions, vector, zero, zero, 1, *stored)
 
 
 def convolution_matrix(weights: npt.ArrayLike, height: int, width: int) -> Any:
@@ -156,30 +135,15 @@ def lay_out_convolution(
         whole_number(value, name, least)
     padded = np.pad(picture, ((0, 0), (padding, padding), (padding, padding)))
     _, height, width = padded.shape
-    start, column, values, _ = _csr(convolution_matrix(kernel, height, width))
-    if positions is not None:
-        moved = _inside_rows(np.asarray(positions), start)
-        column, values = column[moved], values[moved]
+    matrix = _csr(convolution_matrix(kernel, height, width))
     rows, columns = (height - kernel.shape[2]) // stride + 1, (width - kernel.shape[3]) // stride + 1
     down, right = np.divmod(np.arange(rows * columns), columns)
-    x_shift = (down * width + right) * stride
-    return _lay_out(
-        start,
-        column,
-        values,
-        padded.reshape(-1),
-        x_shift.astype(np.int64),
-        np.arange(rows * columns, dtype=np.int64),
-        rows * columns,
-        value_format,
-        vector_format,
-        id_bits,
-        base_address,
-        alignment_bytes,
-    )
+    x_shift, y_shift = (down * width + right) * stride, np.arange(rows * columns)
+    stored = (value_format, vector_format, id_bits, base_address, alignment_bytes)
+    return _lay_out(matrix, positions, padded.reshape(-1), x_shift, y_shift, rows * columns, *stored)
 
 
-def _csr(matrix: Any) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float32], tuple[int, int]]:
+def _csr(matrix: Any) -> Any:
     from scipy.sparse import csr_array
 
     try:
@@ -188,10 +152,10 @@ def _csr(matrix: Any) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float32], 
         raise InputError(f"this is no matrix: {error}") from error
     if csr.ndim != 2 or not csr.nnz:
         raise InputError(f"the matrix of shape {csr.shape} has no stored element")
-    values = np.asarray(csr.data, np.float32)
-    if not np.isfinite(values).all():
-        raise InputError(f"stored element {int(np.argmin(np.isfinite(values)))} is not finite")
-    return csr.indptr.astype(np.int64), csr.indices.astype(np.int64), values, csr.shape
+    finite = np.isfinite(np.asarray(csr.data, np.float32))
+    if not finite.all():
+        raise InputError(f"stored element {int(np.argmin(finite))} is not finite")
+    return csr
 
 
 def _inside_rows(positions: npt.NDArray[Any], start: Int64Array) -> Int64Array:
@@ -208,17 +172,9 @@ def _inside_rows(positions: npt.NDArray[Any], start: Int64Array) -> Int64Array:
     return moved
 
 
-def _vector_bits(values: npt.NDArray[np.float32], vector_format: int) -> npt.NDArray[np.uint8]:
-    from cython_ext.trace.walk import neuron_bits
-
-    bits: npt.NDArray[np.uint8] = neuron_bits(np.ascontiguousarray(values), vector_format)
-    return bits
-
-
 def _lay_out(
-    start: Int64Array,
-    column: Int64Array,
-    values: npt.NDArray[np.float32],
+    matrix: Any,
+    positions: npt.ArrayLike | None,
     x: npt.NDArray[np.float32],
     x_shift: Int64Array,
     y_shift: Int64Array,
@@ -229,34 +185,27 @@ def _lay_out(
     base_address: int,
     alignment_bytes: int,
 ) -> SpmvProblem:
-    from cython_ext.trace.walk import neuron_values
+    from cython_ext.trace.walk import neuron_bits, neuron_values
 
+    start, column = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    values = np.asarray(matrix.data, np.float32)
+    if positions is not None:
+        moved = _inside_rows(np.asarray(positions), start)
+        column, values = column[moved], values[moved]
     if vector_format not in NEURON_FORMATS:
         raise InputError(f"unknown vector format {vector_format!r} (known: {', '.join(NEURON_FORMATS)})")
     if id_bits not in (8, 16, 32) or int(column.max()) >= 2**id_bits:
         raise InputError(f"column id {int(column.max())} does not fit id_bits {id_bits}: use 8, 16 or 32 bits")
     bits, scale, report = to_bits(values, value_format)
     vector_bytes, number = NEURON_FORMATS[vector_format], list(NEURON_FORMATS).index(vector_format)
-    stored_x = _vector_bits(x, number)
-    n_y = (len(start) - 1) * y_stride
+    stored_x = neuron_bits(np.ascontiguousarray(x), number)
     pointer = "<u4" if start[-1] < 2**32 else "<u8"
-    arrays = {
-        "values": np.asarray(pack(bits, value_format), np.uint8),
-        "column_ids": column.astype(f"<u{id_bits // 8}").view(np.uint8),
-        "row_pointers": start.astype(pointer).view(np.uint8),
-        "x": stored_x,
-        "y": np.zeros(n_y * vector_bytes, np.uint8),
-    }
-    regions, end = [], -(-base_address // alignment_bytes) * alignment_bytes
-    base = end
-    for name, data in arrays.items():
-        end = -(-end // alignment_bytes) * alignment_bytes
-        regions.append(Region(name, end, len(data)))
-        end += len(data)
-    image = np.zeros(end - base, np.uint8)
-    for region, data in zip(regions, arrays.values(), strict=True):
-        image[region.base_address - base :][: region.n_bytes] = data
-    image.setflags(write=False)
+    space = Space(base_address, alignment_bytes)
+    space.add("values", np.asarray(pack(bits, value_format), np.uint8))
+    space.add("column_ids", column.astype(f"<u{id_bits // 8}").view(np.uint8))
+    space.add("row_pointers", start.astype(pointer).view(np.uint8))
+    space.add("x", stored_x)
+    space.add("y", np.zeros((len(start) - 1) * y_stride * vector_bytes, np.uint8))
     return SpmvProblem(
         start=start,
         column=column,
@@ -265,7 +214,7 @@ def _lay_out(
         x_shift=x_shift,
         y_shift=y_shift,
         y_stride=y_stride,
-        memory=Memory(base, end - base, image, tuple(regions)),
+        memory=memory_of(space),
         value_bits=element_bits(value_format),
         id_bytes=id_bits // 8,
         vector_bytes=vector_bytes,

@@ -50,6 +50,13 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.address)
 
+    def part(self, start: int, stop: int) -> Chunk:
+        """Return accesses [start, stop), which share memory with these; their payload is that of all."""
+        columns = (None if c is None else c[start:stop] for c in (self.cycle, self.work))
+        offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
+        four = (c[start:stop] for c in (self.address, self.size, self.op, self.stream))
+        return Chunk(*four, offset, self.payload, *columns)
+
 
 @dataclass(frozen=True)
 class Region:

@@ -46,13 +46,8 @@ class Loads:
     @classmethod
     def of(cls, step: npt.NDArray[np.int64], offset: npt.NDArray[np.int64], size: npt.ArrayLike, stream: str) -> Loads:
         """Return loads of one stream; size: bytes, one for all or uint8[n]."""
-        shape = step.shape
-        return cls(
-            step,
-            offset,
-            np.broadcast_to(np.asarray(size, np.uint8), shape).copy(),
-            np.full(shape, stream),
-        )
+        sizes = np.broadcast_to(np.asarray(size, np.uint8), step.shape).copy()
+        return cls(step, offset, sizes, np.full(step.shape, stream))
 
     @classmethod
     def none(cls) -> Loads:
@@ -61,14 +56,9 @@ class Loads:
     @classmethod
     def merge(cls, first: Loads, second: Loads) -> Loads:
         """Return both by step; at one step those of `first` come first."""
-        step = np.concatenate((first.step, second.step))
-        by_step = np.argsort(step, kind="stable")
-        return cls(
-            step[by_step],
-            np.concatenate((first.offset, second.offset))[by_step],
-            np.concatenate((first.size, second.size))[by_step],
-            np.concatenate((first.stream, second.stream))[by_step],
-        )
+        by_step = np.argsort(np.concatenate((first.step, second.step)), kind="stable")
+        columns = ((getattr(each, name) for each in (first, second)) for name in ("step", "offset", "size", "stream"))
+        return cls(*(np.concatenate(tuple(column))[by_step] for column in columns))
 
 
 class Space:
@@ -211,13 +201,14 @@ class LayoutKind:
     runs_of: 'target' (rows), 'source' (columns), whose connections must be one run of the order; None holds any order.
     ids: the ends whose id is stored with each connection. ids_per_layer: whether ids count from the lowest neuron of
     the connection's layer where the network is layered, unless the user says otherwise.
-    same_bytes: every order that it holds reads the same bytes of connections.
+    same_bytes: every order that it holds reads the same bytes of connections. pointers: where rows start is stored.
     """
 
     runs_of: ClassVar[End | None] = None
     ids: ClassVar[tuple[End, ...]] = ("target", "source")
     ids_per_layer: ClassVar[bool] = True
     same_bytes: ClassVar[bool] = False
+    pointers: ClassVar[bool] = False
 
     @property
     def has_rows(self) -> bool:
@@ -252,8 +243,8 @@ class LayoutKind:
         return elements, self.structure(stored, space)
 
     def structure(self, stored: Stored, space: Space) -> Loads:
-        """Add the arrays that say where rows start, and return their loads. The default has none."""
-        return Loads.none()
+        """Add the arrays that say where rows start, and return their loads: by default none but `pointers`."""
+        return row_pointers(stored, space, self.run_name) if self.pointers else Loads.none()
 
 
 LAYOUTS: Registry[LayoutKind] = Registry("layout", "edgewatt.layouts", folder="traces.layouts", instances_of=LayoutKind)

@@ -113,7 +113,6 @@ class _Reader:
         return InputError(f"{self.path}: {text}")
 
     def graph(self) -> OpGraph:
-        """Build the graph."""
         with self.damage():
             return self._graph()
 

@@ -42,14 +42,10 @@ def columns(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[int], list[in
     first = 0
     for chunk in chunks:
         for start in range(0, len(chunk), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            n = len(chunk.address[part])
-            cycle = list(range(first, first + n)) if chunk.cycle is None else chunk.cycle[part].tolist()
-            offset = None if chunk.payload_offset is None else chunk.payload_offset[start : start + n + 1]
-            piece = Chunk(
-                chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part], offset, chunk.payload
-            )
-            yield piece, chunk.address[part].tolist(), chunk.size[part].tolist(), chunk.op[part].tolist(), cycle
+            piece = chunk.part(start, start + _AT_ONCE)
+            n = len(piece)
+            cycle = list(range(first, first + n)) if piece.cycle is None else piece.cycle.tolist()
+            yield piece, piece.address.tolist(), piece.size.tolist(), piece.op.tolist(), cycle
             first += n
 
 

@@ -60,12 +60,10 @@ Part = Old | FlatTable | Vector | Numbers
 
 
 def text(value: str) -> Numbers:
-    """Return a string."""
     return Numbers(np.frombuffer(value.encode(), np.uint8), text=True)
 
 
 def integers(values: Sequence[int]) -> Numbers:
-    """Return a vector of int32."""
     return Numbers(np.array(values, "<i4"))
 
 
@@ -197,7 +195,6 @@ class TfliteWriting:
     # -- what is there ---------------------------------------------------------------------------------------------
 
     def _at(self, table: Any, field: int) -> int | None:
-        """Where a field of a table stands."""
         at = table._tab.Offset(4 + 2 * field)
         return table._tab.Pos + at if at else None
 
@@ -213,7 +210,6 @@ class TfliteWriting:
         return [Old(self._target(start + 4 + 4 * i)) for i in range(count)]
 
     def _copied(self, table: Any, kind: str, n_fields: int) -> dict[int, int | Part]:
-        """The fields of a table, as they are."""
         fields: dict[int, int | Part] = {}
         for k in range(n_fields):
             at = self._at(table, k)
@@ -351,5 +347,4 @@ class TfliteWriting:
 
 
 def _run(graph: OpGraph) -> list[Operator]:
-    """Operators but the inputs."""
     return [node for node in graph.nodes if node.op != INPUT]

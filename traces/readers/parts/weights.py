@@ -54,7 +54,7 @@ class StoredTensor:
     start: int
     stop: int
 
-    def words(self, first: int, last: int, dtype: str) -> npt.NDArray[Any]:
+    def words(self, first: int, last: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return elements [first, last) of the flat tensor. Raises InputError where the file ends before."""
         size = np.dtype(dtype).itemsize
         return np.frombuffer(self.read(first * size, (last - first) * size), dtype)
