@@ -14,7 +14,7 @@ from traces.base.errors import InputError
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.parts.unroll import NOBODY, Ids, Unrolled, Window
 from traces.work.network import Network
-from traces.work.opgraph import INPUT, Operator, OpGraph, real_values
+from traces.work.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -311,23 +311,10 @@ class _Model:
     def _window(self, node: Operator, image: Ids, sides: Any, at: str) -> Window:
         strides = tuple(node.attributes.get("strides", (1, 1)))
         dilations = tuple(node.attributes.get("dilations", (1, 1)))
-        padding: Any = node.attributes.get("padding", "VALID")
         if len(strides) != 2 or len(dilations) != 2 or len(sides) != 2:
             raise InputError(f"{at}: only windows of two dimensions are read")
-        if padding in ("SAME", "SAME_UPPER", "SAME_LOWER"):
-            pads: list[tuple[int, int]] = []
-            for axis in range(2):
-                reach = (sides[axis] - 1) * dilations[axis] + 1
-                side = image.shape[1 + axis]
-                total = max((-(-side // max(strides[axis], 1)) - 1) * strides[axis] + reach - side, 0)
-                low = total // 2 if padding != "SAME_LOWER" else total - total // 2
-                pads.append((low, total - low))
-            padding = (pads[0][0], pads[1][0], pads[0][1], pads[1][1])
-        elif padding == "VALID":
-            padding = (0, 0, 0, 0)
-        if not isinstance(padding, tuple) or len(padding) != 4:
-            raise InputError(f"{at}: padding {padding!r} is not known")
-        return Window(strides, padding, dilations)
+        (top, bottom), (left, right) = pads_of(node, image.shape[1:], sides, at)
+        return Window(strides, (top, left, bottom, right), dilations)
 
     def _note(self, text: str) -> None:
         if text not in self.made.notes:
