@@ -201,20 +201,16 @@ class ChannelWires:
         for c, n in enumerate(count_values(channel, len(self._each)).tolist()):
             if not n:
                 continue
-            wires, end = self._of(c), start + n
+            wires = self._each[c]
+            if wires is None:  # made when they are used: a part may have 32 of them
+                wires = self._each[c] = self.first.beside()
+            end = start + n
             about = stream[start:end], is_write[start:end], which_set[start:end]
             if coded is None:
                 wires.send(data[start:end].reshape(-1), *about)
             else:
                 wires.drive(coded.part(start * size, end * size), *about)
             start = end
-
-    def _of(self, channel: int) -> Wires:
-        """Return the wires of a channel, made when they are used: a part may have 32 of them."""
-        wires = self._each[channel]
-        if wires is None:
-            wires = self._each[channel] = self.first.beside()
-        return wires
 
 
 def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:

@@ -96,7 +96,7 @@ class KeptPass:
             self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
             self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
             if not sound:
-                _check(arrays, self._n_run, self._block, self.has_data)
+                _check(arrays, self._n_run, self._block)
         except (KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -139,21 +139,23 @@ class KeptPass:
             )
 
 
-def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any, has_data: bool) -> None:
+def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any) -> None:
     """Raise InputError unless the columns fit each other and kernels may index by what they hold."""
     n = len(arrays["address"])
-    for name, kind in (*_COLUMNS.items(), *((("cycle", np.int64),) if "cycle" in arrays else ())):
-        column, wanted = arrays[name], n_run if name == "cycle" else n
-        if column.dtype != kind or column.shape != (wanted,):
-            raise InputError(
-                f"no pass through caches: {name} is {column.dtype} of shape {column.shape}, {wanted} wanted"
-            )
     if type(n_run) is not int or not 0 <= n_run <= n or type(block) is not int or not 0 < block <= 1 << 16:
         raise InputError(f"no pass through caches: {n_run!r} bursts of {block!r} bytes before the flush, of {n}")
-    if has_data and (arrays["data"].dtype != np.uint8 or arrays["data"].shape != (n * block,)):
-        raise InputError(f"no pass through caches: its data is not {n} bursts of {block} bytes")
-    if arrays["asked"].dtype != np.int64 or arrays["asked"].shape != (2, 2, len(STREAMS)):
-        raise InputError("no pass through caches: asked is no table of accesses and bytes")
+    wanted: dict[str, tuple[Any, tuple[int, ...]]] = {name: (kind, (n,)) for name, kind in _COLUMNS.items()}
+    wanted |= {
+        "asked": (np.int64, (2, 2, len(STREAMS))),
+        "cycle": (np.int64, (n_run,)),
+        "data": (np.uint8, (n * block,)),
+    }
+    for name, (kind, shape) in wanted.items():
+        if name in ("cycle", "data") and name not in arrays:
+            continue
+        column = arrays[name]
+        if column.dtype != kind or column.shape != shape:
+            raise InputError(f"no pass through caches: {name} is {column.dtype} of shape {column.shape}, not {shape}")
     if n and (arrays["is_write"].max() > 1 or arrays["stream"].max() >= len(STREAMS) or arrays["access"].min() < 0):
         raise InputError("no pass through caches: a direction, stream or access is out of range")
     if n and arrays["address"].max() > np.uint64(2**63 - 1):
