@@ -25,7 +25,7 @@ from hwmodel.replay import replay
 from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 
 def play_requests(

@@ -36,11 +36,6 @@ class Format(ABC):
         self.bits = bits
 
     @property
-    def is_integer(self) -> bool:
-        """Whether the stored codes are whole numbers times a step."""
-        return self.needs_scale
-
-    @property
     def bits_dtype(self) -> np.dtype[Any]:
         """The unsigned integer that carries one element's bits (int4: uint8 holding 0 to 15)."""
         return np.dtype(f"u{max(1, self.bits // 8)}")

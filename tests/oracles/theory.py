@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.generators.sizes import at_least, check_size
+from traces.generators.generator import at_least, check_size
 from traces.work.network import Network
 
 

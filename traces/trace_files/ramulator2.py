@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import IO
 
 from traces.access.trace import Trace
-from traces.trace_writers.writer import TRACE_WRITERS, TraceWriter, columns
+from traces.trace_files.reader import TRACE_READERS
+from traces.trace_files.text import PlainLine, Record, TextReader, need, number, operation
+from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
+
+
+def _ramulator2(words: list[str]) -> Record:
+    need(words, "LD|ST ADDRESS")
+    base = 16 if words[1][:2].lower() == "0x" else 10
+    return number(words[1], base, "address"), 0, operation(words[0], ("LD",), ("ST",)), -1
+
+
+TRACE_READERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(
+    TextReader(_ramulator2, (PlainLine(("op", "address"), {b"LD": 0, b"ST": 1}, prefixed=True),))
+)
 
 
 class Ramulator2(TraceWriter):

@@ -2,13 +2,17 @@
 
 Addresses and sizes are hexadecimal. Classic labels are 0 read, 1 write, 2 instruction fetch, and 3 of a kind not known,
 which counts as a read; what follows the address is a comment, and accesses have `access_bytes`. Instruction fetches are
-loads.
+loads. The extended format is written.
 """
 
 from __future__ import annotations
 
-from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import PlainLine, Record, TextReader, access_size, first_words, need, number, operation
+from typing import IO
+
+from traces.access.trace import Trace
+from traces.trace_files.reader import TRACE_READERS, first_words
+from traces.trace_files.text import PlainLine, Record, TextReader, access_size, need, number, operation
+from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
 
 
 class DineroReader(TextReader):
@@ -37,3 +41,18 @@ TRACE_READERS.register("dinero", summary="Dinero IV extended: r or w, address, s
         ),
     )
 )
+
+
+class DineroWriter(TraceWriter):
+    suffix = ".xdin"
+
+    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
+        written = 0
+        for _, address, size, op, _ in columns(trace):
+            rows = zip(address, size, op, strict=True)
+            stream.write("".join([f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in rows]).encode())
+            written += len(address)
+        return written
+
+
+TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(DineroWriter())

@@ -7,17 +7,15 @@ be missing (`access_bytes` then), and a column of operations tells stores from l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from typing import IO
 
-import numpy as np
+from traces.access.trace import Chunk, Trace
+from traces.trace_files.libcachesim import oracle_records
+from traces.trace_files.reader import TRACE_READERS, TraceReader, first_words
+from traces.trace_files.source import Source
+from traces.trace_files.text import Record, Refused, TextReader, access_size, number
+from traces.trace_files.writer import TRACE_WRITERS, TraceWriter
 
-from traces.access.trace import Chunk
-from traces.base.errors import InputError
-from traces.trace_readers.reader import TRACE_READERS, TraceReader, external_chunk
-from traces.trace_readers.source import Source
-from traces.trace_readers.text import Refused, access_size, first_words, number, raw_lines, words_of
-
-_CHUNK = 2**16
 _PLAIN = {"object": 1, "size": 2}
 _COLUMNS = {
     "object": {"object", "obj", "obj_id", "object_id", "objid", "id", "key", "lba", "lbn", "block"},
@@ -44,31 +42,17 @@ class LibcachesimCsvReader(TraceReader):
         return True
 
     def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
-        columns, number_of_line = None, 1
-        with source.open() as stream:
-            lines = raw_lines(stream)
-            while raws := list(islice(lines, _CHUNK)):
-                records = []
-                for line, raw in enumerate(raws, number_of_line):
-                    words = words_of(raw)
-                    try:
-                        if words is None:
-                            raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")
-                        if not words:
-                            continue
-                        if columns is None:
-                            columns = _header(words)
-                            if columns is not None:
-                                continue
-                            columns = _PLAIN
-                        records.append(_record(words, columns, access_bytes))
-                    except ValueError as error:
-                        given = "" if words is None else f" in {' '.join(words)[:80]!r}"
-                        raise InputError(f"{source.name}:{line}: {error}{given}") from error
-                number_of_line += len(raws)
-                if records:
-                    table = np.array(records, np.int64)
-                    yield external_chunk(table[:, 0].astype(np.uint64), table[:, 1], table[:, 2].astype(np.uint8))
+        columns: list[dict[str, int]] = []  # where they are, once the first line has told
+
+        def parse(words: list[str]) -> Record | None:
+            if not columns:
+                header = _header(words)
+                columns.append(header or _PLAIN)
+                if header:
+                    return None
+            return (*_record(words, columns[0], access_bytes), -1)
+
+        return TextReader(parse).chunks(source, access_bytes)
 
 
 def _header(words: list[str]) -> dict[str, int] | None:
@@ -102,3 +86,21 @@ def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> tup
 TRACE_READERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next, or as a header says")(
     LibcachesimCsvReader()
 )
+
+
+class LibcachesimCsvWriter(TraceWriter):
+    suffix = ".csv"
+    by_lines = True
+
+    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
+        stream.write(b"time,obj_id,obj_size,next_access_vtime\n")
+        written = 0
+        for records in oracle_records(trace, line_bytes):
+            stream.write("".join([f"{t},{o},{n},{later}\n" for t, o, n, later in records.tolist()]).encode())
+            written += len(records)
+        return written
+
+
+TRACE_WRITERS.register(
+    "libcachesim-csv", summary="libCacheSim text: time, object, size, next request; objects are lines"
+)(LibcachesimCsvWriter())

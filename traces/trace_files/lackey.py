@@ -6,8 +6,8 @@ same bytes. Valgrind's own lines (``==123== ...``) are passed over.
 
 from __future__ import annotations
 
-from traces.trace_readers.reader import TRACE_READERS
-from traces.trace_readers.text import PlainLine, Record, TextReader, access_size, need, number, operation
+from traces.trace_files.reader import TRACE_READERS
+from traces.trace_files.text import PlainLine, Record, TextReader, access_size, need, number, operation
 
 
 def _lackey(words: list[str]) -> Record | list[Record]:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import IO
 
 from traces.access.trace import Trace
-from traces.trace_writers.writer import TRACE_WRITERS, TraceWriter, columns
+from traces.trace_files.reader import TRACE_READERS
+from traces.trace_files.text import PlainLine, Record, TextReader, need, number, operation
+from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
+
+
+def _dramsim3(words: list[str]) -> Record:
+    need(words, "ADDRESS READ|WRITE CLOCK")
+    op = operation(words[1], ("READ", "read", "P_MEM_RD"), ("WRITE", "write", "P_MEM_WR", "BOFF"))
+    return number(words[0], 16, "address"), 0, op, number(words[2], 10, "clock")
+
+
+TRACE_READERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(
+    TextReader(_dramsim3, (PlainLine(("address", "op", "clock"), {b"READ": 0, b"WRITE": 1}),))
+)
 
 
 class Dramsim3(TraceWriter):

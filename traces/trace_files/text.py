@@ -12,14 +12,13 @@ import numpy as np
 
 from traces.access.trace import Chunk
 from traces.base.errors import InputError
-from traces.trace_readers.reader import TraceReader, external_chunk
-from traces.trace_readers.source import Source
+from traces.trace_files.reader import LONGEST_LINE, TraceReader, external_chunk, first_words, words_of
+from traces.trace_files.source import Source
 
 Record = tuple[int, int, int, int]  # address, size (0: not said), op, clock of arrival (-1: not said)
 
 _CHUNK = 2**16
 DIGITS = {10: frozenset("0123456789"), 16: frozenset("0123456789abcdefABCDEF")}
-_LONGEST_LINE = 2**16  # bytes; a longer one is no text trace
 
 
 class Refused(ValueError):
@@ -80,32 +79,9 @@ class TextReader(TraceReader):
                 number += len(raws)
 
 
-def first_words(head: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str]:
-    """Return the words of the first line that has some, none where the start of the file is no text."""
-    for raw in head.split(b"\n"):
-        words = words_of(raw, comments, separators)
-        if words is None:
-            return []
-        if words:
-            return words
-    return []
-
-
 def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Return an iterator over the lines of a stream. One that is too long comes in pieces, which words_of refuses."""
-    return iter(partial(stream.readline, _LONGEST_LINE), b"")
-
-
-def words_of(raw: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str] | None:
-    """Return the words of a line, none for an empty line or comment; None where it is no text."""
-    if len(raw) >= _LONGEST_LINE or b"\0" in raw:
-        return None
-    text = raw.decode("ascii", "replace").strip()
-    if text.startswith(comments):
-        return []
-    for separator in separators:
-        text = text.replace(separator, " ")
-    return text.split()
+    return iter(partial(stream.readline, LONGEST_LINE), b"")
 
 
 def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: int, last_cycle: int) -> Chunk | None:
@@ -113,7 +89,7 @@ def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: in
     whole = b"".join(raws)
     if any(mark in whole for mark in (b"#", b"_", b"+", b"-", b"\0")):  # int() would take some of these
         return None
-    if len(raws) - whole.count(b"\n") != (not whole.endswith(b"\n")) or len(raws[-1]) == _LONGEST_LINE:
+    if len(raws) - whole.count(b"\n") != (not whole.endswith(b"\n")) or len(raws[-1]) == LONGEST_LINE:
         return None  # a line that is too long
     if form.prefixed and whole.count(b" 0x") != len(raws):
         return None
