@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import encoders_oracle as oracle
 
-from hwmodel.bus import Bus, dbi_dc_totals
+from hwmodel.bus import Bus
 from hwmodel.encoders import Chain, Coded, Geometry, decode, encode
 
 SIMILARITY = ("base-xor", "base-xor-zdr", "universal-xor")
@@ -302,14 +302,6 @@ def test_wires_are_counted_alike_without_wide_registers(level):
         for how in ({}, {"EDGEWATT_SIMD": level})
     ]
     assert found[0] == found[1] and found[0].count("\n") == 270
-
-
-@quick
-@given(streams(), st.sampled_from((1, 2, 4, 8, 3)))
-def test_fast_dbi_totals_equal_encoding_and_counting(data, lanes):
-    data = data[: len(data) // lanes * lanes]
-    whole = encode(data, "dbi-dc", element_bytes=1, bus_bytes=lanes)
-    assert dbi_dc_totals(data, lanes) == (whole.ones, whole.toggles)
 
 
 def test_rest_between_bursts_returns_every_wire_to_idle():
