@@ -25,7 +25,7 @@ static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int
 /* From when on nothing of the bank or its group holds a command back that it asks for. */
 static inline int64_t ripe_at(const dram_engine *e, const dram_bank *bank, int kind) {
     int64_t when = bank->ready[asked_command[kind]];
-    if (e->c->groups > 1) when = later(when, e->group_ready[bank->group][asked_command[kind]]);
+    if (e->c->bank_groups > 1) when = later(when, e->group_ready[bank->group][asked_command[kind]]);
     return kind == ASK_PRE ? later(when, bank->idles_until) : when;
 }
 
@@ -44,8 +44,8 @@ static void ask_with_row(dram_engine *e, int64_t t, dram_bank *bank) {
     while (writes && overtakes(e, bank, lowest(writes))) writes &= writes - 1;
     bank->idles_until = 0;
     if (bank->queued && !(bank->hit & 1)) {
-        if (e->c->age_cap) {
-            const int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap;
+        if (e->c->age_cap_cycles) {
+            const int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap_cycles;
             if (aged_at <= t) reads = writes = 0; else e->ages_at = sooner(e->ages_at, aged_at);
         }
         if (!(reads | writes) || bank->hits >= e->c->hit_cap) {
@@ -105,7 +105,7 @@ static EW_INLINED uint64_t look_for(
         int64_t when = later(rank->ready[command], wires_ready(e, command));
         if (!banks) continue;
         if (command == ACT) {
-            when = later(when, rank->acts[rank->act_index] + e->c->faw);
+            when = later(when, rank->acts[rank->act_index] + e->c->tFAW);
             if (e->second_act_by) when = later(when, t + 1); /* no ACT-1 between ACT-1 and ACT-2 */
         }
         if (when <= t) can |= ripe;

@@ -9,8 +9,8 @@ static inline int is_column(int command) { return (command >= RD && command <= W
 static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
     const dram_rank *rank = &e->rank[bank->rank];
     int64_t t = later(bank->ready[command], rank->ready[command]);
-    if (e->c->groups > 1) t = later(t, e->group_ready[bank->group][command]);
-    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c->faw);
+    if (e->c->bank_groups > 1) t = later(t, e->group_ready[bank->group][command]);
+    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c->tFAW);
     return t;
 }
 
@@ -56,7 +56,7 @@ static inline void hold(int64_t *ready, const dram_gaps *gaps, int64_t t) {
 
 /* The same for the banks of a group, of which those that ask for such a command are ripe no more. */
 static inline void hold_group(dram_engine *e, const dram_bank *bank, const dram_gaps *gaps, int64_t t) {
-    if (e->c->groups == 1) return;
+    if (e->c->bank_groups == 1) return;
     const uint64_t banks = first_banks(e->c->banks_per_group) << bank->group * e->c->banks_per_group;
     hold(e->group_ready[bank->group], gaps, t);
     for (int kind = 0; kind < ASKS; kind++) {
@@ -90,7 +90,7 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
     if (e->c->wire_cycles[command])
         e->wires_free[e->c->command_buses == 2 && is_column(command)] = t + e->c->wire_cycles[command];
     if (command != PDE && command != PDX) rank->last_command = t;
-    if (e->c->self_refresh && (command == ACT || is_column(command))) rank->last_used = t;
+    if (e->c->self_refresh_cycles && (command == ACT || is_column(command))) rank->last_used = t;
     switch (command) {
     case ACT:
         bank->row = node->row;
@@ -109,12 +109,12 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         break;
     case RDA:
     case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
-        int64_t closes = later(t + (command == RDA ? e->c->rtp : e->c->write_recovery), bank->ready[PRE]);
-        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c->rp);
-        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c->rp);
-        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c->rp);
-        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c->rp);
-        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c->rp);
+        int64_t closes = later(t + (command == RDA ? e->c->tRTP : e->c->write_recovery), bank->ready[PRE]);
+        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c->tRP);
+        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c->tRP);
+        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c->tRP);
+        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c->tRP);
+        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c->tRP);
         rank->refreshing_until = later(rank->refreshing_until, closes);
         close_row(e, bank);
         break;
@@ -130,16 +130,16 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
             }
         break;
     case REFAB:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_cycles);
-        rank->refresh_first = --rank->refresh_due >= later(e->c->postpone, 1);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFCab);
+        rank->refresh_first = --rank->refresh_due >= later(e->c->refresh_postpone, 1);
         rank->refreshed[0] = rank->refreshes[rank->refresh_index] = t;
         rank->refresh_index = (rank->refresh_index + 1) & 15;
         for (int b = 0; e->c->rfm_limit && b < e->n_banks; b++)
             if (e->bank[b].rank == r) made_good(e, &e->bank[b]), e->changed |= (uint64_t)1 << b;
         break;
     case REFPB:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_bank_cycles);
-        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c->postpone * e->c->refresh_sets, 1);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFCpb);
+        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c->refresh_postpone * e->c->refresh_sets, 1);
         rank->refreshed[rank->refresh_bank] = t;
         rank->refresh_bank = (rank->refresh_bank + 1) % e->c->refresh_sets;
         made_good(e, bank);
@@ -159,11 +159,11 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         rank->powered_down = rank->resting = 0;
         break;
     case RFM:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->rfm_cycles);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFM);
         made_good(e, bank);
         break;
     case SRE: /* begins with a refresh; the DRAM refreshes itself from then on */
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_cycles);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFCab);
         rank->in_self_refresh = rank->resting = 1;
         rank->sleeps_since = t;
         rank->next_refresh = NEVER;
@@ -171,7 +171,7 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         break;
     case SRX: /* one more refresh is due after it */
         rank->in_self_refresh = rank->resting = 0;
-        rank->next_refresh = t + e->c->refresh_interval;
+        rank->next_refresh = t + e->c->tREFI;
         rank->refresh_due = 1;
         for (int x = 0; x < e->c->refresh_sets; x++) rank->refreshed[x] = t;
         break;
@@ -211,7 +211,7 @@ static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram
 static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {
     if (t < rank->next_refresh) return;
     rank->refresh_due++;
-    rank->next_refresh += e->c->refresh_interval / (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
+    rank->next_refresh += e->c->tREFI / (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
 }
 
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
@@ -250,7 +250,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     drop_pending(e, k);
     if (node->write) {
         e->counts.last_data = later(e->counts.last_data, t + e->c->write_data_end);
-        if (!e->c->posted) {
+        if (!e->c->posted_writes) {
             complete(e, node->id, node->taken, t);
             e->pending_reads--;
         }
@@ -258,7 +258,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         e->pending--;
         return;
     }
-    int64_t done = t + e->c->read_data_end + e->c->latency - 1;
+    int64_t done = t + e->c->read_data_end + e->c->controller_latency_cycles - 1;
     e->counts.last_data = later(e->counts.last_data, t + e->c->read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
@@ -277,15 +277,15 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
 /* Start the data clock for a column command that could go now; returns 0 where it runs. */
 static int sync_first(dram_engine *e, int64_t t, int r, int write) {
     int64_t run = write ? e->c->sync_after_write : e->c->sync_after_read;
-    if (!e->c->sync_cycles) return 0;
+    if (!e->c->tCAS_WCK) return 0;
     if (t <= e->clock_until) {
         e->clock_until = later(e->clock_until, t + run);
         return 0;
     }
     if (write) e->counts.write_syncs++; else e->counts.read_syncs++;
     issue(e, t, CAS, r, NULL, NULL);
-    e->wires_free[0] = e->wires_free[1] = t + e->c->sync_cycles;
-    e->clock_until = t + e->c->sync_cycles + run;
+    e->wires_free[0] = e->wires_free[1] = t + e->c->tCAS_WCK;
+    e->clock_until = t + e->c->tCAS_WCK + run;
     return 1;
 }
 

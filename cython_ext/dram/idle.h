@@ -17,7 +17,7 @@ static int is_idle(const dram_engine *e) {
 
 static int64_t refresh_period(const dram_engine *e) { /* after so many clocks every bank had its turn */
     int64_t sets = e->c->refresh_sets;
-    return e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_interval / sets * sets : e->c->refresh_interval;
+    return e->c->refresh == REFRESH_PER_BANK ? e->c->tREFI / sets * sets : e->c->tREFI;
 }
 
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
@@ -35,12 +35,12 @@ static dram_idle idle_state(const dram_engine *e, int64_t t) {
         s.next_refresh[r] = rank->next_refresh - t;
         s.last_command[r] = rank->last_command - t;
         for (int x = 0; x < e->c->refresh_sets && e->extras; x++) s.refreshed[r][x] = rank->refreshed[x] - t;
-        s.last_used[r] = e->c->self_refresh ? rank->last_used - t : 0; /* on the way to self-refresh nothing repeats */
+        s.last_used[r] = e->c->self_refresh_cycles ? rank->last_used - t : 0; /* on the way to self-refresh nothing repeats */
         s.until[r] = later(rank->refreshing_until - t, 0);
         s.due[r] = rank->refresh_due, s.bank[r] = rank->refresh_bank, s.down[r] = rank->powered_down;
         s.down_at[r] = rank->powered_down ? rank->powered_down_at - t : 0;
         for (int x = 0; x < 16; x++) /* those that hold nothing back any more are alike */
-            s.refreshes[r][x] = later(rank->refreshes[(rank->refresh_index + x) & 15] - t, -3 * e->c->refresh_interval);
+            s.refreshes[r][x] = later(rank->refreshes[(rank->refresh_index + x) & 15] - t, -3 * e->c->tREFI);
     }
     return s;
 }

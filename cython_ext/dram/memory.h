@@ -26,8 +26,8 @@ static inline void port_moved(const dram_memory *m, dram_port *port) {
 
 static inline int has_room(const dram_engine *e, int write) {
     if (e->n_free == 0) return 0;
-    if (write && !e->c->strict_order) return e->writes_waiting < e->c->write_entries;
-    return e->reads_waiting < e->c->read_entries;
+    if (write && !e->c->strict_order) return e->writes_waiting < e->c->write_queue_entries;
+    return e->reads_waiting < e->c->read_queue_entries;
 }
 
 /* Earliest cycle at which a port can hand over its next request, NEVER while a queue is full.
@@ -56,7 +56,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
     dram_engine *e = m->channel[port->channel];
     uint64_t address = port->address[port->next];
     int write = port->write[port->next] != 0;
-    int masked = e->c->masked && port->write[port->next] == 2;
+    int masked = e->c->masked_writes && port->write[port->next] == 2;
     int64_t id = port->request[port->next];
     int64_t burst = (int64_t)(address >> e->c->offset_bits);
     if (port->relative) { /* a further request of an access costs its source only the clocks beyond one per request */
@@ -69,13 +69,13 @@ static void accept(dram_memory *m, int64_t t, int p) {
     port_moved(m, port);
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     if (write) e->counts.writes++; else e->counts.reads++;
-    int64_t posted = t + e->c->latency;
+    int64_t posted = t + e->c->controller_latency_cycles;
     int32_t same_write = e->c->strict_order ? NONE : find_pending(e, burst, 1);
-    if (write ? e->c->posted : same_write != NONE) complete(e, id, t, posted);
+    if (write ? e->c->posted_writes : same_write != NONE) complete(e, id, t, posted);
     if (same_write != NONE) {
         if (write) { /* the waiting write takes the new data: the burst is the later one's */
             dram_node *waiting = &e->pool[same_write];
-            if (!e->c->posted) complete(e, waiting->id, waiting->taken, posted);
+            if (!e->c->posted_writes) complete(e, waiting->id, waiting->taken, posted);
             e->counts.merged_writes++;
             has_no_burst(e, waiting->id);
             waiting->id = id, waiting->taken = t;
@@ -93,7 +93,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
                 m->answered_tail = m->answered_tail + 1 == m->answered_size ? 0 : m->answered_tail + 1;
             }
             has_no_burst(e, id);
-            note_latency(e, e->c->latency);
+            note_latency(e, e->c->controller_latency_cycles);
         }
         return;
     }
@@ -106,9 +106,9 @@ static void accept(dram_memory *m, int64_t t, int p) {
     node->id = id, node->burst = burst, node->accepted = node->taken = t;
     node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->port = (uint8_t)p, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
-    node->bank = (int16_t)((value[FIELD_RANK] * e->c->groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c->bank_groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
     e->pending++;
-    if (!write || !e->c->posted) e->pending_reads++;
+    if (!write || !e->c->posted_writes) e->pending_reads++;
     if (!write) {
         port->in_flight++;
         int32_t same_read = e->c->strict_order || e->c->pooled ? NONE : find_pending(e, burst, 0);
@@ -236,7 +236,7 @@ static inline int output_full(const dram_output *out) {
 static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_channels, const int n_ports) {
     const dram_config *config = m->channel[0]->c;
     const int traced = m->channel[0]->trace != NULL;
-    const int64_t far = 16 * config->refresh_interval;
+    const int64_t far = 16 * config->tREFI;
     note_events(m);
     for (; slice > 0; slice--) {
         int over = 1, busy = 0, parked = 0;

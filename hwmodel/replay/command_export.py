@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hwmodel.machine import Machine
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 from hwmodel.replay.commands import DATA_COMMANDS, commands_of
 from traces.access.trace import Trace
 from traces.base.errors import InputError
