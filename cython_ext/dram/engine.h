@@ -6,7 +6,7 @@
 #ifndef EDGEWATT_DRAM_ENGINE_H
 #define EDGEWATT_DRAM_ENGINE_H
 
-#include "dram/asks.h"
+#include "dram/ready_sets.h"
 
 /* ---- refreshes, power-down, self-refresh ------------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
 }
 
 /* Self-refresh after a long idle time: leave power-down, close all rows, enter. Returns 1 if a command was issued. */
-static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
+static int try_self_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
     int command = SRX, in_rank = e->c->bank_groups * e->c->banks_per_group;
     int64_t when;
@@ -130,15 +130,15 @@ static uint64_t barred_banks(const dram_engine *e) {
 
 /* Issue what a bank can have: of the column commands that of the older request. */
 static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t *can) {
-    if (can[ASK_PRE] & bank->bit) {
+    if (can[NEXT_PRE] & bank->bit) {
         if (bank->queued) bank->conflicts++; else bank->idle_row = bank->row;
         precharge(e, t, bank);
-    } else if (can[ASK_RFM] & bank->bit) {
+    } else if (can[NEXT_RFM] & bank->bit) {
         issue(e, t, RFM, bank->rank, bank, NULL);
     } else if (bank->row == NONE) {
         activate(e, t, bank, &e->pool[bank->queue[0]]);
     } else {
-        const int read = (can[ASK_RD] & bank->bit) != 0, write = ((can[ASK_WR] | can[ASK_MWR]) & bank->bit) != 0;
+        const int read = (can[NEXT_RD] & bank->bit) != 0, write = ((can[NEXT_WR] | can[NEXT_MWR]) & bank->bit) != 0;
         const int at = !write || (read && bank->first_read < bank->first_write) ? bank->first_read : bank->first_write;
         const int command = e->pool[bank->queue[at]].command;
         if (e->c->tCAS_WCK && sync_first(e, t, bank->rank, command != RD)) return;
@@ -148,14 +148,14 @@ static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t
 
 /* Issue one command, if one can go over these wires: a refresh that is due, or what a bank asks for, the banks in turn. */
 static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
-    uint64_t can[ASKS] = {0};
+    uint64_t can[NEXT_KINDS] = {0};
     if (row_wires)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
-    const int64_t when = look(e, t, e->refreshing || e->extras || e->c->power_down_cycles ? barred_banks(e) : 0, can, 0);
+    const int64_t when = find_issuable(e, t, e->refreshing || e->extras || e->c->power_down_cycles ? barred_banks(e) : 0, can, 0);
     uint64_t banks = 0;
-    if (row_wires) banks |= can[ASK_ACT] | can[ASK_PRE] | can[ASK_RFM];
-    if (column_wires) banks |= (can[ASK_RD] | can[ASK_WR] | can[ASK_MWR]) & ~can[ASK_PRE];
+    if (row_wires) banks |= can[NEXT_ACT] | can[NEXT_PRE] | can[NEXT_RFM];
+    if (column_wires) banks |= (can[NEXT_RD] | can[NEXT_WR] | can[NEXT_MWR]) & ~can[NEXT_PRE];
     if (!banks) {
         if (column_wires) *next = sooner(*next, when);
         return 0;
@@ -231,7 +231,7 @@ static EW_INLINED int move_request(dram_engine *e, int flush) {
 }
 
 /* Whether move_request may find something to do: some request has room at its bank, or writes may begin to be drained. */
-static inline int may_move(const dram_engine *e, int flush) {
+static inline int can_move(const dram_engine *e, int flush) {
     return (e->waiting_banks[0] & e->banks_with_room) || e->draining || e->writes_waiting > e->c->write_idle ||
            e->writes_waiting >= e->c->write_high || (e->writes_waiting && (flush || !e->c->posted_writes));
 }
@@ -241,18 +241,18 @@ static inline int may_move(const dram_engine *e, int flush) {
 #include "dram/pooled.h"
 
 /* End a cycle: move a request to its bank, and find the next cycle. next: that without what was issued or moves. */
-static EW_INLINED void move_and_look(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
+static EW_INLINED void end_cycle(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
     int moved = move_request(e, flush);
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
     int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
                          e->writes_waiting >= e->c->write_high || e->extras);
     if (more || ((issued || moved) && (e->refreshing || e->c->power_down_cycles || e->extras))) next = t + 1;
-    else if (issued || moved) next = sooner(next, next_look(e, t));
+    else if (issued || moved) next = sooner(next, next_issuable(e, t));
     e->next_event = later(next, t + 1);
 }
 
 /* Look after refreshes and the states of the ranks; returns when to do so again. */
-static int64_t keep_up(dram_engine *e, int64_t t, int64_t *next) {
+static int64_t maintain_ranks(dram_engine *e, int64_t t, int64_t *next) {
     int64_t refresh_at = NEVER;
     e->refreshing = 0;
     for (int r = 0; r < e->c->ranks; r++) {
@@ -262,7 +262,7 @@ static int64_t keep_up(dram_engine *e, int64_t t, int64_t *next) {
         rank->refresh_first = rank->refresh_due > 0;
         if (e->extras) {
             if (e->c->refresh_postpone || e->c->refresh_pull_in) rank->refresh_first = refresh_wanted(e, t, r, next);
-            if ((e->c->self_refresh_cycles || rank->in_self_refresh) && try_sleep(e, t, r, next)) *next = t + 1, asleep = 1;
+            if ((e->c->self_refresh_cycles || rank->in_self_refresh) && try_self_refresh(e, t, r, next)) *next = t + 1, asleep = 1;
             asleep |= rank->in_self_refresh;
         }
         e->refreshing |= rank->refresh_first;
@@ -283,10 +283,10 @@ static void process(dram_engine *e, int64_t t, int flush) {
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
     if (t < e->next_event && !e->extras && !e->c->power_down_cycles) { /* only a request came: no command can go before */
-        if (may_move(e, flush)) move_and_look(e, t, flush, 0, e->next_event);
+        if (can_move(e, flush)) end_cycle(e, t, flush, 0, e->next_event);
         return;
     }
-    if (t >= e->upkeep_at) e->upkeep_at = keep_up(e, t, &next); else next = e->upkeep_at;
+    if (t >= e->upkeep_at) e->upkeep_at = maintain_ranks(e, t, &next); else next = e->upkeep_at;
     if (e->second_act_by && t >= e->second_act_by) { /* ACT-2 can wait no longer */
         issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
     }
@@ -303,7 +303,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
         }
         next = t + 1;
     }
-    move_and_look(e, t, flush, issued, next);
+    end_cycle(e, t, flush, issued, next);
 }
 
 #endif

@@ -38,15 +38,15 @@ typedef struct {
     uint64_t hit, write;     /* places of the queue: requests for the open row, and writes */
     int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
-    int32_t first_read, first_write; /* places of the requests that it asks for, see asks.h */
+    int32_t first_read, first_write; /* positions in the queue of its candidates, see ready_sets.h */
     int32_t activates; /* since they were last made good by a refresh */
     int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
 
-/* The commands that banks ask for. The last two are asked for only where the part has them. */
-enum { ASK_ACT, ASK_PRE, ASK_RD, ASK_WR, ASK_MWR, ASK_RFM, ASKS };
-static const int asked_command[ASKS] = {ACT, PRE, RD, WR, MWR, RFM};
+/* The commands that a bank may need next. The last two only where the part has them. */
+enum { NEXT_ACT, NEXT_PRE, NEXT_RD, NEXT_WR, NEXT_MWR, NEXT_RFM, NEXT_KINDS };
+static const int command_of[NEXT_KINDS] = {ACT, PRE, RD, WR, MWR, RFM};
 
 typedef struct {
     uint64_t banks; /* those of the rank */
@@ -93,11 +93,11 @@ typedef struct { /* what leaves a memory, drained by the caller */
 typedef struct { /* one channel */
     const dram_tables *tables;
     const dram_config *c; /* of the tables */
-    /* The banks that ask for each kind of command; of them those that nothing of their own or of their group holds back;
-     * from when on more of them may be ripe; and from when on any of them can have it, as far as was looked. */
-    uint64_t asking[ASKS], ripe[ASKS];
-    int64_t ripens[ASKS], look_at[ASKS];
-    uint64_t changed; /* banks whose asks may be others now */
+    /* The banks that need each kind of command next; of them those that their own and their group's timing lets issue; the
+     * cycle from which more of them may; and the earliest one at which any of them can issue, as far as was looked. */
+    uint64_t candidates[NEXT_KINDS], ready_banks[NEXT_KINDS];
+    int64_t ready_from[NEXT_KINDS], issue_from[NEXT_KINDS];
+    uint64_t changed; /* banks whose candidates may have changed */
     int64_t ages_at;  /* no request that waits for another row waits too long before */
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
@@ -131,7 +131,7 @@ typedef struct { /* one channel */
     /* From here on only what the part has, or what has been written, is ever read; there is room for its banks alone. */
     dram_rank rank[MAX_RANKS];
     int64_t group_ready[MAX_BANKS][COMMANDS];             /* of the groups of all ranks */
-    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see levels.h */
+    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see commands.h */
     dram_bank bank[MAX_BANKS];
 } dram_engine;
 
@@ -265,7 +265,7 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     e->last_burst = -((int64_t)1 << 40);
     e->usual = config->ranks == 1 && !config->masked_writes && !config->rfm_limit;
     e->ages_at = NEVER;
-    for (int kind = 0; kind < ASKS; kind++) e->ripens[kind] = NEVER;
+    for (int kind = 0; kind < NEXT_KINDS; kind++) e->ready_from[kind] = NEVER;
     e->extras = config->refresh_postpone || config->refresh_pull_in || config->self_refresh_cycles || config->second_act;
     for (int r = 0; r < config->ranks; r++) {
         const int in_rank = banks / config->ranks;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PDE is the first that the default policies never issue: see kept_commands. */
+/* PDE is the first that the default policies never issue: see issued_commands. */
 enum { ACT, RD, WR, RDA, WRA, PRE, PREA, REFAB, REFPB, PDE, PDX, MWR, RFM, CAS, SRE, SRX, REF2B, ACT2, COMMANDS };
 enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_CHANNELS = 64, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
@@ -151,7 +151,7 @@ typedef struct {
 } dram_tables;
 
 /* Commands are kept up to this one: those that the policies issue. */
-static int kept_commands(const dram_config *c) {
+static int issued_commands(const dram_config *c) {
     if (c->self_refresh_cycles || c->rfm_limit || c->masked_writes) return COMMANDS;
     return c->power_down_cycles ? PDX + 1 : c->refresh == REFRESH_PER_BANK ? REFPB + 1 : REFAB + 1;
 }
@@ -166,7 +166,7 @@ static int is_covered(const dram_config *c, int scope, int from, int to) {
 
 /* Nobody asks when a column command with auto-precharge may go (as without), nor a bank when all may be precharged. */
 static void list_gaps(dram_tables *tables) {
-    const int kept = kept_commands(&tables->c);
+    const int kept = issued_commands(&tables->c);
     for (int scope = 0; scope < SCOPES; scope++)
         for (int from = 0; from < COMMANDS; from++) {
             dram_gaps *list = &tables->gaps[scope][from];
