@@ -117,9 +117,9 @@ class Technology:
     def arithmetic(self, value_format: str) -> MultiplyAdd:
         """Return the multiply-add of a number format; an estimate for one that the file does not list.
 
-        A product's energy goes with the square of the significand's bits (the area of an array multiplier), which is how
-        the shipped files derive bf16, fp8 and int4 from Horowitz's fp16 and int8. Between two listed formats (of
-        integers, or of floats) it is read log-log by these bits. The sum has the listed formats' accumulator (fp32,
+        A product's energy goes with the square of the significand's bits (the area of an array multiplier), as the
+        shipped files derive bf16, fp8 and int4 from Horowitz's fp16 and int8. Between two listed formats (of integers,
+        or of floats) it is read log-log by these bits. The sum has the listed formats' accumulator (fp32,
         int32), whose energy goes with the width for a significand wider than all listed ones. Raises InputError for
         what is no format, and where the file lists none of its family.
         """
@@ -138,10 +138,9 @@ class Technology:
                 + ", ".join(self.multiply_add)
             )
         bits = FORMATS[value_format].item.significand_bits
-        narrow = max(
-            (n for n in listed if listed[n] <= bits), key=listed.__getitem__, default=min(listed, key=listed.get)
-        )
-        wide = min((n for n in listed if listed[n] >= bits), key=listed.__getitem__, default=narrow)
+        ranked = sorted(listed, key=lambda name: listed[name])
+        narrow = next((name for name in reversed(ranked) if listed[name] <= bits), ranked[0])
+        wide = next((name for name in ranked if listed[name] >= bits), narrow)
         below, above = self.multiply_add[narrow], self.multiply_add[wide]
         power = 2.0
         if listed[wide] > listed[narrow]:
