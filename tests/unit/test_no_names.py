@@ -42,7 +42,6 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "edgewatt/cli/run.py": (r"order", "whose order is timed: by the clock, the file's, the configuration's"),
     "edgewatt/config/models.py": (r"value", "no technology"),
     "edgewatt/operators/traffic.py": (r"tensor\.dtype", "data types of operator graphs"),
-    "edgewatt/papers/studies/cdr_search.py": (r"job", "a field of a study's job"),
     "edgewatt/runs/gpu.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/runs/matrices.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/evaluation/least.py": (r"page_behaviour", "what the engine does for a page policy"),

@@ -114,7 +114,7 @@ def commands() -> dict[str, tuple[list[str], dict[str, Reads]]]:
     return found
 
 
-NO_FILES = {("list", "what"), ("list", "names"), ("papers", "names")}  # arguments that name no file
+NO_FILES = {("list", "what"), ("list", "names")}  # arguments that name no file
 OTHER_TOOLS = {("accelerator", "run"), ("part import", "file")}  # what other tools wrote
 MORE = {
     "compare": ["record.json"], "collect": ["-o", "x.csv"], "pays": ["--order", "two-optimal"],

@@ -101,7 +101,7 @@ def test_no_prefix_is_written_by_hand() -> None:
     by_hand = re.compile(r"\} ?([pnuµm]J|[nuµm]s|[kM]B)\b|\"[ ]?([nuµ]J|[nuµ]s|kB)\"")
     found = [
         f"{path.name}:{number}: {line.strip()}"
-        for folder in ("cli", "judging", "operators", "orders", "reporting", "bench", "sweeps", "results")
+        for folder in ("cli", "evaluation", "operators", "orders", "pages", "bench", "runs", "results")
         for path in (Path(__file__).parents[2] / "edgewatt" / folder).rglob("*.py")
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if by_hand.search(line) and path.name != "swept.py"
