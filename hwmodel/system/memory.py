@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram.memory_kernel import check_addresses
 from hwmodel.dram.result import DramResult
+from hwmodel.dram.tables import check_addresses
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay import ChannelWires, Traffic, wire_traffic
+from hwmodel.replay.bus_traffic import InFlight
 from hwmodel.replay.hierarchy import Bursts, count_requests
-from hwmodel.replay.in_flight import InFlight
 from hwmodel.system.channels import Channels
 from hwmodel.system.request_log import RequestLog
 from traces.access.trace import STREAMS

@@ -87,7 +87,7 @@ def _network_pages(folder: Path) -> None:
     from edgewatt.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
     from traces.generators.networks import uniform_layers
-    from traces.trace_readers import open_trace
+    from traces.trace_files import open_trace
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)

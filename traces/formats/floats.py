@@ -24,14 +24,18 @@ class FloatFormat(Format):
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy type."""
         import ml_dtypes  # registers bfloat16 and the float8 types
 
         return np.dtype(getattr(ml_dtypes, self.numpy_name, self.numpy_name))
 
+    @property
+    def significand_bits(self) -> int:
+        import ml_dtypes
+
+        return int(ml_dtypes.finfo(self.dtype).nmant) + 1
+
     @cached_property
     def largest(self) -> float:
-        """The largest finite value."""
         import ml_dtypes
 
         return float(ml_dtypes.finfo(self.dtype).max)
