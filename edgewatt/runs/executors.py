@@ -54,7 +54,8 @@ class TeamExecutor:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """See Executor."""
-        from edgewatt.runs.worker import answer, answer_stored
+        from edgewatt.runs.compute import answer
+        from edgewatt.runs.worker import answer_stored
 
         function = answer_stored if self.team.executor == "processes" else answer
         configs: dict[str, Any] = {}  # of the points under way: what a lost one is recorded with

@@ -385,7 +385,8 @@ class _Dask(_Futures):
 
     def members(self) -> int:
         """See _Futures: of the threads that live."""
-        return max(1, sum(self._client.nthreads().values()))
+        threads: dict[str, int] = self._client.nthreads()
+        return max(1, sum(threads.values()))
 
     def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Any:
         """See _Futures. As bytes: a scheduler reads arguments of other kinds, and writes them again."""
