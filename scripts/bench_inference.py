@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import edgewatt as ew
-from edgewatt.bench.rounds import one_core
+from edgewatt.checks.clocks import one_core
 from hwmodel.processor.calibration import calibrate, seconds_of, this_cpu
 from hwmodel.processor.cost import l1_misses
 from hwmodel.processor.inference import compile_inference

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edgewatt.operators.orders import load_graph
+from edgewatt.operators.request import load_graph
 from reorder.operators.schedule.schedule import schedule
 from traces.work.opgraph import OpGraph
 

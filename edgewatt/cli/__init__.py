@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli import (
-    dram,
+    checks,
     export,
     learn,
     listing,
@@ -23,9 +23,8 @@ from edgewatt.cli import (
     results,
     run,
     schedule,
-    validate,
 )
-from edgewatt.cli.parts.guard import CommandGroup
+from edgewatt.cli.parts.arguments import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
 app = CommandGroup(
@@ -55,7 +54,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, learn, order_tuples, schedule, results, papers, validate, export, dram, memory, listing):
+for module in (run, order, learn, order_tuples, schedule, results, papers, checks, export, memory, listing):
     module.add_to(app)
 
 

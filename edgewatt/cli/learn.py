@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.parts.guard import CommandGroup, json_option, written
-from edgewatt.cli.parts.inputs import NETWORKS, reads
+from edgewatt.cli.parts.arguments import NETWORKS, CommandGroup, json_option, reads, written
 
 learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
 

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, NETWORKS, reads, size_of
+from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, written
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import PART, reads
+from edgewatt.cli.parts.arguments import PART, json_option, reads, written
 from edgewatt.cli.parts.output import say
 
 
@@ -93,7 +92,7 @@ def order_tuples(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
-    from edgewatt.cli.tables.weights import show_weights
+    from edgewatt.cli.parts.tables import show_weights
     from edgewatt.orders.tuples import in_words, order_file, order_folder, rows_of
     from traces.base.errors import InputError
     from traces.base.files import check_writable

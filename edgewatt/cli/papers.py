@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, named, written
+from edgewatt.cli.parts.arguments import json_option, named, written
 from edgewatt.cli.parts.output import say
 
 
@@ -47,7 +47,7 @@ def papers(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
-    from edgewatt.pages.html.vega import need_charts
+    from edgewatt.pages.html.page import need_charts
     from edgewatt.papers.claims import chosen, paper_figures
     from edgewatt.papers.estimate import time_left
     from edgewatt.papers.page import compare_claims, paper_page

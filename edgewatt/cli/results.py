@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, named, written
-from edgewatt.cli.parts.inputs import CONFIGURATIONS, reads
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, written
 from edgewatt.cli.parts.output import say
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
@@ -49,7 +48,7 @@ def compare(
     Example:  edgewatt compare results/before results/after
     """
     from edgewatt.cli.parts.output import write_json_list
-    from edgewatt.cli.tables.comparison import show_comparison
+    from edgewatt.cli.parts.tables import show_comparison
     from edgewatt.results.comparison import compare as find
 
     pairs = find(a, b)
@@ -80,7 +79,7 @@ def optimize(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
-    from edgewatt.cli.tables.records import show_front
+    from edgewatt.cli.parts.tables import show_front
     from edgewatt.runs.optimization import optimize as search
 
     folder = Path(results) if results else Path("results") / Path(file).stem

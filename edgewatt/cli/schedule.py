@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, PART, reads, size_of
+from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, size_of, written
 from edgewatt.cli.parts.output import say
 
 
@@ -162,7 +161,7 @@ def arena(
     Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
     """
     from edgewatt.cli.parts.output import write_json
-    from edgewatt.operators.placing import place_buffers
+    from edgewatt.operators.arena import place_buffers
 
     placed = place_buffers(
         file, capacity=capacity, alignment=alignment, allocator=allocator, banks=banks, time_limit_s=time_limit,

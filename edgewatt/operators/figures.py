@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.operators.arena_map import of_schedule, write_figure
+from edgewatt.operators.arena import of_schedule, write_figure
 from edgewatt.pages.arena import arena_figure
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.footprint import footprint

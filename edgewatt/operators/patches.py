@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.operators.orders import load_graph
+from edgewatt.operators.request import load_graph
 from reorder.operators.patches.chain import LayerChain, read_chain
 from reorder.operators.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
 from reorder.operators.patches.from_graph import chain_of

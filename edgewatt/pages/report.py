@@ -11,15 +11,13 @@ from typing import Any
 
 from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.pages.data import ReportData, gather
-from edgewatt.pages.figures import save_figures
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page, asset
-from edgewatt.pages.overlay import overlaid
+from edgewatt.pages.figures import overlaid, save_figures
+from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.words import summary
 from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.record_rows import NAMING
-from edgewatt.results.stored import Joined, open_records
+from edgewatt.results.store import Joined, open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
@@ -60,7 +58,7 @@ def report(
 
     results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
     figures: folder for every chart as PDF, SVG and PNG. overlays: CSV files of digitised figures, drawn on the chart
-    with the same axes (`edgewatt.pages.overlay`). Raises InputError if there is nothing to show or a file cannot
+    with the same axes (`edgewatt.pages.figures`). Raises InputError if there is nothing to show or a file cannot
     be read or written, MissingExtraError without the extra 'report'.
     """
     from traces.base.files import whole_file

@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.results.columns import ABSENT, Column, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.record_rows import METRICS, row_of, value_in_words
-from edgewatt.results.stored import open_records, unchanged
+from edgewatt.results.store import open_records, unchanged
 from edgewatt.results.swept import Axis, Configs, swept_axes
 from traces.base.errors import InputError
 

@@ -170,7 +170,7 @@ def test_exports_say_which_of_several_points(tmp_path: Path) -> None:
 
 
 def test_papers_ask_for_their_charts_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.pages.html.vega.find_spec", lambda name: None)
+    monkeypatch.setattr("edgewatt.pages.html.page.find_spec", lambda name: None)
     done = invoke("papers", "eon-frontier", "-r", tmp_path / "papers")
     assert isinstance(done.exception, MissingExtraError) and "[report]" in str(done.exception)
     assert not (tmp_path / "papers").exists()
