@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads, written
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads, writes
 from edgewatt.cli.parts.output import say
 
 _ORDER = reads("an order of connections", "order", to=Path)
@@ -101,13 +101,9 @@ def bench_network(
     rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
     simd: str = typer.Option(None, "--simd", help="At most avx512, avx2 or baseline."),
     target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
-    calibrate: str = typer.Option(
-        None, "--calibrate", parser=written, metavar="FILE", help="Measure this processor and write its system file."
-    ),
+    calibrate: str = writes("Measure this processor and write its system file.", "--calibrate"),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
-    output: str = typer.Option(
-        None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with charts (HTML)."
-    ),
+    output: str = writes("Write a page with charts (HTML).", "-o", "--output"),
     json_file: str = json_option(),
 ) -> None:
     """Time our inference kernel beside the libraries.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, written
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, writes
 from edgewatt.cli.parts.output import say
 
 _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
@@ -16,7 +16,7 @@ def export(
         parser=reads("a run configuration or a trace", *CONFIGURATIONS, *NETWORKS, "trace"),
         help="A run configuration (YAML), a trace file of any known format, or (for C) a network.",
     ),
-    output: str = typer.Option(..., "-o", "--output", parser=written, metavar="FILE", help="The file to write."),
+    output: str = writes("The file to write.", "-o", "--output", default=...),
     format: str = typer.Option(
         ...,
         "-f",

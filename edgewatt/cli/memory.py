@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.arguments import PART, CommandGroup, json_option, reads, written
+from edgewatt.cli.parts.arguments import PART, CommandGroup, json_option, reads, writes, written
 from edgewatt.cli.parts.output import say
 
 
@@ -27,9 +27,7 @@ def cache(
     format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
     sets: int = typer.Option(1, help="Number of sets in the miss curve (1: fully associative)."),
     region_bytes: int = typer.Option(None, help="Also count by regions of so many bytes."),
-    page: Path = typer.Option(
-        None, "--page", parser=written, metavar="FILE", help="Write a page with the miss curve and the tables."
-    ),
+    page: Path = writes("Write a page with the miss curve and the tables.", "--page"),
     json_file: str = json_option(),
 ) -> None:
     """Play a trace through caches.
@@ -127,9 +125,7 @@ def dram(
     encoder: str = typer.Option("raw", help="Encoder of the data wires, where the trace carries its bytes."),
     explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
     check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
-    commands: Path = typer.Option(
-        None, "--commands", parser=written, metavar="FILE", help="Write the command trace as CSV."
-    ),
+    commands: Path = writes("Write the command trace as CSV.", "--commands"),
     json_file: str = json_option(),
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
@@ -229,9 +225,7 @@ def library(
 @part_app.command("import")
 def import_(
     file: Path = typer.Argument(..., help="DRAMSys JSON, or a Ramulator 2 DRAM section as YAML."),
-    output: str = typer.Option(
-        ..., "--output", "-o", parser=written, metavar="FILE", help="The part file (YAML) to write."
-    ),
+    output: str = writes("The part file (YAML) to write.", "--output", "-o", default=...),
     base: str = typer.Option(
         None, help="Part that gives wires and command levels (default: a shipped one of the same standard)."
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, written
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, writes
 from edgewatt.cli.parts.output import say
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
@@ -13,12 +13,8 @@ _JSON = json_option()
 
 def report(
     results: list[str] = typer.Argument(..., parser=_RECORDS, help="Results folders or records; several side by side."),
-    output: str = typer.Option(
-        "report.html", "-o", "--output", parser=written, metavar="FILE", help="The page to write."
-    ),
-    figures: str = typer.Option(
-        None, parser=written, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."
-    ),
+    output: str = writes("The page to write.", "-o", "--output", default="report.html"),
+    figures: str = writes("Write every chart as PDF, SVG and PNG, too.", metavar="DIR"),
     title: str = typer.Option(None, help="Heading of the page."),
     overlay: list[str] = typer.Option(
         [],

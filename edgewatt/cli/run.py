@@ -15,7 +15,7 @@ from edgewatt.cli.parts.arguments import (
     names_of,
     reads,
     refuse_other_kinds,
-    written,
+    writes,
 )
 from edgewatt.cli.parts.output import say
 
@@ -88,9 +88,7 @@ def init(
         parser=MACHINE,
         help="The machine (`edgewatt list systems`).",
     ),
-    output: str = typer.Option(
-        "edgewatt.yaml", "-o", "--output", parser=written, metavar="FILE", help="The configuration to write."
-    ),
+    output: str = writes("The configuration to write.", "-o", "--output", default="edgewatt.yaml"),
 ) -> None:
     """Write a commented configuration for your own network.
 
@@ -218,9 +216,7 @@ def sweep(
 
 def collect(
     results: str = typer.Argument(..., parser=reads("a folder of results", "results"), help="Results folder."),
-    output: str = typer.Option(
-        ..., "-o", "--output", parser=written, metavar="FILE", help="Table to write: .parquet or .csv."
-    ),
+    output: str = writes("Table to write: .parquet or .csv.", "-o", "--output", default=...),
 ) -> None:
     """Put all records of a folder into one table, a row a point.
 

@@ -13,10 +13,9 @@ from statistics import median
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.results.record_rows import NAMING, distinct_labels, flat, row_of, shorten_names
+from edgewatt.results.record_rows import NAMING, Table, column_title, distinct_labels, flat, row_of, shorten_names
 from edgewatt.results.store import unchanged
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 
@@ -103,15 +102,15 @@ class WireMarks:
     """Toggles and ones of every wire; of each record, what tells its wires from others' is kept."""
 
     def __init__(self) -> None:
-        self._seen = ColumnTable()
+        self._seen: list[int] = []
 
     def take(self, record: Record, row: Row) -> None:
         """Look at a record and its row."""
         wires = record.results["bus"]["wires"] if "energy_pj" in row else None
         digest = blake2b(canonical_json(wires).encode(), digest_size=6).digest() if wires else b""
-        self._seen.append({"wires": int.from_bytes(digest, "big")})
+        self._seen.append(int.from_bytes(digest, "big"))
 
-    def marks(self, order: Sequence[int], records: Sequence[Record], rows: ColumnTable) -> list[Row]:
+    def marks(self, order: Sequence[int], records: Sequence[Record], rows: Table) -> list[Row]:
         """Return the marks of records in this order, up to MAX_WIRE_POINTS whose wires differ.
 
         Points that differ only in what no wire sees (the I/O model's memory) look the same.
@@ -120,7 +119,7 @@ class WireMarks:
         shown: set[int] = set()
         if not order:
             return marks
-        digests = self._seen.columns["wires"]
+        digests = self._seen
         for i in order:
             if not digests[i] or digests[i] in shown:
                 continue
@@ -217,7 +216,7 @@ class ReportData:
     """
 
     title: str
-    rows: ColumnTable
+    rows: Table
     baseline: int
     front: list[int]
     io_curves: list[Row]
@@ -247,7 +246,7 @@ def gather(
     records: read once in their order, then those few again whose wires are drawn. sweeps: of several results folders
     the one each record comes from.
     """
-    rows, configs, about, curves, wires = ColumnTable(), Configs(), About(), Curves(), WireMarks()
+    rows, configs, about, curves, wires = Table(), Configs(), About(), Curves(), WireMarks()
     for number, record in enumerate(unchanged(records)):
         row = row_of(record)
         row["id"] = number
@@ -266,13 +265,13 @@ def gather(
     first = rows[base]
     for key, change in (("energy_pj", "energy_change"), ("time_ns", "time_change"), ("io", "io_change")):
         if before := first.get(key):
-            rows.put(change, (ABSENT if value is None else value / before - 1 for value in rows.values(key)))
+            rows.put(change, [None if value is None else value / before - 1 for value in rows.values(key)])
     costs = list(zip(rows.values("time_ns"), rows.values("energy_pj"), strict=True))
     played = [number for number, (_, spent) in enumerate(costs) if spent is not None]
     front = [played[i] for i in pareto_front([costs[number] for number in played])]
     if front:
         on_front = set(front)
-        rows.put("on_front", (True if number in on_front else ABSENT for number in range(len(rows))))
+        rows.put("on_front", [True if number in on_front else None for number in range(len(rows))])
     by_energy = sorted(played, key=lambda number: costs[number][1])
     chosen = [*((base,) if base in set(played) else ()), *front, *by_energy]
     return ReportData(
@@ -290,21 +289,21 @@ def gather(
     )
 
 
-_SPREAD = (("energy_pj", "energy"), ("time_ns", "time"), ("io", "I/Os"))
+_SPREAD = ("energy_pj", "time_ns", "io")
 MAX_GROUPS = 24
 MAX_SEEDS = 200
 """Points of a group that are drawn; of more, evenly many from the least to the most."""
 
 
-def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
+def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
     """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes.
 
     The seed is the point's own, or where no group has several of it that of what is generated.
     """
     keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
-    keys = [key for key in dict.fromkeys(keys) if len(rows.distinct(key)) > 1]
-    metric = next((m for m in _SPREAD if m[0] in rows.columns and ABSENT not in rows.distinct(m[0])), None)
-    metric = metric or next((m for m in _SPREAD if m[0] in rows.columns), None)
+    keys = [key for key in dict.fromkeys(keys) if len(set(rows.values(key))) > 1]
+    metric = next((m for m in _SPREAD if m in rows.columns and None not in rows.values(m)), None)
+    metric = metric or next((m for m in _SPREAD if m in rows.columns), None)
     if metric is None:
         return []
     of_seed = "seed"
@@ -316,7 +315,7 @@ def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
             keys = [key for key in keys if key != of_seed] if repeated else keys
     axes = [axis for axis in axes if axis.key != of_seed]
     groups: dict[int, list[tuple[float, int, int]]] = {name: [] for name in repeated}
-    columns = zip(rows.values(metric[0]), rows.values(of_seed), _names(rows, keys), strict=True)
+    columns = zip(rows.values(metric), rows.values(of_seed), _names(rows, keys), strict=True)
     for number, (value, seed, name) in enumerate(columns):
         if name in groups and value is not None:
             groups[name].append((value, number, seed))
@@ -330,25 +329,23 @@ def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
         step = max(1.0, (len(ranked) - 1) / (MAX_SEEDS - 1))
         drawn = {round(k * step) for k in range(min(len(ranked), MAX_SEEDS))}
         for value, number, seed in sorted((ranked[k] for k in drawn), key=lambda each: each[1]):
+            group_name = f"{label or first.get('ordering')} ({len(group)} seeds)"
             marks.append(
-                {
-                    "group": f"{label or first.get('ordering')} ({len(group)} seeds)", "id": number, "value": value,
-                    "seed": seed, "title": metric[1], "median": median(values), "low": values[0], "high": values[-1],
-                    "metric": metric[0],
-                }
+                {"group": group_name, "id": number, "value": value, "seed": seed, "title": column_title(metric),
+                 "median": median(values), "low": values[0], "high": values[-1], "metric": metric}
             )  # fmt: skip
     return marks
 
 
-def _names(rows: ColumnTable, keys: Sequence[str]) -> Iterable[int]:
+def _names(rows: Table, keys: Sequence[str]) -> Iterable[int]:
     """Yield what stands for each row's values of some keys."""
     for _, *values in zip(range(len(rows)), *map(rows.values, keys), strict=True):
         yield hash(tuple(values))
 
 
-def _repeated(rows: ColumnTable, keys: Sequence[str], of_seed: str) -> list[int]:
+def _repeated(rows: Table, keys: Sequence[str], of_seed: str) -> list[int]:
     """Return the first groups of rows that have more than one seed, by their names."""
-    if len(rows.distinct(of_seed)) < 2:
+    if len(set(rows.values(of_seed))) < 2:
         return []
     seeds: dict[int, Any] = {}
     repeated: set[int] = set()

@@ -22,7 +22,7 @@ _STORE = ("records", "failures", "sweeps", "stages")  # folders of results; besi
 
 
 def written(text: str) -> str:
-    """Declare, as ``typer.Option(..., parser=written)``, that an option names a file or folder the command writes."""
+    """Return the name of a file or folder that the command writes: the parser by which such options are known."""
     return named(text)
 
 
@@ -33,11 +33,14 @@ def named(text: str) -> str:
     return text
 
 
+def writes(help: str, *names: str, default: Any = None, metavar: str = "FILE") -> Any:
+    """Return an option that names a file or folder the command writes."""
+    return typer.Option(default, *names, metavar=metavar, parser=written, help=help)
+
+
 def json_option(what: str = "the result") -> Any:
     """Return the option of a command that writes what it says as JSON too."""
-    return typer.Option(
-        None, "--json", metavar="FILE", parser=written, help=f"Write {what} as JSON ('-': standard output)."
-    )
+    return writes(f"Write {what} as JSON ('-': standard output).", "--json")
 
 
 class CommandGroup(typer.Typer):

@@ -11,7 +11,7 @@ from edgewatt.cli.parts.output import put, say, show_table
 from edgewatt.evaluation.costs import energy_verdict
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import compact, percent, row_of, value_in_words
+from edgewatt.results.record_rows import COLUMNS, Column, column_title, compact, percent, row_of, value_in_words
 from edgewatt.results.swept import rows_with_axes
 from traces.base.units import SCALES, energy, engineering, in_one_unit
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 _WIDE = 120
 
-Column = tuple[str, str, list[str]]  # head, unit below it, cells
+Shown = tuple[str, str, list[str]]  # head, unit below it, cells
 
 
 def show_records(records: Sequence[Record], *, title: str) -> None:
@@ -56,11 +56,11 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
             put(console, part)
 
 
-def _pieces(names: list[Column], columns: list[Column], width: int) -> list[list[Column]]:
+def _pieces(names: list[Shown], columns: list[Shown], width: int) -> list[list[Shown]]:
     """Return the columns in tables that fit a width, each with the naming ones."""
     size = lambda column: 2 + max(map(len, (column[0], column[1], *column[2])))  # noqa: E731
     room = width - sum(map(size, names))
-    pieces: list[list[Column]] = [[]]
+    pieces: list[list[Shown]] = [[]]
     for column in columns:
         if pieces[-1] and sum(map(size, [*pieces[-1], column])) > room:
             pieces.append([])
@@ -179,12 +179,12 @@ def _better_bound(row: Row) -> str:
     return f", at least {row['io_bound']} ({row['bound']})" if row["io_bound"] > row["io_lower"] else ""
 
 
-def _name_columns(rows: list[Row]) -> list[Column]:
+def _name_columns(rows: list[Row]) -> list[Shown]:
     names = ["stride", "format"] if "ordering" in rows[0] else []
     return [(name, "", [str(row[name]) for row in rows]) for name in names]
 
 
-def _io_columns(rows: list[Row]) -> list[Column]:
+def _io_columns(rows: list[Row]) -> list[Shown]:
     if "io" not in rows[0]:
         return []
     base = rows[0]["io"]
@@ -201,7 +201,7 @@ def _gaps(rows: list[Row], key: str) -> list[str]:
     return ["-" if row[key] is None else f"{100 * row[key]:.1f}" for row in rows]
 
 
-def _cost_columns(rows: list[Row]) -> list[Column]:
+def _cost_columns(rows: list[Row]) -> list[Shown]:
     first = rows[0]
     if "energy_pj" not in first:
         return []
@@ -213,16 +213,7 @@ def _cost_columns(rows: list[Row]) -> list[Column]:
             for n in range(2, 10)
             if any(f"l{n}_hit_rate" in row for row in rows)
         ),
-        _quantity("moved", rows, "bytes"),
-        _quantity("rows", rows, "neuron_bytes"),
-        ("ones", "", [compact(row["ones"]) for row in rows]),
-        ("toggles", "", [compact(row["toggles"]) for row in rows]),
-        _quantity("IO", rows, "io_energy_pj"),
-        _quantity("DRAM", rows, "dram_energy_pj"),
-        _quantity("chip", rows, "onchip_energy_pj"),
-        _quantity("MAC", rows, "compute_energy_pj"),
-        _quantity("total", rows, "energy_pj"),
-        _quantity("time", rows, "time_ns"),
+        *(_cells(column, rows) for column in COLUMNS.values() if column.brief),
         ("right", "%", [_share(row) for row in rows]),
         *(
             (head, "±%", [percent(row[key], base[key]) for row, base in zip(rows, bases, strict=True)])
@@ -239,9 +230,12 @@ def _share(row: Row) -> str:
     return "-" if row.get("agreement") is None else f"({100 * row['agreement']:.1f})"
 
 
-def _quantity(head: str, rows: list[Row], key: str) -> Column:
-    """Return a column of energies (pJ), times (ns) or bytes, with the unit that suits its values."""
-    return (head, *in_one_unit([row.get(key) for row in rows], *SCALES[key.rpartition("_")[2]]))
+def _cells(column: Column, rows: list[Row]) -> Shown:
+    """Return a column of counts, or of energies, times or bytes in the unit that suits its values."""
+    values = [row.get(column.key) for row in rows]
+    if column.kind == "count":
+        return (column.brief, "", [compact(value) for value in values])
+    return (column.brief, *in_one_unit(values, *SCALES[column.key.rpartition("_")[2]]))
 
 
 def _per_cent(share: float | None) -> str:
@@ -268,7 +262,7 @@ def base_rows(rows: list[Row]) -> list[Row]:
 _WORDS = ("stride", "format", "encoder", "part")
 
 
-def _print(console: Any, groups: list[str], columns: list[Column]) -> None:
+def _print(console: Any, groups: list[str], columns: list[Shown]) -> None:
     widths = [max(map(len, (head, unit, *cells))) for head, unit, cells in columns]
 
     def line(cells: Sequence[str]) -> str:
@@ -301,10 +295,8 @@ def show_comparison(pairs: Comparison) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    every = {
-        "io": "I/Os %", "ones": "ones %", "toggles": "toggles %", "io_energy_pj": "IO energy %",
-        "energy_pj": "energy %", "time_ns": "time %",
-    }  # fmt: skip
+    keys = ("io", "ones", "toggles", "io_energy_pj", "energy_pj", "time_ns")
+    every = {key: f"{column_title(key)} %" for key in keys}
     moved: set[str] = set()
     shown: list[tuple[float, int, str, list[float | None]]] = []  # a heap of the points that change most
     largest, most = pairs[0], -1.0
