@@ -41,6 +41,7 @@ _TYPES = {
     **dict.fromkeys(("packed_flags", "same_bytes"), "hwmodel.coding.stage"),
     "Policy": "hwmodel.caches.policy",
     "Prefetcher": "hwmodel.caches.prefetcher",
+    "EnginePolicy": "hwmodel.dram.policy",
     "LayoutKind": "traces.layouts.kind",
     "Format": "traces.formats.format",
     "FloatFormat": "traces.formats.floats",

@@ -18,6 +18,9 @@ KINDS = {
     "encoders": ("hwmodel.encoders", "ENCODERS"),
     "cache-policies": ("hwmodel.caches.policy", "CACHE_POLICIES"),
     "prefetchers": ("hwmodel.caches.prefetcher", "PREFETCHERS"),
+    "dram-schedulers": ("hwmodel.dram.policy", "DRAM_SCHEDULERS"),
+    "page-policies": ("hwmodel.dram.policy", "PAGE_POLICIES"),
+    "refresh-policies": ("hwmodel.dram.policy", "REFRESH_POLICIES"),
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
@@ -42,6 +45,9 @@ NAMED_BY = {
     "caches.prefetch.kind": "prefetchers",
     "gpu.l1.policy": "cache-policies",
     "gpu.l2.policy": "cache-policies",
+    "dram.controller.scheduler": "dram-schedulers",
+    "dram.controller.page_policy": "page-policies",
+    "dram.controller.refresh": "refresh-policies",
 }
 """Field of a point -> kind of the member that it names (a chain of encoders names several, a list one for each)."""
 

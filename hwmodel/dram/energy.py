@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hwmodel.coding.coded import WireCosts
-from hwmodel.parts.commands import COMMANDS
-from hwmodel.parts.part import Part, kept
+from hwmodel.parts.part import COMMANDS, Part, kept
 
 if TYPE_CHECKING:
     from hwmodel.dram.interface import GroupCounts, InterfaceCounts

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 
 
 @dataclass(frozen=True)
 class DramCounts:
-    """What happened, as integers. Commands are indexed as in hwmodel.parts.commands.COMMANDS.
+    """What happened, as integers. Commands are indexed as in hwmodel.parts.part.COMMANDS.
 
     bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
     rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.

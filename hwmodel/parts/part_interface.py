@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 
 from hwmodel.parts.burst_cells import check_cells
-from hwmodel.parts.commands import COMMANDS
-from hwmodel.parts.part import Interface, Organisation, WireGroup
+from hwmodel.parts.part import COMMANDS, Interface, Organisation, WireGroup
 from hwmodel.parts.part_tree import Tree
 from traces.base.errors import did_you_mean
 

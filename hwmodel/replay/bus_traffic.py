@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cython_ext.dram.in_flight import Held
 from cython_ext.trace.accesses import count_values
-from cython_ext.wires.counting import stretches
+from cython_ext.wires.counting import segments_by_kind
 from hwmodel.bus import Bus, Bytes, WireCounts
 from hwmodel.coding import Coded, StreamChain
 from hwmodel.machine import Machine
@@ -150,7 +150,7 @@ class Wires:
     def drive(self, coded: Coded, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
         """Put encoded bursts on the wires; stream, direction and set of each as of `send`."""
         chain, bus, extra = self._channel
-        ends, streams = stretches(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
+        ends, streams = segments_by_kind(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
         bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if extra is not None and coded.extra is not None:
             extra.send(coded.extra, ends=ends, streams=streams)

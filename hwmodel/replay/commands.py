@@ -15,7 +15,7 @@ import numpy as np
 
 from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 from hwmodel.replay.hierarchy import burst_trace
 from traces.access.trace import Trace
 from traces.base.errors import InputError

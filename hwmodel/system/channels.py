@@ -14,7 +14,7 @@ import numpy as np
 
 import cython_ext.dram.engine as kernel
 from hwmodel.dram.controller import ControllerSpec
-from hwmodel.dram.memory_kernel import collect_result, open_memory, stuck_error, waiting
+from hwmodel.dram.engine import collect_result, open_memory, stuck_error, waiting
 from hwmodel.dram.result import DramResult
 from hwmodel.parts.part import Part
 
@@ -65,7 +65,7 @@ class Channels:
         """Give a port its next block (request numbers int64, addresses uint64, uint8, int64); fires when accepted.
 
         The previous block of the port must have been accepted, and the addresses must be those of bursts of the part
-        (hwmodel.dram.memory_kernel.check_addresses).
+        (hwmodel.dram.tables.check_addresses).
         """
         self.memory.feed(port, request, address, is_write, arrival)
         event = self._accepted[port] = self.env.event()

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram.memory_kernel import check_addresses
 from hwmodel.dram.result import DramResult
+from hwmodel.dram.tables import check_addresses
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay import ChannelWires, Traffic, wire_traffic

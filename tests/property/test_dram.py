@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cython_ext.dram.engine import DONE, first_bad_request
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
+from hwmodel.dram.controller import effective_part
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
-from hwmodel.dram.memory_kernel import effective_part
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 from traces.base.errors import InputError
 
 controllers = st.builds(

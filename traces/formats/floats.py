@@ -28,6 +28,12 @@ class FloatFormat(Format):
 
         return np.dtype(getattr(ml_dtypes, self.numpy_name, self.numpy_name))
 
+    @property
+    def significand_bits(self) -> int:
+        import ml_dtypes
+
+        return int(ml_dtypes.finfo(self.dtype).nmant) + 1
+
     @cached_property
     def _limits(self) -> Any:
         import ml_dtypes

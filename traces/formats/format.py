@@ -36,6 +36,11 @@ class Format(ABC):
         self.bits = bits
 
     @property
+    def significand_bits(self) -> int:
+        """Bits that a multiplier multiplies, hidden one and sign of integers counted; here the most there can be."""
+        return self.bits
+
+    @property
     def bits_dtype(self) -> np.dtype[Any]:
         """The unsigned integer that carries one element's bits (int4: uint8 holding 0 to 15)."""
         return np.dtype(f"u{max(1, self.bits // 8)}")
