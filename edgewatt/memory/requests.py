@@ -13,10 +13,9 @@ import numpy as np
 from edgewatt.config.kinds import origins_of
 from hwmodel.coding.chain import chain_facts
 from hwmodel.dram.checker import broken_rules
-from hwmodel.dram.energy import core_rows, explain, interface_rows
+from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
 from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
 from hwmodel.dram.interface import InterfaceCounts
-from hwmodel.dram.ranges import energy_range
 from hwmodel.energy.replay import replay_energy, timed_groups
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part import COMMANDS
