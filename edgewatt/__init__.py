@@ -41,7 +41,7 @@ _FACADE = {
     "Bank": "reorder.operators.arena.banks",
     "patches": "edgewatt.operators.patches",
     "rewrite_graph": "reorder.operators.rewriting.rewrite",
-    "footprint": "reorder.operators.schedule.footprint",
+    "footprint": "reorder.operators.schedule.operator_problem",
     "offchip_traffic": "reorder.operators.schedule.traffic",
     "randwire": "traces.generators.operators",
     "cell": "traces.generators.operators",
