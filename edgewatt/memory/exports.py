@@ -19,7 +19,7 @@ from edgewatt.runs.plan import load_sweep
 from edgewatt.runs.steps import STEPS
 from hwmodel.machine import Machine
 from hwmodel.processor.export_c import export_c
-from hwmodel.replay.command_export import export_commands
+from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
 from traces.access.trace import Trace
@@ -27,8 +27,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import Progress
 from traces.readers import load
-from traces.trace_readers import open_trace
-from traces.trace_writers import TRACE_WRITERS, export_trace
+from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 from traces.work.network import Network
 
 

@@ -15,7 +15,7 @@ from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
 from traces.base.archive import read_npz
 from traces.base.units import duration, energy, in_one_unit
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 
 def profile_trace(

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.energy import OperatorMachine, machine_of, operator_energy
-from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import footprint
 from traces.base.errors import InputError
 
 
