@@ -20,7 +20,6 @@ from traces.access.partition import EnginesSpec
 from traces.base.errors import unknown_name
 from traces.layouts.layout import AUTO, BEST, Layout
 
-
 M = TypeVar("M", bound="OnChipSection | RunConfig")
 
 

@@ -52,10 +52,11 @@ class Chunk:
 
     def part(self, start: int, stop: int) -> Chunk:
         """Return accesses [start, stop), which share memory with these; their payload is that of all."""
-        columns = (None if c is None else c[start:stop] for c in (self.cycle, self.work))
         offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
-        four = (c[start:stop] for c in (self.address, self.size, self.op, self.stream))
-        return Chunk(*four, offset, self.payload, *columns)
+        cycle, work = (None if column is None else column[start:stop] for column in (self.cycle, self.work))
+        address, size, op, stream = self.address, self.size, self.op, self.stream
+        part = slice(start, stop)
+        return Chunk(address[part], size[part], op[part], stream[part], offset, self.payload, cycle, work)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +88,7 @@ def transfers(
         streams.append(STREAMS.index(BIASES))
     piece = piece_bytes(buffer_bytes, len(starts))
     arrays = np.stack((starts, ends, np.full(len(starts), piece), np.array(streams)), axis=1).astype(np.int64)
-    lookup = lambda offsets: np.searchsorted(starts, offsets, side="right") - 1  # noqa: E731
+    lookup: Any = lambda offsets: np.searchsorted(starts, offsets, side="right") - 1  # noqa: E731
     engine = EngineAccesses()
 
     def walk() -> Iterator[Chunk]:

@@ -137,12 +137,12 @@ class Steps:
         """Return int64[K]: the element index of each step where every row starts at a multiple of `unit` elements."""
         lengths = np.diff(self.run_start)
         start = np.r_[0, np.cumsum(-(-lengths // unit) * unit)][:-1]
-        return np.arange(len(self.source)) + np.repeat(start - self.run_start[:-1], lengths)
+        return np.asarray(np.arange(len(self.source)) + np.repeat(start - self.run_start[:-1], lengths))
 
 
 def run_starts(neurons: Int64Array) -> Int64Array:
     """Return int64[runs + 1]: where each run of equal values starts, and the length."""
-    return np.r_[np.flatnonzero(np.r_[True, np.diff(neurons) != 0]), len(neurons)]
+    return np.asarray(np.r_[np.flatnonzero(np.r_[True, np.diff(neurons) != 0]), len(neurons)])
 
 
 def one_run_each(neurons: Int64Array) -> bool:

@@ -140,7 +140,7 @@ def load(
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
     try:
-        chosen, size = (None if each is None else tuple(each) for each in (names, image))
+        chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
         return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch))
     except OSError as error:  # a folder that may not be listed, a file that vanishes
         raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error

@@ -50,7 +50,7 @@ class LibcachesimCsvReader(TraceReader):
                 columns.append(header or _PLAIN)
                 if header:
                     return None
-            return (*_record(words, columns[0], access_bytes), -1)
+            return _record(words, columns[0], access_bytes)
 
         return TextReader(parse).chunks(source, access_bytes)
 
@@ -66,21 +66,20 @@ def _header(words: list[str]) -> dict[str, int] | None:
     return columns
 
 
-def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> tuple[int, int, int]:
-    """Return address, size and op of a line."""
-    if len(words) <= max(columns.values()):
-        raise Refused(f"{len(words)} fields, expected 'TIME OBJECT SIZE NEXT' or as many as the header has")
-    size = access_size(words[columns["size"]], 10, "size") if "size" in columns else access_bytes
-    address = number(words[columns["object"]], 10, "object") * size
+def _record(words: list[str], columns: dict[str, int], access_bytes: int) -> Record:
+    """Return address, size and op of a line, which has no clock."""
+    try:
+        size = access_size(words[columns["size"]], 10, "size") if "size" in columns else access_bytes
+        address = number(words[columns["object"]], 10, "object") * size
+        word = words[columns["op"]].strip("\"'").lower() if "op" in columns else "r"
+    except IndexError:
+        raise Refused(f"{len(words)} fields, expected 'TIME OBJECT SIZE NEXT' or as many as the header has") from None
     if address + size > 2**63:
         raise Refused(f"object {words[columns['object']]} times {size} bytes is beyond 2^63: objects are line numbers")
-    op = 0
-    if "op" in columns:
-        word = words[columns["op"]].strip("\"'").lower()
-        if word not in _LOADS | _STORES:
-            raise Refused(f"operation {word[:40]!r} is neither a read nor a write")
-        op = int(word in _STORES)
-    return address, size, op
+    op = int(word in _STORES)
+    if not op and word not in _LOADS:
+        raise Refused(f"operation {word[:40]!r} is neither a read nor a write")
+    return address, size, op, -1
 
 
 TRACE_READERS.register("libcachesim-csv", summary="libCacheSim text: time, object, size, next, or as a header says")(

@@ -169,7 +169,7 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
 
 def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     try:
-        meta = json.loads(_take(archive, "meta.json", np.uint8, path).tobytes())
+        meta: dict[str, Any] = json.loads(_take(archive, "meta.json", np.uint8, path).tobytes())
         known = STREAMS[: len(meta["streams"])]  # later versions add streams at the end
         if meta["format"] != _FORMAT or meta["version"] != _VERSION or tuple(meta["streams"]) != known:
             raise InputError(f"{path}: format {meta['format']!r} version {meta['version']!r} is not readable here")

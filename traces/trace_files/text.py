@@ -11,6 +11,7 @@ from typing import IO, ClassVar
 import numpy as np
 
 from traces.access.trace import Chunk
+from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.trace_files.reader import LONGEST_LINE, TraceReader, external_chunk, first_words, words_of
 from traces.trace_files.source import Source
@@ -138,10 +139,10 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
         try:
             if words is None:
                 raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")
-            parsed = form.parse(list(words)) if words else None
+            parsed = form.parse(words) if words else None
             if parsed is None:
                 continue  # empty, a comment or a header
-            for record in parsed if isinstance(parsed, list) else [parsed]:
+            for record in parsed if type(parsed) is list else (parsed,):
                 address, size, _, cycle = record
                 if address + (size or access_bytes) > 2**63:
                     raise Refused(f"the access at {address:#x} does not end below 2^63")
@@ -153,6 +154,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
                     last_cycle = cycle
                 records.append(record)
         except ValueError as error:
+            words = words_of(raw, form.comments, form.separators)  # parse may have taken some
             given = "" if words is None else f" in {' '.join(words)[:80]!r}"
             raise InputError(f"{name}:{number}: {error}{given}") from error
     table = np.array(records, np.int64).reshape(-1, 4)
@@ -163,6 +165,8 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
 
 def number(word: str, base: int, what: str) -> int:
     """Return a number in base 10 or 16 (0x allowed); Refused otherwise. what: names it in the message."""
+    if base == 10 and is_whole(word):
+        return int(word)
     digits = word[2:] if base == 16 and word[:2].lower() == "0x" else word
     if not digits or not DIGITS[base].issuperset(digits):
         raise Refused(f"{what} {word[:40]!r} is no {'hexadecimal' if base == 16 else 'decimal'} number")

@@ -124,7 +124,7 @@ class Network(Shown):
         }  # fmt: skip
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
+        put: Any = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
         for name in ("sources", "targets", "inputs", "outputs"):
             put(name, _frozen(getattr(self, name), np.int64, name))
         given = (("weights", "biases", "batch"), np.float32), (("layer", "weight_ids", "positions"), np.int64)
@@ -309,7 +309,7 @@ class Network(Shown):
         edges = np.asarray(edges)
         if edges.shape != self.sources.shape or not np.array_equal(np.sort(edges), np.arange(self.n_connections)):
             raise InputError(f"an order of connections is a permutation of 0 to {self.n_connections - 1}")
-        pick = lambda values: None if values is None else values[edges]  # noqa: E731
+        pick: Any = lambda values: None if values is None else values[edges]  # noqa: E731
         columns = ("sources", "targets", "weights", "layer", "weight_ids")
         return self.with_(**{name: pick(getattr(self, name)) for name in columns})
 

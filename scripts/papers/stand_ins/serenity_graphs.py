@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.operators.orders import load_graph
+from edgewatt.operators.request import load_graph
 from papers.claims import FIGURES
 from traces.base.document import read_document
 from traces.work.opgraph import OpGraph

@@ -125,7 +125,7 @@ class _Model:
         shape = node.output.shape
         if node.op == "FULLY_CONNECTED":
             matrix = weights.T if node.attributes.get("transposed") else weights
-            flat = lambda out: None if out is None else out.ravel()  # noqa: E731
+            flat: Any = lambda out: None if out is None else out.ravel()  # noqa: E731
             return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=flat(out)), shape, at)
         if weights.ndim != 4:
             raise InputError(f"{at}: weights of shape {list(weights.shape)}: only images of two dimensions are read")
