@@ -18,6 +18,7 @@ CALLED_BY_OTHERS = {
     "model_post_init": "pydantic",
     "model_config": "pydantic",
     "_repr_html_": "Jupyter",
+    "_fields_": "ctypes",
 }
 WRITTEN_OUT = {"largest_error": "the JSON of `edgewatt bench` holds all fields of a row"}
 
