@@ -1,5 +1,6 @@
 # make quickstart   a virtual environment, the package, and a first run
-# make test         the same environment with the test extra, then lint, types and the test suite
+# make test         the same environment with the test extra, then lint, types and the tests of before each commit
+# make test-all     also commands, pages, hostile files, and kernels with bounds checks
 SHELL := bash
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +12,7 @@ SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cytho
 # What stands beside the kernels in a copy: members of other distributions compile against the headers.
 SHIPPED := cython_ext/__init__.py $(wildcard cython_ext/*/__init__.py cython_ext/*/*.h cython_ext/*/*/*.h)
 
-.PHONY: quickstart test explore lint types debug-test sanitize docs warnings dist clean
+.PHONY: quickstart test test-all explore lint types debug-test sanitize docs warnings dist clean
 
 # The lines of pip that say what comes.
 pip = set -o pipefail; $(BIN)/python -m pip install --no-compile --disable-pip-version-check --progress-bar off $(1) \
@@ -48,7 +49,11 @@ quickstart:
 	@echo "next:  . $(BIN)/activate   and then   edgewatt --help"
 
 test: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not application"
+
+test-all: test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m application
+	$(MAKE) --no-print-directory debug-test
 
 # Property tests on examples no run has seen: `make test` takes the same ones every time.
 explore: $(VENV)/.installed-test
