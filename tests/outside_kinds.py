@@ -281,7 +281,7 @@ def fan(n_inputs: int, weight: float = 1.0) -> Network:
     Case(
         "trace-readers", "own-trace",
         OWN_TRACE,
-        "from traces.trace_readers import open_trace\n"
+        "from traces.trace_files import open_trace\n"
         'assert open_trace("t.own").n_accesses == open_trace("t.own", "own-trace").n_accesses == 2',
         ("export", "t.own", "--from", "own-trace", "-f", "dinero", "-o", "out"), "r 40 20\nw 80 20\n",
         {"trace": {"file": "t.own", "format": "own-trace"}},

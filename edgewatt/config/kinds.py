@@ -25,8 +25,8 @@ KINDS = {
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
     "network-readers": ("traces.readers", "NETWORK_READERS"),
-    "trace-readers": ("traces.trace_readers", "TRACE_READERS"),
-    "trace-writers": ("traces.trace_writers", "TRACE_WRITERS"),
+    "trace-readers": ("traces.trace_files", "TRACE_READERS"),
+    "trace-writers": ("traces.trace_files", "TRACE_WRITERS"),
 }
 """What lists call a kind -> module and name of its registry."""
 

@@ -74,7 +74,7 @@ def least_energy(
     plan: Plan = trace.plan
     memory = trace.memory
     if machine.scratchpad is not None:
-        memory = Scratchpad(trace, machine.scratchpad, access_bytes=machine.engine.access_bytes).trace.memory
+        memory = Scratchpad(trace, machine.scratchpad, access_bytes=machine.engine.access_bytes).transfers.trace.memory
     reads, writes = _bursts_read(plan, memory, machine), _bursts_written(plan, machine)
     spec = controller_spec(machine.memory_controller())
     every = np.concatenate((reads, writes))

@@ -128,7 +128,7 @@ class Technology:
         from traces.formats import FORMATS
 
         def family(name: str) -> bool:
-            return FORMATS[name].item.is_integer
+            return FORMATS[name].item.needs_scale
 
         known = [name for name in self.multiply_add if name in FORMATS and value_format in FORMATS]
         listed = {name: FORMATS[name].item.significand_bits for name in known if family(name) == family(value_format)}

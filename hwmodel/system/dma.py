@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import Bursts, slices
+from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
 from hwmodel.system.engine import EngineRun, SharedCaches
 from hwmodel.system.memory import MemorySystem
 from traces.access.trace import STREAMS

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import CacheHierarchy, slices
+from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
 from hwmodel.system.memory import MemorySystem
 from traces.access.trace import STREAMS
 

@@ -25,8 +25,8 @@ from hwmodel.dram.tables import check_addresses
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay import ChannelWires, Traffic, wire_traffic
+from hwmodel.replay.bus_traffic import InFlight
 from hwmodel.replay.hierarchy import Bursts, count_requests
-from hwmodel.replay.in_flight import InFlight
 from traces.access.trace import STREAMS
 
 if TYPE_CHECKING:

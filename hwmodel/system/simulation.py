@@ -23,8 +23,7 @@ from hwmodel.dram.engine import StuckError, load_part
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult, check_conservation
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, open_hierarchy
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, open_hierarchy
 from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, EngineRun, SharedCaches
 from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests

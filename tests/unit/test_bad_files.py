@@ -11,12 +11,12 @@ from fuzz.other_samples import SCALESIM
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
 from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
-from edgewatt.pages.overlay import read_overlay
+from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
-from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part
@@ -27,7 +27,7 @@ from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
 from traces.base.errors import InputError
 from traces.base.plain_yaml import parse_yaml, read_yaml
-from traces.readers import graph_challenge, load
+from traces.readers import load
 
 MTX = "%%MatrixMarket matrix coordinate real general\n"
 
@@ -186,9 +186,6 @@ def test_graph_challenge_folders(tmp_path: Path) -> None:
     (tmp_path / "n4-l1.tsv").write_text("1\t1\t1\n")
     with pytest.raises(InputError, match="several networks"):
         load(tmp_path)
-    (tmp_path / "c.tsv").write_text("3\n0\n")
-    with pytest.raises(InputError, match=r"c.tsv:2: '0' is not a sample number"):
-        graph_challenge.read_categories(tmp_path / "c.tsv")
 
 
 @pytest.mark.parametrize("sizes", ["400000000 400000000 1", f"{2**63} 1 1", f"1 {2**64} 1", "30000000 30000000 1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
 from reorder.edges.methods.hypergraph import partitioned_items
 from reorder.edges.search import residency
+from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import make_objective
 from reorder.order import order
@@ -275,8 +277,9 @@ def test_a_short_search_of_neurons_that_share_all_sources_takes_far_fewer_slots(
 ) -> None:
     for share in ("FAR_START", "FAR_TIME"):  # on a slow machine too
         monkeypatch.setattr(residency, share, 1.0)
+    monkeypatch.setattr(Budget, "clock", staticmethod(time.process_time))
     network = radix_net([[32, 32]], blocks=2, seed=3)
-    found = order(network, "residency", memory=100, time_limit_s=2.4, clock="cpu")
+    found = order(network, "residency", memory=100, time_limit_s=2.4)
     least = io_bounds(network).lower_total
     assert found.parameters["slots"] <= 50
     # three layers between are written and read again, but for what MIN keeps in the slots that partial sums leave it
@@ -301,9 +304,11 @@ def test_simd_levels_agree(level: str) -> None:
 
     code = (
         "from traces.generators.networks import random_layered; from reorder.order import order; import hashlib;"
+        "from functools import partialmethod; from reorder.edges.search.intervals import Items;"
         "n = random_layered(3, 60, 0.2, seed=4);"
-        "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest(),"
-        "hashlib.sha256(order(n, 'residency', memory=20, moves=20000, wide=True).edges.tobytes()).hexdigest())"
+        "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest());"
+        "Items.search = partialmethod(Items.search, wide=True);"
+        "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest())"
     )
     run = lambda simd: subprocess.run(  # noqa: E731
         [sys.executable, "-c", code],

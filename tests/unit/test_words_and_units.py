@@ -110,7 +110,8 @@ def test_no_prefix_is_written_by_hand() -> None:
 
 
 def test_gap_is_per_cent_in_every_table(tmp_path: Path) -> None:
-    from traces.generators.theory import dense_layers
+    from oracles.theory import dense_layers
+
     from traces.readers.native import save
 
     save(dense_layers([12, 10, 8]), tmp_path / "net.npz")

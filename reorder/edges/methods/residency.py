@@ -37,7 +37,7 @@ FEWER, TRIAL, PATIENCE = 0.7, 0.04, 2
 )
 def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
     """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
-    budget = Budget(task.time_limit_s, parameters.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     search(Items.of(network, task), best, parameters, budget.left())
     truncated = task.time_limit_s is not None and (parameters.moves is None or budget.over)
@@ -146,7 +146,7 @@ class Start:
 
 
 def _run(items: Items, start: Start, progress: Any = None) -> Ordering:
-    budget = Budget(None if start.seconds == math.inf else start.seconds, start.parameters.clock)
+    budget = Budget(None if start.seconds == math.inf else start.seconds)
     task = replace(start.task, progress=progress)
     best = Best(Scorer(items.network, task), budget, task)
     anneal_and_polish(items, best, start.parameters, budget.left(), start.heat)
@@ -167,8 +167,7 @@ def _receive(network: Network, known: dict[Any, Any], orders: list[Any], planned
 def _work(k: int, start: Start, ends: float) -> Ordering:
     """Run a start; a process that was slow to come up makes its share of the wall-clock time shorter."""
     assert _items is not None
-    if start.parameters.clock == "wall":
-        start = replace(start, seconds=min(start.seconds, max(1e-3, ends - time.monotonic())))
+    start = replace(start, seconds=min(start.seconds, max(1e-3, ends - time.monotonic())))
     return _run(_items, start, _reports and (lambda done, total, text: _reports.put((k, done, total, text))))
 
 
