@@ -107,7 +107,8 @@ class CacheLevel:
         shift = spec.line_bytes.bit_length() - 1
         policy = spec.policy_type
         try:
-            self._kernel: Any = (PrefetchingKernel if spec.prefetches else CacheKernel)(
+            member: Any = PrefetchingKernel if spec.prefetches else CacheKernel
+            self._kernel: Any = member(
                 spec.sets,
                 spec.ways,
                 shift,

@@ -169,8 +169,8 @@ class _Part:
         if len(self.stages) == 1:
             return self._run(0, coded)
         assert coded.flags is None and coded.extra is None
-        kind = np.ascontiguousarray(kind, np.uint8)
-        buckets = kernels.distribute(coded.data, self.which, kind, len(self.stages), self.block_bytes)
+        kinds = np.ascontiguousarray(kind, np.uint8)
+        buckets = kernels.distribute(coded.data, self.which, kinds, len(self.stages), self.block_bytes)
         used = [k for k, bucket in enumerate(buckets) if len(bucket)]
         if len(used) < 2:
             return self._run(used[0] if used else 0, coded)
@@ -181,12 +181,12 @@ class _Part:
         return replace(
             coded,
             data=kernels.collect(
-                [NO_BYTES if part is None else part.data for part in parts], self.which, kind, self.block_bytes
+                [NO_BYTES if part is None else part.data for part in parts], self.which, kinds, self.block_bytes
             ),
             flags=kernels.collect(
                 [NO_BYTES if part is None or part.flags is None else part.flags for part in parts],
                 self.which,
-                kind,
+                kinds,
                 self.block_bytes // 8,
             )
             if flagged

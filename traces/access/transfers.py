@@ -103,7 +103,8 @@ def transfers(
         buffers = ChunkBuffers(chunk_accesses, max(piece, plan.widest_access))
         while not made.done:
             work = np.empty(buffers.capacity, np.int64)
-            n = made.fill_transfers(*buffers.fresh(), work)
+            address, size, op, stream, offset, payload = buffers.fresh()
+            n = made.fill_transfers(address, size, op, stream, offset, payload, work)
             engine.rows_read, engine.rows_written, engine.connections = made.counts
             engine.total = made.accesses
             if n:

@@ -77,11 +77,11 @@ class Budget:
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.started = self.clock()
+        self.started = type(self).clock()
 
     def spent(self) -> float:
         """Seconds since the start."""
-        return self.clock() - self.started
+        return type(self).clock() - self.started
 
     def left(self) -> float:
         """Seconds until the limit; infinite without one."""

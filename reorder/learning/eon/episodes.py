@@ -19,8 +19,12 @@ def frontiers(network: Network, count: int, capacity: int) -> Frontiers:
     """Return `count` orders of a network, begun; `capacity` neurons in a cache."""
     by_source = np.argsort(network.sources, kind="stable")
     start = np.concatenate(([0], np.cumsum(network.out_degree)))
-    ends = (np.ascontiguousarray(each, np.int64) for each in (network.sources, network.targets, network.in_degree))
-    return Frontiers(*ends, start.astype(np.int64), by_source.astype(np.int64), count, capacity)
+    sources, targets, in_degree = (
+        np.ascontiguousarray(each, np.int64) for each in (network.sources, network.targets, network.in_degree)
+    )
+    return Frontiers(
+        sources, targets, in_degree, start.astype(np.int64), by_source.astype(np.int64), count, capacity
+    )
 
 
 def observed(world: Frontiers) -> Worlds:

@@ -85,8 +85,11 @@ class OperatorProblem:
         """The cython_ext.schedule.schedule.Graph of this problem."""
         import cython_ext.schedule.schedule as kernel
 
-        rows = (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
-        return kernel.Graph(*map(_rows, rows), np.ascontiguousarray(self.graph.buffer_bytes), self.work, self.kept)
+        before, writes, reads = map(
+            _rows, (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
+        )
+        sizes = np.ascontiguousarray(self.graph.buffer_bytes)
+        return kernel.Graph(before, writes, reads, sizes, self.work, self.kept)
 
     @cached_property
     def reversed(self) -> Any:

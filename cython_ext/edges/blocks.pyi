@@ -1,0 +1,25 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def swap_blocks(
+    start: npt.NDArray[np.int32],
+    source: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int32],
+    size: int,
+    n_sources: int,
+    swaps: int,
+    hot: float,
+    cold: float,
+    seed: int,
+    spent: Any = None,
+) -> int: ...
+def frontier(
+    out_start: npt.NDArray[np.int64],
+    out_target: npt.NDArray[np.int32],
+    in_start: npt.NDArray[np.int32],
+    in_source: npt.NDArray[np.int32],
+    own: npt.NDArray[np.int32],
+    item: npt.NDArray[np.int32],
+) -> npt.NDArray[np.int32]: ...

@@ -1,0 +1,13 @@
+import numpy as np
+import numpy.typing as npt
+
+def find_phases(
+    sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], n_neurons: int
+) -> npt.NDArray[np.int64]: ...
+def assign_rows(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    last_use: npt.NDArray[np.int64],
+    keep: npt.NDArray[np.uint8],
+    resident: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], int]: ...

@@ -1,0 +1,26 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+def count_accesses(
+    op: npt.NDArray[np.uint8], stream: npt.NDArray[np.uint8], size: npt.NDArray[Any], n_streams: int
+) -> npt.NDArray[np.int64]: ...
+def count_values(values: npt.NDArray[np.uint8], n_values: int) -> npt.NDArray[np.int64]: ...
+def first_outside(address: npt.NDArray[np.uint64], size: npt.NDArray[Any], base: int, total: int) -> int: ...
+def offsets_hold(offset: npt.NDArray[np.int64], size: npt.NDArray[Any], total: int) -> bool: ...
+def count_blocks(address: npt.NDArray[np.uint64], size: npt.NDArray[Any], block_bytes: int) -> int: ...
+def touched_blocks(
+    address: npt.NDArray[np.uint64], size: npt.NDArray[Any], block_bytes: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]: ...
+def cut(
+    address: npt.NDArray[np.uint64],
+    size: npt.NDArray[Any],
+    op: npt.NDArray[np.uint8],
+    stream: npt.NDArray[np.uint8],
+    access: npt.NDArray[np.int64],
+    block_bytes: int,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.int64]]: ...
+def next_in_table(
+    lines: npt.NDArray[np.uint64], first: int, table: npt.NDArray[np.int64], never: int
+) -> npt.NDArray[np.int64]: ...
