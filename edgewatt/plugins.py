@@ -15,7 +15,7 @@ from traces.base.registry import Registry
 KINDS = _CONFIGURED | {
     "charts": ("edgewatt.pages.chart", "CHARTS"),
     "part-readers": ("hwmodel.part_readers.reader", "PART_READERS"),
-    "peers": ("edgewatt.bench.peer", "PEERS"),
+    "peers": ("edgewatt.checks.peer", "PEERS"),
 }
 """What lists call a kind -> module and name of its registry."""
 
@@ -41,6 +41,7 @@ _TYPES = {
     **dict.fromkeys(("packed_flags", "same_bytes"), "hwmodel.coding.stage"),
     "Policy": "hwmodel.caches.policy",
     "Prefetcher": "hwmodel.caches.prefetcher",
+    "EnginePolicy": "hwmodel.dram.policy",
     "LayoutKind": "traces.layouts.kind",
     "Format": "traces.formats.format",
     "FloatFormat": "traces.formats.floats",
@@ -49,15 +50,15 @@ _TYPES = {
     "NetworkReader": "traces.readers",
     "MatrixReader": "traces.readers",
     "Matrix": "traces.readers.parts.layers",
-    **dict.fromkeys(("Source", "TraceReader"), "traces.trace_readers.reader"),
-    **dict.fromkeys(("PlainLine", "Record", "Refused", "TextReader"), "traces.trace_readers.text"),
-    **dict.fromkeys(("access_size", "need", "number", "operation"), "traces.trace_readers.text"),
-    **dict.fromkeys(("TraceWriter", "columns"), "traces.trace_writers.writer"),
+    **dict.fromkeys(("Source", "TraceReader"), "traces.trace_files.reader"),
+    **dict.fromkeys(("PlainLine", "Record", "Refused", "TextReader"), "traces.trace_files.text"),
+    **dict.fromkeys(("access_size", "need", "number", "operation"), "traces.trace_files.text"),
+    **dict.fromkeys(("TraceWriter", "columns"), "traces.trace_files.writer"),
     **dict.fromkeys(("Chart", "Spec", "base", "category", "quantity", "tooltip"), "edgewatt.pages.chart"),
     "ReportData": "edgewatt.pages.data",
     **dict.fromkeys(("NumberSection", "PartReader", "Specification"), "hwmodel.part_readers.reader"),
-    **dict.fromkeys(("MissingPeer", "Step"), "edgewatt.bench.peer"),
-    "MatrixLayer": "edgewatt.bench.layers",
+    **dict.fromkeys(("MissingPeer", "Step"), "edgewatt.checks.peer"),
+    "MatrixLayer": "edgewatt.checks.peer",
 }
 
 _PLACES = {name: (module, name) for name, module in _TYPES.items()} | {

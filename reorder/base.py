@@ -36,7 +36,6 @@ class Task:
     memory: M, neuron values plus the connection in hand (Gleinig et al. 2023, section II); at least 3.
     objective: name or object of reorder.edges.search.objectives; 'io' is reads plus writes under `policy`.
     time_limit_s: wall-clock limit; None: the number of search steps decides (then the result is deterministic).
-    clock: what the limit counts, 'wall' or 'cpu' seconds; a portfolio passes its own on.
     """
 
     memory: int
@@ -47,7 +46,6 @@ class Task:
     time_limit_s: float | None = None
     progress: Progress | None = None
     prepared: Any = None  # reorder.edges.search.intervals.Items of the network where a portfolio has made them already
-    clock: str = "wall"
 
     @property
     def sees_future(self) -> bool:
@@ -164,7 +162,8 @@ class Orderings(Registry[Method]):
 
         def add(make: F) -> F:
             method = Method(make, **declared)
-            super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
+            add_method = super(Orderings, self).register
+            add_method(name, summary=summary, parameters=parameters, module=make.__module__)(method)
             return make
 
         return add

@@ -38,22 +38,24 @@ typedef struct {
     uint64_t hit, write;     /* places of the queue: requests for the open row, and writes */
     int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
-    int32_t first_read, first_write; /* places of the requests that it asks for, see asks.h */
+    int32_t first_read, first_write; /* positions in the queue of its candidates, see ready_sets.h */
     int32_t activates; /* since they were last made good by a refresh */
     int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
 
-/* The commands that banks ask for. The last two are asked for only where the part has them. */
-enum { ASK_ACT, ASK_PRE, ASK_RD, ASK_WR, ASK_MWR, ASK_RFM, ASKS };
-static const int asked_command[ASKS] = {ACT, PRE, RD, WR, MWR, RFM};
+/* The commands that a bank may need next. The last two only where the part has them. */
+enum { NEXT_ACT, NEXT_PRE, NEXT_RD, NEXT_WR, NEXT_MWR, NEXT_RFM, NEXT_KINDS };
+static const int command_of[NEXT_KINDS] = {ACT, PRE, RD, WR, MWR, RFM};
+
+enum { ACTIVE, PRECHARGED, DOWN_ACTIVE, DOWN_PRECHARGED, ASLEEP, BACKGROUNDS };
 
 typedef struct {
     uint64_t banks; /* those of the rank */
     int64_t ready[COMMANDS], count[COMMANDS];
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
-    int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
+    int64_t clocks[BACKGROUNDS]; /* in each background state */
     int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh, resting; /* resting: either */
     int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* per set, where postponed; of all banks, a ring */
     int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
@@ -70,10 +72,26 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
     int32_t channel;                  /* of the next request */
 } dram_port;
 
-typedef struct {
-    int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits;
-    int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts, data_clock;
-} dram_counts;
+/* Counters of a channel; of several channels the sum, or the most. Python reads them by these names. */
+#define DRAM_COUNTS(SUM, MOST) \
+    SUM(reads) SUM(writes) SUM(forwarded_reads) SUM(merged_reads) SUM(merged_writes) SUM(read_row_hits) \
+    SUM(write_row_hits) SUM(data_clock_cycles) SUM(read_latency_cycles) MOST(max_read_latency_cycles) \
+    MOST(last_done) MOST(last_data)
+#define FIELD(name) int64_t name;
+typedef struct { DRAM_COUNTS(FIELD, FIELD) } dram_counts;
+#undef FIELD
+#define NAME(name) #name,
+static const char *const dram_count_names[] = {DRAM_COUNTS(NAME, NAME)};
+#undef NAME
+enum { N_COUNTS = sizeof(dram_counts) / sizeof(int64_t) };
+
+static void add_counts(dram_counts *total, const dram_counts *one) {
+#define SUM(name) total->name += one->name;
+#define MOST(name) total->name = later(total->name, one->name);
+    DRAM_COUNTS(SUM, MOST)
+#undef SUM
+#undef MOST
+}
 
 typedef struct { /* a command as it went over the wires */
     int64_t cycle, request;
@@ -93,11 +111,11 @@ typedef struct { /* what leaves a memory, drained by the caller */
 typedef struct { /* one channel */
     const dram_tables *tables;
     const dram_config *c; /* of the tables */
-    /* The banks that ask for each kind of command; of them those that nothing of their own or of their group holds back;
-     * from when on more of them may be ripe; and from when on any of them can have it, as far as was looked. */
-    uint64_t asking[ASKS], ripe[ASKS];
-    int64_t ripens[ASKS], look_at[ASKS];
-    uint64_t changed; /* banks whose asks may be others now */
+    /* The banks that need each kind of command next; of them those that their own and their group's timing lets issue; the
+     * cycle from which more of them may; and the earliest one at which any of them can issue, as far as was looked. */
+    uint64_t candidates[NEXT_KINDS], ready_banks[NEXT_KINDS];
+    int64_t ready_from[NEXT_KINDS], issue_from[NEXT_KINDS];
+    uint64_t changed; /* banks whose candidates may have changed */
     int64_t ages_at;  /* no request that waits for another row waits too long before */
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
@@ -131,7 +149,7 @@ typedef struct { /* one channel */
     /* From here on only what the part has, or what has been written, is ever read; there is room for its banks alone. */
     dram_rank rank[MAX_RANKS];
     int64_t group_ready[MAX_BANKS][COMMANDS];             /* of the groups of all ranks */
-    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see levels.h */
+    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see commands.h */
     dram_bank bank[MAX_BANKS];
 } dram_engine;
 
@@ -206,105 +224,98 @@ static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; } /* up to 
 
 static size_t channel_bytes(int32_t banks) { return offsetof(dram_engine, bank) + (size_t)banks * sizeof(dram_bank); }
 
-static int32_t banks_of(const dram_config *c) { return c->ranks * c->groups * c->banks_per_group; }
+static int32_t banks_of(const dram_config *c) { return c->ranks * c->bank_groups * c->banks_per_group; }
 
 /* Every queue full, and as many reads again that wait for a read of the same address. */
 static int32_t pool_of(const dram_config *c) {
-    return 2 * (c->read_entries + c->write_entries + banks_of(c) * c->bank_entries);
+    return 2 * (c->read_queue_entries + c->write_queue_entries + banks_of(c) * c->bank_queue_entries);
 }
 
-/* The arrays of a channel, one after the other behind it: their sizes in bytes. */
-enum { OF_ENGINE, OF_POOL, OF_TRACE, OF_FLIGHT, OF_CHAINS, OF_FREE, OF_OPENED, OF_READS, OF_WRITES, OF_FLIGHT_PORT, ARRAYS };
+/* The arrays of a channel, one after the other behind it: name in dram_engine, type and entries. */
+#define DRAM_ARRAYS(ARRAY) \
+    ARRAY(pool, dram_node, s.pool) \
+    ARRAY(trace, dram_command, s.trace) \
+    ARRAY(flight_done, int64_t, s.flight) \
+    ARRAY(chains, int32_t, s.chains) \
+    ARRAY(free_nodes, int32_t, s.pool) \
+    ARRAY(opened, int32_t, s.pool) \
+    ARRAY(read_queue, int32_t, c->read_queue_entries) \
+    ARRAY(write_queue, int32_t, c->write_queue_entries) \
+    ARRAY(flight_port, uint8_t, s.flight)
 
 typedef struct {
-    size_t bytes[ARRAYS], all;
-    int32_t chains;
+    size_t bytes; /* of the channel and its arrays */
+    int32_t pool, chains;
     int64_t flight, trace;
 } dram_space;
 
 static dram_space channel_space(const dram_config *c, int64_t trace_size) {
-    const int32_t pool = pool_of(c);
-    dram_space s = {{0}, 0, 16, 0, 0};
-    while (s.chains < pool) s.chains *= 2;
-    s.flight = pool + c->read_data_end + c->latency + 2; /* at most one read per clock */
-    s.trace = trace_size ? trace_size + TRACE_MARGIN : 0;
-    s.bytes[OF_ENGINE] = channel_bytes(banks_of(c));
-    s.bytes[OF_POOL] = (size_t)pool * sizeof(dram_node);
-    s.bytes[OF_TRACE] = (size_t)s.trace * sizeof(dram_command);
-    s.bytes[OF_FLIGHT] = (size_t)s.flight * sizeof(int64_t);
-    s.bytes[OF_CHAINS] = (size_t)s.chains * sizeof(int32_t);
-    s.bytes[OF_FREE] = s.bytes[OF_OPENED] = (size_t)pool * sizeof(int32_t);
-    s.bytes[OF_READS] = (size_t)c->read_entries * sizeof(int32_t);
-    s.bytes[OF_WRITES] = (size_t)c->write_entries * sizeof(int32_t);
-    s.bytes[OF_FLIGHT_PORT] = (size_t)s.flight;
-    for (int k = 0; k < ARRAYS; k++) {
-        s.bytes[k] = rounded(s.bytes[k]);
-        s.all += s.bytes[k];
-    }
+    dram_space s = {rounded(channel_bytes(banks_of(c))), pool_of(c), 16, 0, trace_size ? trace_size + TRACE_MARGIN : 0};
+    while (s.chains < s.pool) s.chains *= 2;
+    s.flight = s.pool + c->read_data_end + c->controller_latency_cycles + 2; /* at most one read per clock */
+#define ARRAY(name, type, entries) s.bytes += rounded((size_t)(entries) * sizeof(type));
+    DRAM_ARRAYS(ARRAY)
+#undef ARRAY
     return s;
 }
 
-/* A channel at `place`, which has room for s->all bytes. */
-static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, const dram_space *s, char *place) {
-    const dram_config *config = &tables->c;
-    const int32_t banks = banks_of(config), chains = s->chains;
-    char *array[ARRAYS];
-    for (int k = 0; k < ARRAYS; place += s->bytes[k++]) array[k] = place;
-    dram_engine *e = (dram_engine *)(void *)array[OF_ENGINE];
+/* A channel at `at`, which has room for s.bytes bytes. */
+static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, dram_space s, char *at) {
+    const dram_config *c = &tables->c;
+    const int32_t banks = banks_of(c);
+    dram_engine *e = (dram_engine *)(void *)at;
     memset(e, 0, offsetof(dram_engine, rank));
-    memset(e->rank, 0, (size_t)config->ranks * sizeof *e->rank);
+    memset(e->rank, 0, (size_t)c->ranks * sizeof *e->rank);
     memset(e->bank, 0, (size_t)banks * sizeof *e->bank);
     memset(e->group_ready, 0, (size_t)banks * sizeof *e->group_ready);
     e->tables = tables;
-    e->c = config;
+    e->c = c;
     e->n_banks = banks;
-    e->pool_size = pool_of(config);
-    e->chain_mask = chains - 1;
-    e->flight_size = s->flight;
+    e->pool_size = s.pool;
+    e->chain_mask = s.chains - 1;
+    e->flight_size = s.flight;
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
-    e->usual = config->ranks == 1 && !config->masked && !config->rfm_limit;
+    e->usual = c->ranks == 1 && !c->masked_writes && !c->rfm_limit;
     e->ages_at = NEVER;
-    for (int kind = 0; kind < ASKS; kind++) e->ripens[kind] = NEVER;
-    e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
-    for (int r = 0; r < config->ranks; r++) {
-        const int in_rank = banks / config->ranks;
+    for (int kind = 0; kind < NEXT_KINDS; kind++) e->ready_from[kind] = NEVER;
+    e->extras = c->refresh_postpone || c->refresh_pull_in || c->self_refresh_cycles || c->second_act;
+    for (int r = 0; r < c->ranks; r++) {
+        const int in_rank = banks / c->ranks;
         e->rank[r].banks = first_banks(in_rank) << r * in_rank;
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     }
     e->out = out;
-    e->trace_size = s->trace;
-    e->pool = (dram_node *)(void *)array[OF_POOL];
-    e->trace = s->trace ? (dram_command *)(void *)array[OF_TRACE] : NULL;
-    e->flight_done = (int64_t *)(void *)array[OF_FLIGHT];
-    e->chains = (int32_t *)(void *)array[OF_CHAINS];
-    e->free_nodes = (int32_t *)(void *)array[OF_FREE];
-    e->opened = (int32_t *)(void *)array[OF_OPENED];
-    e->read_queue = (int32_t *)(void *)array[OF_READS];
-    e->write_queue = (int32_t *)(void *)array[OF_WRITES];
-    e->flight_port = (uint8_t *)array[OF_FLIGHT_PORT];
-    for (int32_t k = 0; k < chains; k++) e->chains[k] = NONE;
+    e->trace_size = s.trace;
+    at += rounded(channel_bytes(banks));
+#define ARRAY(name, type, entries) \
+    e->name = (type *)(void *)at; \
+    at += rounded((size_t)(entries) * sizeof(type));
+    DRAM_ARRAYS(ARRAY)
+#undef ARRAY
+    if (!s.trace) e->trace = NULL;
+    for (int32_t k = 0; k < s.chains; k++) e->chains[k] = NONE;
     for (int32_t k = 0; k < e->pool_size; k++) e->free_nodes[k] = e->pool_size - 1 - k;
     e->n_free = e->pool_size;
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
         bank->bit = (uint64_t)1 << b;
         bank->row = bank->idle_row = NONE;
-        bank->idle_limit = config->page_idle;
-        bank->rank = (int16_t)(b / (config->groups * config->banks_per_group));
-        bank->group = (int16_t)(b / config->banks_per_group);
-        bank->number = (int16_t)(b % config->banks_per_group);
-        bank->group_number = (int16_t)(bank->group % config->groups);
+        bank->idle_limit = c->page_idle_cycles;
+        bank->rank = (int16_t)(b / (c->bank_groups * c->banks_per_group));
+        bank->group = (int16_t)(b / c->banks_per_group);
+        bank->number = (int16_t)(b % c->banks_per_group);
+        bank->group_number = (int16_t)(bank->group % c->bank_groups);
         bank->levels = (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     }
-    int64_t interval = config->refresh_interval;
-    if (config->refresh == REFRESH_PER_BANK) interval /= config->groups * config->banks_per_group;
-    for (int r = 0; r < config->ranks; r++) {
+    int64_t interval = c->tREFI;
+    if (c->refresh == REFRESH_PER_BANK) interval /= c->bank_groups * c->banks_per_group;
+    for (int r = 0; r < c->ranks; r++) {
         /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval (and the
          * one before it where queues are pooled, as in the tool that they are after). */
         e->rank[r].next_refresh =
-            config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - !config->pooled;
-        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->faw;
+            c->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / c->ranks - !c->pooled;
+        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -c->tFAW;
     }
     e->clock_until = -1;
     e->banks_with_room = ~(uint64_t)0;
@@ -326,10 +337,10 @@ static dram_memory *dram_new(
     const dram_space each = channel_space(&tables->c, trace_size);
     const int64_t pool = pool_of(&tables->c), done_limit = done_size + n_channels * pool; /* a command completes many */
     const size_t done = (size_t)(done_limit + n_channels * (pool + 2) + 1), column = rounded(done * sizeof(int64_t));
-    const int64_t answered = (int64_t)(tables->c.latency + 1) * width + 1; /* each is back after `latency` clocks */
+    const int64_t answered = (int64_t)(tables->c.controller_latency_cycles + 1) * width + 1; /* each is back after `latency` clocks */
     const size_t outputs = sent ? 5 * column + rounded(done) : 3 * column;
     const size_t returns = rounded((size_t)answered * sizeof(int64_t)), ports = rounded((size_t)answered);
-    char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.all);
+    char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.bytes);
     if (!at) return NULL;
     dram_memory *m = (dram_memory *)(void *)at;
     memset(m, 0, sizeof *m);
@@ -346,8 +357,8 @@ static dram_memory *dram_new(
     m->answered_done = (int64_t *)(void *)at;
     m->answered_port = (uint8_t *)(at + returns);
     at += returns + ports;
-    for (; m->n_channels < n_channels; m->n_channels++, at += each.all)
-        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, &each, at);
+    for (; m->n_channels < n_channels; m->n_channels++, at += each.bytes)
+        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, each, at);
     m->n_ports = n_ports;
     m->width = width;
     m->now = -1;

@@ -9,12 +9,11 @@ from edgewatt.evaluation.machine_cost import MachineJudge, machine_parameters, o
 from reorder.base import Ordering
 from reorder.edges.machine.numbering import numberings
 from reorder.edges.machine.shape import Int64Array
-from reorder.edges.search.budget import CLOCKS
+from reorder.edges.search.budget import Budget
 from reorder.order import check_limits, order
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.work.network import Network
-from traces.work.renumber import renumbered
+from traces.work.network import Network, renumbered
 
 FIRST, CHOSEN = 0.3, 2  # share of the time for the file's numbering; numberings that are judged, best by lines filled
 
@@ -53,16 +52,15 @@ def renumber_on_machine(
     import numpy as np
 
     check_limits(seed, time_limit_s)
-    asked = machine_parameters(judge, "auto", parameters)
+    machine_parameters(judge, "auto", parameters)  # refuses what it does not know
     network, cache = judge.network, judge.shape().cache
     if cache is None or not cache.rows_share_lines:
         where = "a scratchpad moves rows" if cache is None else f"a row fills lines of {cache.line_bytes} bytes"
         raise InputError(f"renumbering is for caches whose lines hold several neurons; here {where}: use fewer lanes")
-    clock = CLOCKS[asked.clock]
-    began = clock()
+    budget = Budget(time_limit_s)
 
     def left(share: float) -> float | None:
-        return None if time_limit_s is None else max(1e-3, share * (time_limit_s - (clock() - began)))
+        return None if time_limit_s is None else max(1e-3, share * budget.left())
 
     plain = order(network, "two-optimal", memory=3).edges
     own = order_on_machine(judge, "auto", seed=seed, time_limit_s=left(FIRST), progress=progress, **parameters)

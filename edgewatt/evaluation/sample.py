@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.input_vectors import input_vectors
+from traces.access.build import input_vectors
 from traces.work.forward import forward
 from traces.work.network import Network
 

@@ -52,7 +52,7 @@ def order(
     as they lie in `layout` (a Layout or a kind, one for all orders; 'auto': tuples) for one pass of `lanes` vectors
     (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
     order never worse there than two-optimal and the constructions (see reorder.edges.machine.search; parameters rounds,
-    moves, clock); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
+    moves); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
     machine; with one, M for other methods than 'auto' (None: the machine's own).
 
     With `target`, method 'auto' compares orders by layers in tiles of sources (see `fastest_order`); other methods

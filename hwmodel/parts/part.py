@@ -17,6 +17,17 @@ from traces.base.shown import Shown
 
 T = TypeVar("T")
 
+# In the order of the compiled engine (cython_ext/dram/tables.h).
+COMMANDS = (
+    "ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX",
+    "MWR",  # masked write
+    "RFM",  # refresh management: the DRAM refreshes the neighbours of often activated rows
+    "CAS",  # starts the data clock (LPDDR5 and later)
+    "SRE", "SRX",  # self-refresh entry and exit
+    "REF2b",  # refresh of two banks, only in command tables
+    "ACT2",  # the second half of an activate, where it is a command of its own (tAAD)
+)  # fmt: skip
+
 
 def later(default: Any = 0) -> Any:
     """Declare a field that older parts do not give: while it has its default, it is no part of what they say."""
@@ -48,9 +59,8 @@ class Organisation:
     beats_per_clock: int
     command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
     column_step: int = later()  # columns of a burst; 0: one column a beat
-    refresh_banks: int = later(
-        1
-    )  # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
+    # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
+    refresh_banks: int = later(1)
     overhead_bits: int = later()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
@@ -196,9 +206,8 @@ class Interface:
     vddq_v: float
     wires: Mapping[str, WireGroup]
     command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
-    cells: tuple[str, ...] = later(
-        ()
-    )  # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
+    # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
+    cells: tuple[str, ...] = later(())
 
     @property
     def idle_level(self) -> int:
@@ -229,15 +238,6 @@ class AddressMap:
     """Bit fields of a byte address, least significant first; a field may come in pieces."""
 
     fields: tuple[AddressField, ...]
-
-    @property
-    def bits(self) -> int:
-        """Width of an address."""
-        return sum(f.bits for f in self.fields)
-
-    def width(self, name: str) -> int:
-        """Bits of one field over all its pieces."""
-        return sum(f.bits for f in self.fields if f.name == name)
 
     @classmethod
     def parse(cls, text: str, organisation: Organisation) -> AddressMap:
@@ -302,7 +302,7 @@ class Part(Shown):
     note: str = ""
     constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
     derating: Derating | None = field(default=None, metadata={"later": True})
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.ranges
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.energy
 
     __repr__ = Shown.__repr__
 

@@ -12,6 +12,7 @@ from oracles import iomodel_oracle
 from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
+from oracles.theory import dense_layers
 
 from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
@@ -21,7 +22,6 @@ from reorder.edges.bounds.bounds import cores, expansion_extra, lower_bound, spa
 from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.bounds.objective import least_objective
 from traces.generators.networks import random_layered, uniform_layers
-from traces.generators.theory import dense_layers
 from traces.work.network import Network
 
 

@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import random
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
 from reorder.edges.search import locality as spectrum
 from reorder.edges.search import plans
-from reorder.edges.search.budget import CLOCKS, Best, Budget, Scorer
+from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import coordinates, places
 from reorder.edges.search.plans import changes, plan_search
@@ -268,11 +269,12 @@ def test_rows_are_not_found_where_there_are_none() -> None:
     np.testing.assert_allclose(np.unique(found), (np.arange(12) + 0.5) / 12)
 
 
-def test_round_robin_reaches_the_bound_by_lines_that_go_on_beyond_the_edges() -> None:
+def test_round_robin_reaches_the_bound_by_lines_that_go_on_beyond_the_edges(monkeypatch) -> None:
     """Where the front of all layers fits, first in first out needs values to come and go in one exact order."""
     network = local_network(16, [4] * 6, 0.6, seed=11)
     memory = 28 * 34 + 4
-    found = order(network, "auto", memory=memory, policy="rr", time_limit_s=20, clock="cpu")
+    monkeypatch.setattr(Budget, "clock", staticmethod(time.process_time))  # the machine may be busy
+    found = order(network, "auto", memory=memory, policy="rr", time_limit_s=20)
     assert count_io(network, found, memory=memory, policy="rr").total == io_bounds(network).lower_total
 
 
@@ -301,13 +303,6 @@ def test_under_round_robin_twice_the_front_fits_where_targets_begin_half_way() -
     extra = {early: score(plans.strips.edges(tuple(DepthGroup(d, d, early=early) for d in (1, 2, 3)))) - lower
              for early in (0.0, 0.5, 1.0)}  # fmt: skip
     assert extra[0.5] < 0.8 * min(extra[0.0], extra[1.0])
-
-
-def test_constructions_count_the_clock_that_their_portfolio_counts(monkeypatch) -> None:
-    """Else a busy machine ends them early, while the search has CPU seconds left."""
-    monkeypatch.setitem(CLOCKS, "wall", lambda: 1 / 0)
-    network = local_network(10, [3, 4, 4], 0.6, seed=2)
-    order(network, "auto", memory=60, time_limit_s=0.2, clock="cpu")
 
 
 def test_deep_networks_with_locality_are_swept_as_a_whole() -> None:

@@ -11,12 +11,11 @@ from fuzz.other_samples import SCALESIM
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
-from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
-from edgewatt.pages.overlay import read_overlay
+from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
-from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part
@@ -25,9 +24,9 @@ from reorder.operators.schedule.traffic import offchip_traffic
 from reorder.tuples.files import read_matrix
 from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
+from traces.base.document import parse_document, read_document, undotted
 from traces.base.errors import InputError
-from traces.base.plain_yaml import parse_yaml, read_yaml
-from traces.readers import graph_challenge, load
+from traces.readers import load
 
 MTX = "%%MatrixMarket matrix coordinate real general\n"
 
@@ -186,9 +185,6 @@ def test_graph_challenge_folders(tmp_path: Path) -> None:
     (tmp_path / "n4-l1.tsv").write_text("1\t1\t1\n")
     with pytest.raises(InputError, match="several networks"):
         load(tmp_path)
-    (tmp_path / "c.tsv").write_text("3\n0\n")
-    with pytest.raises(InputError, match=r"c.tsv:2: '0' is not a sample number"):
-        graph_challenge.read_categories(tmp_path / "c.tsv")
 
 
 @pytest.mark.parametrize("sizes", ["400000000 400000000 1", f"{2**63} 1 1", f"1 {2**64} 1", "30000000 30000000 1"])
@@ -226,7 +222,7 @@ def test_tensors_of_64_gigabytes_are_scheduled_but_not_simulated(
 def test_tags_that_yaml_trips_over(tmp_path: Path, value: str) -> None:
     """The library raises AttributeError and KeyError for some of them."""
     (tmp_path / "c.yaml").write_text(f"a: {value}\n")
-    for read in (read_yaml, load_part, load_technology, load_sweep):
+    for read in (read_document, load_part, load_technology, load_sweep):
         with pytest.raises(InputError, match=r"c\.yaml"):
             read(tmp_path / "c.yaml")
     for command in (["run"], ["order"], ["compare", "c.yaml"], ["arena"]):
@@ -282,13 +278,13 @@ def test_yaml_of_any_depth_ends_in_a_message(tmp_path: Path, text: str) -> None:
     """libyaml composes by recursion: some ten thousand levels ended the process by a signal."""
     (tmp_path / "deep.yaml").write_text(text)
     with pytest.raises(ValueError, match="levels deep"):
-        parse_yaml(text)
+        parse_document(text, "deep.yaml")
     with pytest.raises(InputError, match="deep"):
         load_part(tmp_path / "deep.yaml")
     for words in (["run"], ["bench", "net.npz", "--target"]):
         done = CliRunner().invoke(app, [*words, str(tmp_path / "deep.yaml")])
         assert isinstance(done.exception, InputError), (words, done.exception)
-    assert parse_yaml("[" * 100 + "]" * 100)
+    assert parse_document("[" * 32 + "]" * 32, "flat.yaml").data
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")

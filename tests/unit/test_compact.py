@@ -4,10 +4,10 @@ from pathlib import Path
 
 from oracles.least_io_oracle import least_io
 from oracles.reference_networks import reorder_network
+from oracles.theory import chains, dense_layers
 
 from hwmodel.fastmemory.iomodel import compact_growth_memory, io_bounds
 from reorder.edges.bounds.compact import compact_growth
-from traces.generators.theory import chains, dense_layers
 
 
 def test_yes_comes_with_an_order() -> None:

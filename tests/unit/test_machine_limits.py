@@ -6,21 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.moves import io_moves
 
 import edgewatt as ew
+from cython_ext.iomodel.counts import LOAD
 from edgewatt.evaluation import machine_cost as judging
 from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine, settled, view_on_machine, what_is_open
 from edgewatt.evaluation.sample import STRETCHES, stretches
 from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.request import OrderRequest, find_order
-from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine import judged
 from reorder.edges.machine import search as searching
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
-from reorder.edges.search.budget import CLOCKS
+from reorder.edges.search.budget import Budget
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.work.network import Network
@@ -46,7 +47,7 @@ def test_a_limit_too_short_for_all_constructions_still_finds_the_best(
 ) -> None:
     judge, now = judge_for(network, objective, system, lanes=lanes), [0.0]
     shape = judge.shape()
-    monkeypatch.setitem(CLOCKS, "wall", lambda: now[0])
+    monkeypatch.setattr(Budget, "clock", staticmethod(lambda: now[0]))
 
     def slow(edges: np.ndarray) -> float:  # 16 constructions take 0.32 s
         now[0] += 0.02
@@ -161,7 +162,7 @@ def test_what_no_time_was_left_for_is_said(
     """The judge and samples of it take a time of their own here, so the test does not depend on the machine."""
     judge, now, asked = slow_judge, [0.0], []
     network, shape = judge.network, judge.shape()
-    monkeypatch.setitem(CLOCKS, "wall", lambda: now[0])
+    monkeypatch.setattr(Budget, "clock", staticmethod(lambda: now[0]))
     monkeypatch.setattr(judged, "SAMPLED", 512)  # of 11,050 connections
 
     def slow(edges: np.ndarray) -> float:

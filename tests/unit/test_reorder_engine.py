@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +14,10 @@ from oracles.reference_networks import reorder_network
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
+from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.methods.hypergraph import partitioned_items
 from reorder.edges.search import residency
+from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import make_objective
 from reorder.order import order
@@ -208,6 +211,13 @@ def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch
         order(clustered(1), "auto", memory=60, moves=10, partition=True)
 
 
+def test_exact_evictions_say_which_extra_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools", None)
+    monkeypatch.setitem(sys.modules, "ortools.linear_solver", None)
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[exact\]'"):
+        optimal_eviction(clustered(1), None, memory=9)
+
+
 def test_constructions_find_the_structure_of_a_radix_net() -> None:
     network = radix_net([[2] * 6], [4] * 7, blocks=2, seed=0)
     lower, plain = io_bounds(network).lower_total, count_io(network, memory=40).total
@@ -275,8 +285,9 @@ def test_a_short_search_of_neurons_that_share_all_sources_takes_far_fewer_slots(
 ) -> None:
     for share in ("FAR_START", "FAR_TIME"):  # on a slow machine too
         monkeypatch.setattr(residency, share, 1.0)
+    monkeypatch.setattr(Budget, "clock", staticmethod(time.process_time))
     network = radix_net([[32, 32]], blocks=2, seed=3)
-    found = order(network, "residency", memory=100, time_limit_s=2.4, clock="cpu")
+    found = order(network, "residency", memory=100, time_limit_s=2.4)
     least = io_bounds(network).lower_total
     assert found.parameters["slots"] <= 50
     # three layers between are written and read again, but for what MIN keeps in the slots that partial sums leave it
@@ -301,9 +312,11 @@ def test_simd_levels_agree(level: str) -> None:
 
     code = (
         "from traces.generators.networks import random_layered; from reorder.order import order; import hashlib;"
+        "from functools import partialmethod; from reorder.edges.search.intervals import Items;"
         "n = random_layered(3, 60, 0.2, seed=4);"
-        "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest(),"
-        "hashlib.sha256(order(n, 'residency', memory=20, moves=20000, wide=True).edges.tobytes()).hexdigest())"
+        "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest());"
+        "Items.search = partialmethod(Items.search, wide=True);"
+        "print(hashlib.sha256(order(n, 'residency', memory=20, moves=20000).edges.tobytes()).hexdigest())"
     )
     run = lambda simd: subprocess.run(  # noqa: E731
         [sys.executable, "-c", code],

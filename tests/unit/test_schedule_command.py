@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.traffic import operator_trace
+from edgewatt.operators.energy import operator_trace
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic, traffic_costs
@@ -27,6 +27,15 @@ NODES = [
 ]
 
 
+def as_json(graph) -> str:
+    """The JSON form of a graph whose operators each write one tensor."""
+    nodes = [
+        {"name": n.name, "op": n.op, "inputs": list(n.inputs), "shape": list(n.output.shape), "bytes": n.output.n_bytes}
+        for n in graph.nodes
+    ]
+    return json.dumps({"name": graph.name, "nodes": nodes, "outputs": list(graph.outputs)})
+
+
 def graph_with(changes: dict[int, dict] | None = None, extra: tuple[dict, ...] = (), outputs: tuple[str, ...] = ("y",)):
     nodes = [dict(node) | (changes or {}).get(i, {}) for i, node in enumerate(NODES)]
     return opgraph_json.from_dict({"name": "g", "nodes": [*nodes, *extra], "outputs": list(outputs)}, source="g.json")
@@ -38,7 +47,7 @@ def run(*arguments: str):
 
 def test_schedule_command_prints_and_writes(tmp_path: Path) -> None:
     model = tmp_path / "g.json"
-    model.write_text(json.dumps(opgraph_json.to_dict(graph_with())))
+    model.write_text(as_json(graph_with()))
     result = run(str(model))
     assert result.exit_code == 0, result.output
     assert "peak of 109 B: proved, no order of these operators needs less" in result.output
@@ -57,7 +66,7 @@ def test_every_scheduler_that_is_listed_may_be_named(tmp_path: Path, method: str
     if method == "cp-sat":
         pytest.importorskip("ortools")
     model = tmp_path / "g.json"
-    model.write_text(json.dumps(opgraph_json.to_dict(graph_with())))
+    model.write_text(as_json(graph_with()))
     result = run(str(model), "--method", method, "--json", "-")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -284,6 +293,6 @@ def test_transfers_of_one_operator_come_in_pieces(monkeypatch: pytest.MonkeyPatc
     counted = offchip_traffic(graph, onchip_bytes=65536)
     assert 128 * sum(sizes) == counted.total_bytes and max(sizes) == 2 * 65536 and len(sizes) > 4
     late = operator_trace(graph, [0, 1], onchip_bytes=65536, data=False, deadline=time.monotonic() + 600)
-    monkeypatch.setattr("edgewatt.operators.traffic.seconds_until", lambda deadline: 0.0)
+    monkeypatch.setattr("edgewatt.operators.energy.seconds_until", lambda deadline: 0.0)
     with pytest.raises(InputError, match="within the time limit"):
         list(late)

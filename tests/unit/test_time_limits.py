@@ -13,7 +13,7 @@ from edgewatt import count_io
 from edgewatt.operators.words import banks_in_words
 from reorder.edges.bounds.bounds import expansion_extra
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import CLOCKS, Best, Budget
+from reorder.edges.search.budget import Best, Budget
 from reorder.edges.search.intervals import Items
 from reorder.operators.arena.allocate import allocate
 from reorder.operators.arena.banks import Bank
@@ -52,9 +52,9 @@ def test_a_partitioner_that_cannot_be_stopped_is_left(name: str) -> None:
     """It took eight minutes for a limit of two seconds, and on a chain looked at all items for each of them."""
     pytest.importorskip("mtkahypar", reason="needs the extra 'partition'")
     network = random_layered(3, 1500, 0.2, seed=1) if name == "dense" else shape(name, 60_000)
-    began, at_cpu = time.monotonic(), CLOCKS["cpu"]()
+    began, at_cpu = time.monotonic(), time.process_time()
     found = order(network, "partition", memory=100, time_limit_s=1.0)
-    assert time.monotonic() - began < 4 and CLOCKS["cpu"]() - at_cpu < 2.1
+    assert time.monotonic() - began < 4 and time.process_time() - at_cpu < 2.1
     assert found.truncated == (name in ("dense", "fan")) and len(found.edges) == network.n_connections
 
 
@@ -136,7 +136,7 @@ def test_a_rolling_construction_that_is_ended_leaves_no_half_state(looks: int) -
     assert rolling.construct(items, 98, 49, 0.5, 0.5, lambda: next(seen) >= looks) is None
     whole = rolling.construct(items, 98, 49, 0.5, 0.5, lambda: False)
     assert whole is not None and len(whole.opens) == len(whole.drops) == len(items.items)
-    state, tried = rolling.best_state(items, 98, Budget(1e-9, "cpu"), rolling.StationaryParameters(keep=49))
+    state, tried = rolling.best_state(items, 98, Budget(1e-9), rolling.StationaryParameters(keep=49))
     assert tried == 1 and len(state.opens) == len(items.items)
 
 
@@ -202,7 +202,7 @@ def test_a_search_begins_nothing_that_its_limit_has_no_time_for(monkeypatch: pyt
     """At 1e7 connections a start takes 3 s, a count 0.3 s: with a limit of 6 s `auto` took 9 to 17."""
     network = random_layered(n_layers=3, width=40, density=0.3, seed=1)
     now = iter(range(10_000_000))
-    monkeypatch.setitem(CLOCKS, "wall", lambda: 0.01 * next(now))  # 10 ms each time that somebody looks
+    monkeypatch.setattr(Budget, "clock", staticmethod(lambda: 0.01 * next(now)))  # 10 ms each time that somebody looks
     monkeypatch.setattr(rolling, "BEYOND_S", 0.0)
     counted: list[float] = []
     offer = Best.offer

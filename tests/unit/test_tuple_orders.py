@@ -17,8 +17,8 @@ from reorder.tuples import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
 from reorder.tuples.matrix import id_field, value_field
 from reorder.tuples.tuple_problem import TupleProblem
-from reorder.workers import Workers, go_on
 from traces.base.errors import InputError
+from traces.base.workers import Workers, go_on
 
 
 def small(rows=4, columns=60, density=0.5, seed=0):
@@ -54,7 +54,7 @@ def test_default_search_is_within_a_hundredth_of_the_best_known(reference):
     for name, facts, stored in cdr_cases(reference):
         matrix = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
         if name != "resnet8_conv7_d20":
-            continue  # the benchmark scripts/bench_tuple_orders.py has them all
+            continue  # the benchmark scripts/bench/suites/tuples.py has them all
         known = facts["formats"]["int8"]["stride"]["32"]
         got = ew.order_tuples(matrix, value_format="int8", stride=32)
         assert got.ones <= 1.01 * sum(known["best_joint"])
@@ -116,7 +116,7 @@ def test_worked_example_of_the_encoder_readme():
         (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
         (dict(method="or-tools-tsp", solutions=0), "at least one"),
         (dict(method="or-tools-tsp", time_limit_s=0), "above 0"),
-        (dict(workers=0), "at least one process"),
+        (dict(workers=0), "at least 1"),
     ],
 )
 def test_bad_requests(change, words):
@@ -369,7 +369,7 @@ def test_threads_end_when_nobody_waits():
 @pytest.mark.parametrize("executor", ["threads", "processes", "dask"])
 def test_parts_of_shared_arrays_are_done_by_threads_of_this_process(executor, monkeypatch):
     """Whoever orders the pieces: to read the matrix and to count what is sent would else be one thread's work."""
-    from reorder import workers
+    from traces.base import workers
 
     monkeypatch.setattr(workers, "_Processes", None)  # no team is started for it
     monkeypatch.setattr(workers, "_Dask", None)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.config.document import ConfigError
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 from traces.base.units import duration, energy, engineering, in_one_unit, significant, size_in_bytes
 
@@ -110,7 +110,8 @@ def test_no_prefix_is_written_by_hand() -> None:
 
 
 def test_gap_is_per_cent_in_every_table(tmp_path: Path) -> None:
-    from traces.generators.theory import dense_layers
+    from oracles.theory import dense_layers
+
     from traces.readers.native import save
 
     save(dense_layers([12, 10, 8]), tmp_path / "net.npz")

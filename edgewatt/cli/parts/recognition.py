@@ -35,9 +35,9 @@ class FirstLook:
         if self.suffix == ".json":
             data = json.loads(text)
         else:
-            from traces.base.plain_yaml import parse_yaml
+            from traces.base.document import parse_document
 
-            data = parse_yaml(text)
+            data = parse_document(text, str(self.path)).data
         return frozenset(map(str, data)) if isinstance(data, dict) else frozenset()
 
     @cached_property
@@ -72,8 +72,8 @@ def _is_pickle(head: bytes) -> bool:
 
 
 def _is_trace(look: FirstLook) -> bool:
-    from traces.trace_readers.reader import TRACE_READERS
-    from traces.trace_readers.source import Source
+    from traces.trace_files.reader import TRACE_READERS
+    from traces.trace_files.source import Source
 
     source = Source.of(look.path)  # which unpacks
     with source.open() as stream:

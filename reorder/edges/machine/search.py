@@ -20,10 +20,9 @@ from reorder.edges.machine.links import linked, warm_tiles
 from reorder.edges.machine.shape import Int64Array, Judge, MachineShape, Sampler
 from reorder.edges.machine.surrogate import Surrogate
 from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs, by_tiles
-from reorder.edges.search.budget import CLOCKS, Budget, count_of
+from reorder.edges.search.budget import Budget, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
-from traces.base.errors import unknown_name
 from traces.base.progress import Progress
 from traces.work.checks import is_only_order
 from traces.work.network import Network
@@ -56,18 +55,15 @@ class MachineParameters:
     """rounds: of moves, each judged; None: until the time limit, or 60 without one.
 
     moves: of each of the engine's searches; None: by the time limit; without one 2000 per neuron, or 300 where a cache
-    has several searches. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
+    has several searches.
     """
 
     rounds: int | None = None
     moves: int | None = None
-    clock: str = "wall"
 
     def __post_init__(self) -> None:
         count_of("rounds", self.rounds, 0)
         count_of("moves", self.moves, 0)
-        if self.clock not in CLOCKS:
-            raise unknown_name("clock", self.clock, CLOCKS)
 
 
 def order_for_machine(
@@ -91,7 +87,7 @@ def order_for_machine(
     slow against the limit, and judges them where there is no time for it at all. given: (name, order) to begin with;
     of the constructions, two-optimal alone is then judged. Deterministic without a time limit.
     """
-    budget = Budget(time_limit_s, parameters.clock)
+    budget = Budget(time_limit_s)
     seen = JudgedOrders(judge, budget, Surrogate(network, shape), progress, sampler)
     seen.ends = 1.0 if shape.wires is None else ENDED
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
@@ -248,7 +244,7 @@ def search(seen: JudgedOrders, task: Task, parameters: MachineParameters) -> Non
         moves = parameters.moves
         if moves is None and limit is None and cache is not None and times:
             moves = MOVES_PER_NEURON * network.n_neurons
-        made = entry.make_parameters({"moves": moves, "clock": parameters.clock})
+        made = entry.make_parameters({"moves": moves})
         given = replace(
             task, seed=task.seed + number, memory=max(3, round(room * task.memory)), time_limit_s=limit,
             objective=weighted(run, 1.0) if run else "io", policy=task.policy if cache is None or run else "min",

@@ -43,14 +43,12 @@ class AutoParameters:
 
     starts: independent searches, each with all the moves, a seed and a temperature of its own. workers: processes that
     share them. partition: also start from blocks by hypergraph partitioning (extra 'partition').
-    clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     moves: int | None = None
     starts: int = 1
     workers: int = 1
     partition: bool = False
-    clock: str = "wall"
 
     def __post_init__(self) -> None:
         count_of("moves", self.moves, 0)
@@ -135,10 +133,10 @@ def constructions(network: Network, parameters: AutoParameters) -> Iterator[tupl
 )
 def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""
-    budget = Budget(task.time_limit_s, parameters.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     bound = least_objective(network, task)
-    items = Items(network, parameters.clock)
+    items = Items(network)
     of_local = LOCAL if task.sees_future else LOCAL_AGED
     # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
     few = items.in_blocks and task.sees_future and parameters.moves != 0
@@ -179,7 +177,7 @@ def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
         best.work += 1
         entry = ORDERINGS[name]
         limit = None if task.time_limit_s is None else max(left, 1e-9)
-        asked = replace(task, time_limit_s=limit, clock=parameters.clock, prepared=items)
+        asked = replace(task, time_limit_s=limit, prepared=items)
         edges = method(network, asked, entry.make_parameters({})).edges
         value = best.offer(edges)
         if method.start:

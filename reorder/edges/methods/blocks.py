@@ -100,7 +100,7 @@ def best_size(
     Blocks are made until what is left is the time that the order and its value take: as long as for the size before,
     and AFTER times as long as the connections took to be grouped for the first.
     """
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     grouped = items.source, items.target
@@ -184,7 +184,7 @@ def best_tiles(
     network: Network, task: Task, method: str, parameters: TilesParameters, rank: Int64Array | None = None
 ) -> Ordering:
     """Return the best order by tiles of some shapes, or of the given one, until the time limit. rank: of `by_tiles`."""
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     room = max(2, slot_choices(task)[0] + 1)
     shapes = [(room - 1, 1), (max(1, room * 3 // 4), max(1, room // 4)), (room // 2, room // 2), (1, room - 1)]

@@ -27,7 +27,7 @@ def go(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     n, s, t = network.n_neurons, network.sources, network.targets
     window = min(task.memory if parameters.window is None else parameters.window, n)
     own = np.arange(network.n_connections)
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
 
     def go_on(placed: int) -> bool:
         if task.progress is not None:

@@ -142,7 +142,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
 
     Where time is up before the first is done, what it did is completed; where there is none for it, two-optimal.
     """
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     items = Items.of(network, task)
     learning = before_orders(budget, items)
@@ -242,7 +242,7 @@ def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
     from reorder.learning.eon.policy import Graph
 
     state = read(parameters.checkpoint, network)
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     graph = Graph(state.features, network.sources, network.targets)
     best.offer(likeliest(state.kept, graph, network, task.memory - 1)[0], take="greedy")

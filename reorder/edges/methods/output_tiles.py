@@ -35,7 +35,7 @@ class OutputTilesParameters:
 )
 def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters) -> Ordering:
     """Pull the outputs of one tile after another; two-optimal where the network has no locality."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
     items = Items.of(network, task)
     positions = places(items)
     if positions is None:

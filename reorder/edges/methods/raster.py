@@ -58,7 +58,7 @@ def raster(network: Network, task: Task, parameters: RasterParameters) -> Orderi
 
     Two-optimal (way: none) where no reader gave the network positions.
     """
-    best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
     items, places = Items.of(network, task), known_places(network)
     if places is None:
         best.offer(two_optimal_order(network), way="none")

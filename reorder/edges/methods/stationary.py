@@ -19,7 +19,7 @@ from traces.work.network import Network
 )
 def output_stationary(network: Network, task: Task, parameters: StationaryParameters) -> Ordering:
     """Roll over the targets: finish the neuron with the least left, open the one that shares most of its sources."""
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     roll(Items.of(network, task), best, parameters)
     return best.ordering("output-stationary", best.parameters, budget.over or not best.work)

@@ -53,7 +53,7 @@ def ranks(items: Items) -> Iterator[tuple[float, Int64Array]]:
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of some sweeps under the objective; two-optimal without locality, or time to look for it."""
-    budget = Budget(task.time_limit_s, task.clock)
+    budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     looks = task.prepared is not None or budget.left() > PLACES_US * 1e-6 * network.n_connections
     if looks:

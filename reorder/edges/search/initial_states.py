@@ -150,7 +150,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
         if not (states and items.planned) and ROLLED_COST * spent <= budget.left() + BEYOND_S:
             share = ROLLED if places(items) is None else ROLLED_LOCAL
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
-            states.append(best_state(items, slots, Budget(limit, budget.clock), StationaryParameters())[0])
+            states.append(best_state(items, slots, Budget(limit), StationaryParameters())[0])
         items.known[slots, "start"] = cheapest(items, slots, states)
     best = items.known[slots, "start"]
     if items.orders:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cython_ext.edges.intervals import grouped, in_groups, latest_opens
 from cython_ext.residency.residency import Residency
 from reorder.base import Task
-from reorder.edges.search.budget import CLOCKS
+from reorder.edges.search.budget import Budget
 from traces.work.network import Network
 
 Int32Array = npt.NDArray[np.int32]
@@ -49,12 +49,12 @@ class Items:
     items, sources: int64 neuron ids, by depth, ties by id.
     start: int32[n + 1], where the group of each item begins among `edges`, and W.
     own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
-    sorting_s: what sorting the connections by source took by `clock`: how fast the machine is, at this size.
+    sorting_s: what sorting the connections by source took: how fast the machine is, at this size.
     """
 
-    def __init__(self, network: Network, clock: str = "wall") -> None:
+    def __init__(self, network: Network) -> None:
         self.network = network
-        self.clock, self.sorting_s = CLOCKS[clock], 0.0
+        self.sorting_s = 0.0
         self.known: dict[Any, IntervalState] = {}  # constructed states, so that a portfolio makes each once
         self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
@@ -73,7 +73,7 @@ class Items:
     @classmethod
     def of(cls, network: Network, task: Task) -> Items:
         """Return the items of a network; where a portfolio has made them for the task, those."""
-        return cls(network, task.clock) if task.prepared is None else task.prepared
+        return cls(network) if task.prepared is None else task.prepared
 
     @cached_property
     def edges(self) -> Int64Array:
@@ -93,9 +93,9 @@ class Items:
     @cached_property
     def in_sources(self) -> Int32Array:
         """int32[W]: the places of `edges` by source, within a source by item."""
-        source, began = self.source, self.clock()
+        source, sorting = self.source, Budget()
         order: Int32Array = grouped(source, len(self.sources))
-        self.sorting_s = self.clock() - began
+        self.sorting_s = sorting.spent()
         return order
 
     @cached_property

@@ -105,6 +105,6 @@ def order_along(
     way: str | None,
 ) -> Ordering:
     """Return the best of what `offer_along` offers, as an order of `method`. ranks: from the time that there is."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s, task.clock), task)
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
     offer_along(Items.of(network, task), best, least, ranks(best.budget), way)
     return best.ordering(method, best.parameters, best.budget.over)

@@ -69,7 +69,6 @@ class ResidencyParameters:
     starts: independent searches, each with all the moves, a seed and a temperature of its own; the best is returned.
     workers: processes that share them (edges/residency.py). Unless time ends them, their number changes nothing.
     polish: share of the budget for edge moves at the end (edge_moves.py), 0 for none; None: by the policy.
-    wide: 32-bit lanes even where 16 bits would do. clock: what time_limit_s counts, 'wall' or 'cpu' seconds.
     """
 
     moves: int | None = None
@@ -78,8 +77,6 @@ class ResidencyParameters:
     starts: int = 1
     workers: int = 1
     polish: float | None = None
-    wide: bool = False
-    clock: str = "wall"
 
     def __post_init__(self) -> None:
         count_of("starts", self.starts, 1)
@@ -95,9 +92,9 @@ class ResidencyParameters:
 class Annealing:
     """One annealing run over one kernel state, cooling as its share of the budget is used up."""
 
-    def __init__(self, items: Items, state: IntervalState, seed: int, moves: MoveShares, wide: bool) -> None:
+    def __init__(self, items: Items, state: IntervalState, seed: int, moves: MoveShares) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed, wide, items.in_blocks and not wide)
+        self.search: Residency = items.search(state.slots, seed, blocks=items.in_blocks)
         self.search.set_state(state.opens, state.drops)
         self.moves = moves
         self.done = 0
@@ -207,14 +204,14 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
 
     def start(slots: int) -> None:
         state = start_state(items, slots, best.budget, task.policy)
-        runs[slots] = Annealing(items, state, seed, kinds, parameters.wide)
+        runs[slots] = Annealing(items, state, seed, kinds)
 
     def slots_of(share: float) -> int:
         return max(1, min(round(share * (task.memory - 1)), task.memory - 2, n))
 
     def fewer_start_better(share: float) -> bool:
         """Return whether the start with the next number of slots is the better one, by exact counts."""
-        of_this = Annealing(items, start_state(items, slots_of(share), best.budget, task.policy), seed, kinds, False)
+        of_this = Annealing(items, start_state(items, slots_of(share), best.budget, task.policy), seed, kinds)
         fewer = slots_of(share * step)
         if fewer not in runs:
             start(fewer)
