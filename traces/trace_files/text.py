@@ -142,7 +142,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
             parsed = form.parse(words) if words else None
             if parsed is None:
                 continue  # empty, a comment or a header
-            for record in parsed if type(parsed) is list else (parsed,):
+            for record in parsed if isinstance(parsed, list) else (parsed,):
                 address, size, _, cycle = record
                 if address + (size or access_bytes) > 2**63:
                     raise Refused(f"the access at {address:#x} does not end below 2^63")
