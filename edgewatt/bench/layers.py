@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.work.checks import weights_of
-from traces.work.network import Network
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
 
 Float32 = npt.NDArray[np.float32]
 CLIP = 32.0

@@ -11,8 +11,8 @@ from hwmodel.machine import Machine
 from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
-from traces.access.trace import Trace
 from traces.base.errors import InputError
+from traces.trace.chunks import Trace
 from traces.trace_files import export_trace, open_trace
 
 

@@ -10,8 +10,8 @@ from edgewatt.runs.matrices import layer_matrices, write_matrices
 from hwmodel.processor.export_c import export_c
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.networks.network import Network
 from traces.readers import load
-from traces.work.network import Network
 
 
 def matrices(request: ExportRequest) -> Exported:

@@ -21,9 +21,9 @@ from hwmodel.energy.replay import replay_energy, timed_groups
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
-from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.trace.chunks import Chunk, Trace
 from traces.trace_files import open_trace
 
 

@@ -17,7 +17,7 @@ from reorder.operators.schedule.improve import simple_orders
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from traces.base.errors import InputError
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 SEEDS = 3  # searches for little traffic, from different seeds
 

@@ -16,7 +16,7 @@ from reorder.operators.schedule import constructive
 from reorder.operators.schedule.footprint import footprint
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 Spec = dict[str, Any]
 

@@ -13,7 +13,7 @@ from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.errors import InputError, did_you_mean
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 _RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\d{1,3}))?(?:-seed(?P<seed>\d{1,18}))?")
 

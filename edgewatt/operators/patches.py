@@ -17,10 +17,10 @@ from reorder.operators.patches.execute import Int8, claim_run, random_weights, r
 from reorder.operators.patches.from_graph import chain_of
 from reorder.operators.patches.front import MODES, TILES, PatchPlan, patch_front
 from reorder.operators.patches.transfers import INPUT, OUTPUT, transfers
-from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.checks import whole_number
 from traces.base.memory import claim
 from traces.base.progress import Limit, Progress, TimeIsUp
+from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 
 PIECE_BYTES = 128  # of one access
 ALIGNMENT = 256

@@ -18,9 +18,9 @@ from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows
 from hwmodel.dram.interface import InterfaceCounts
 from hwmodel.energy.replay import timed_groups
 from hwmodel.machine import Machine
-from traces.access.spmv import lay_out_spmv
-from traces.access.trace import STREAMS, by_stream
 from traces.base.errors import InputError
+from traces.trace.chunks import STREAMS, by_stream
+from traces.trace.spmv import lay_out_spmv
 
 if TYPE_CHECKING:
     from hwmodel.parts.part import Organisation

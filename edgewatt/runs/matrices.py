@@ -11,7 +11,7 @@ import numpy as np
 from traces.base.errors import InputError
 
 if TYPE_CHECKING:
-    from traces.work.network import Network
+    from traces.networks.network import Network
 
 
 def layer_matrices(network: Network, edges: np.ndarray) -> list[Any]:

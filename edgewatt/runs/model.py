@@ -20,8 +20,8 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.access.partition import EnginesSpec
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.trace.partition import EnginesSpec
 
 
 @dataclass(frozen=True)

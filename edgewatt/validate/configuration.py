@@ -17,7 +17,7 @@ from hwmodel.coding import ENCODERS, Stage, parse_chain
 from hwmodel.coding.codec import BitBus
 from hwmodel.machine import Machine
 from hwmodel.replay.hierarchy import burst_trace
-from traces.access.trace import Trace
+from traces.trace.chunks import Trace
 
 REQUESTS = 2000
 BURSTS = 2000

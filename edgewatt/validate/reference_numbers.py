@@ -12,7 +12,7 @@ import numpy as np
 
 from edgewatt.validate.checks import Check, equal, within
 from traces.base.archive import read_npz
-from traces.work.network import Network
+from traces.networks.network import Network
 
 # Names of the encoders in the reference vectors -> ours.
 VECTOR_NAMES = {

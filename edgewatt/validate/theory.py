@@ -8,7 +8,7 @@ import numpy as np
 
 from edgewatt.validate.checks import Check, equal, holds
 from reorder.base import POLICIES
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def theory_checks(*, seed: int = 0, cases: int = 20) -> Iterator[Check]:

@@ -38,7 +38,7 @@ from hwmodel.processor.work import PAIRING, RUN_BYTES, OrderedWork, ordered_work
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
 from traces.base.plain_yaml import read_yaml
-from traces.work.network import Network
+from traces.networks.network import Network
 
 TERMS = (
     "pass",

@@ -21,7 +21,7 @@ from hwmodel.replay.bus_traffic import InFlight
 from hwmodel.replay.hierarchy import Bursts, count_requests
 from hwmodel.system.channels import Channels
 from hwmodel.system.request_log import RequestLog
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 RUN, FLUSH = 0, 1
 

@@ -7,7 +7,7 @@ from reorder.operators.schedule.footprint import footprint
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import schedule
 from traces.generators.operators import cell, randwire
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 def _one() -> OpGraph:

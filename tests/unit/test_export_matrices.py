@@ -16,7 +16,7 @@ from edgewatt.runs.matrices import _groups, layer_matrices, write_matrices
 from edgewatt.validate.matrices import validate_matrix
 from reorder.tuples.files import read_matrix
 from traces.base.resources import shipped_path
-from traces.work.forward import forward
+from traces.networks.forward import forward
 
 pytestmark = pytest.mark.application
 

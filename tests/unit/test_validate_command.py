@@ -15,8 +15,8 @@ from edgewatt.validate.reference_numbers import reference_checks
 from edgewatt.validate.theory import theory_checks
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 
 def failures(checks: list[Check]) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from edgewatt.validate.matrices import validate_matrix
 from edgewatt.validate.orderings import float_error_ratio, integer_mismatches, read_order, validate_order
 from reorder.base import check_order
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def layered(widths: list[int], seed: int) -> Network:

@@ -6,7 +6,7 @@ from typing import Any
 
 from reorder.operators.patches.chain import ConvolutionLayer, LayerChain
 from traces.base.errors import InputError
-from traces.work.opgraph import INPUT, Operator, OpGraph
+from traces.operators.opgraph import INPUT, Operator, OpGraph
 
 
 def chain_of(graph: OpGraph) -> tuple[LayerChain, tuple[str, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.operators.schedule.operator_problem import OperatorProblem
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from traces.work.opgraph import Operator, OpGraph, Tensor
+from traces.operators.opgraph import Operator, OpGraph, Tensor
 
 
 @dataclass(frozen=True, eq=False)

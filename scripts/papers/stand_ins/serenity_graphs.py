@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.config.document import read_document
 from edgewatt.operators.orders import load_graph
 from papers.claims import FIGURES
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 
 @cache
