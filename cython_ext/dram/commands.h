@@ -82,14 +82,14 @@ static void account(dram_rank *rank, int64_t now) {
     if (span <= 0) return;
     if (rank->in_self_refresh) {
         int64_t active = later(0, sooner(rank->refreshing_until, now) - rank->accounted);
-        rank->active += active;
-        rank->asleep += span - active;
+        rank->clocks[ACTIVE] += active;
+        rank->clocks[ASLEEP] += span - active;
     } else if (rank->powered_down) {
-        if (rank->open) rank->down_active += span; else rank->down_precharged += span;
+        if (rank->open) rank->clocks[DOWN_ACTIVE] += span; else rank->clocks[DOWN_PRECHARGED] += span;
     } else {
         int64_t active = rank->open ? span : later(0, sooner(rank->refreshing_until, now) - rank->accounted);
-        rank->active += active;
-        rank->precharged += span - active;
+        rank->clocks[ACTIVE] += active;
+        rank->clocks[PRECHARGED] += span - active;
     }
     rank->accounted = now;
 }
@@ -161,7 +161,6 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         break;
     case ACT2:
         e->second_act_by = 0;
-        e->counts.second_acts++;
         break;
     case RDA:
     case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
@@ -283,20 +282,19 @@ static inline void has_no_burst(dram_engine *e, int64_t id) {
 }
 
 static inline void note_latency(dram_engine *e, int64_t latency) {
-    e->counts.latency_sum += latency;
-    e->counts.latency_max = later(e->counts.latency_max, latency);
+    e->counts.read_latency_cycles += latency;
+    e->counts.max_read_latency_cycles = later(e->counts.max_read_latency_cycles, latency);
 }
 
 /* A request's column command is out: its burst is on the wires, and reads, those merged with it too, are on their way. */
 static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int command) {
     dram_node *node = &e->pool[k];
     if (bank->hits++) { /* not the first after the activate */
-        if (node->write) e->counts.write_hits++; else e->counts.read_hits++;
+        if (node->write) e->counts.write_row_hits++; else e->counts.read_row_hits++;
     }
     issue_column(e, t, command, bank, node);
     bank->last_column = t;
-    e->counts.bursts++;
-    e->counts.data_clock += sooner(t - e->last_burst, e->c->clock_run_on);
+    e->counts.data_clock_cycles += sooner(t - e->last_burst, e->c->clock_run_on);
     e->last_burst = t;
     e->last_progress = t;
     if (e->out->sent_id) {
@@ -338,7 +336,6 @@ static int sync_first(dram_engine *e, int64_t t, int r, int write) {
         e->clock_until = later(e->clock_until, t + run);
         return 0;
     }
-    if (write) e->counts.write_syncs++; else e->counts.read_syncs++;
     issue(e, t, CAS, r, NULL, NULL);
     e->wires_free[0] = e->wires_free[1] = t + e->c->tCAS_WCK;
     e->clock_until = t + e->c->tCAS_WCK + run;

@@ -265,24 +265,28 @@ void edgewatt_dram_drain(edgewatt_dram *m) {
 
 edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m) {
     edgewatt_dram_statistics s;
+    dram_counts total;
     memset(&s, 0, sizeof s);
+    memset(&total, 0, sizeof total);
     s.clock = m->clock;
     for (int c = 0; c < m->memory->n_channels; c++) {
         dram_engine *e = m->memory->channel[c];
-        s.reads += e->counts.reads, s.writes += e->counts.writes, s.forwarded_reads += e->counts.forwarded;
-        s.merged_reads += e->counts.merged_reads, s.merged_writes += e->counts.merged_writes;
-        s.row_hits += e->counts.read_hits + e->counts.write_hits, s.read_latency_clocks += e->counts.latency_sum;
+        add_counts(&total, &e->counts);
         for (int b = 0; b < e->n_banks; b++) {
             const int64_t *count = e->bank[b].count;
             s.activates += count[ACT], s.precharges += count[PRE] + count[PREA] + count[RDA] + count[WRA];
-            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA] + count[MWR], s.refreshes += count[REFPB];
+            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA] + count[MWR];
+            s.refreshes += count[REFPB];
         }
         for (int r = 0; r < e->c->ranks; r++) {
             account(&e->rank[r], m->clock);
             s.refreshes += e->rank[r].count[REFAB];
-            s.active_clocks += e->rank[r].active, s.precharged_clocks += e->rank[r].precharged;
+            s.active_clocks += e->rank[r].clocks[ACTIVE], s.precharged_clocks += e->rank[r].clocks[PRECHARGED];
         }
     }
+    s.reads = total.reads, s.writes = total.writes, s.forwarded_reads = total.forwarded_reads;
+    s.merged_reads = total.merged_reads, s.merged_writes = total.merged_writes;
+    s.row_hits = total.read_row_hits + total.write_row_hits, s.read_latency_clocks = total.read_latency_cycles;
     return s;
 }
 

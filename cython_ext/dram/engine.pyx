@@ -8,7 +8,7 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cython_ext.common.checks cimport need
 
@@ -21,6 +21,8 @@ cdef extern from "dram/memory.h" nogil:
     enum: MAX_WIRES
     enum: MAX_BEATS
     enum: N_SETTINGS
+    enum: N_COUNTS
+    enum: BACKGROUNDS
     enum: ROW_BIT
     enum: COLUMN_BIT
     enum: BANK_BIT
@@ -41,6 +43,7 @@ cdef extern from "dram/memory.h" nogil:
         const char *name
         int64_t least, most
     const dram_setting *dram_settings
+    const char **dram_count_names
     ctypedef struct dram_levels:
         uint32_t constant
         uint32_t mask[32]
@@ -65,7 +68,7 @@ cdef extern from "dram/memory.h" nogil:
         int32_t queued
     ctypedef struct dram_rank:
         int64_t count[18]
-        int64_t active, precharged, down_active, down_precharged, asleep
+        int64_t clocks[5]
     ctypedef struct dram_port:
         const uint64_t *address
         const uint8_t *write
@@ -74,8 +77,7 @@ cdef extern from "dram/memory.h" nogil:
         int64_t next, length, limit
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
-        int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits
-        int64_t latency_sum, latency_max, last_done, last_data, data_clock
+        pass
     ctypedef struct dram_command:
         pass
     ctypedef struct dram_output:
@@ -105,6 +107,7 @@ cdef extern from "dram/memory.h" nogil:
         int64_t completed[18]
     int set_setting(dram_config *c, int k, int64_t value)
     int is_consistent(const dram_config *c)
+    void add_counts(dram_counts *total, const dram_counts *one)
     void list_tables(dram_tables *tables)
     dram_memory *dram_new(const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size,
                           int64_t trace_size, int sent)
@@ -382,28 +385,12 @@ cdef class Memory:
 
     def counts(self):
         """Return the request counters of all channels as a dict of ints: sums, and the latest of what comes last."""
-        cdef dram_counts total = self.memory.channel[0].counts, one
-        cdef int c
-        for c in range(1, self.memory.n_channels):
-            one = self.memory.channel[c].counts
-            total.reads += one.reads
-            total.writes += one.writes
-            total.forwarded += one.forwarded
-            total.merged_reads += one.merged_reads
-            total.merged_writes += one.merged_writes
-            total.read_hits += one.read_hits
-            total.write_hits += one.write_hits
-            total.data_clock += one.data_clock
-            total.latency_sum += one.latency_sum
-            total.latency_max = max(total.latency_max, one.latency_max)
-            total.last_done = max(total.last_done, one.last_done)
-            total.last_data = max(total.last_data, one.last_data)
-        return {
-            "reads": total.reads, "writes": total.writes, "forwarded": total.forwarded,
-            "merged_reads": total.merged_reads, "merged_writes": total.merged_writes, "read_hits": total.read_hits,
-            "write_hits": total.write_hits, "data_clock": total.data_clock, "latency_sum": total.latency_sum,
-            "latency_max": total.latency_max, "last_done": total.last_done, "last_data": total.last_data,
-        }
+        cdef dram_counts total
+        cdef int c, k
+        memset(&total, 0, sizeof(total))
+        for c in range(self.memory.n_channels):
+            add_counts(&total, &self.memory.channel[c].counts)
+        return {(<bytes>dram_count_names[k]).decode(): (<int64_t *>&total)[k] for k in range(N_COUNTS)}
 
     def bank_counts(self):
         """Return (commands, int64[channel, bank, command], where a PREA is counted at each bank it closed; conflicts,
@@ -427,7 +414,7 @@ cdef class Memory:
         precharged, power-down active, precharged, self-refresh)."""
         cdef int c, r, k, ranks = self.memory.channel[0].c.ranks
         commands = np.empty((self.memory.n_channels, ranks, COMMANDS), np.int64)
-        clocks = np.empty((self.memory.n_channels, ranks, 5), np.int64)
+        clocks = np.empty((self.memory.n_channels, ranks, BACKGROUNDS), np.int64)
         cdef int64_t[:, :, ::1] to_commands = commands, to_clocks = clocks
         cdef dram_rank *rank
         for c in range(self.memory.n_channels):
@@ -436,9 +423,8 @@ cdef class Memory:
                 account(rank, until)
                 for k in range(COMMANDS):
                     to_commands[c, r, k] = rank.count[k]
-                to_clocks[c, r, 0], to_clocks[c, r, 1] = rank.active, rank.precharged
-                to_clocks[c, r, 2], to_clocks[c, r, 3] = rank.down_active, rank.down_precharged
-                to_clocks[c, r, 4] = rank.asleep
+                for k in range(BACKGROUNDS):
+                    to_clocks[c, r, k] = rank.clocks[k]
         return commands, clocks
 
     def completed(self):

@@ -56,11 +56,7 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
     for (int r = 0; r < e->c->ranks; r++) {
         dram_rank *rank = &e->rank[r];
         const dram_rank *was = &before->rank[r];
-        rank->active += k * (rank->active - was->active);
-        rank->precharged += k * (rank->precharged - was->precharged);
-        rank->down_active += k * (rank->down_active - was->down_active);
-        rank->down_precharged += k * (rank->down_precharged - was->down_precharged);
-        rank->asleep += k * (rank->asleep - was->asleep);
+        for (int x = 0; x < BACKGROUNDS; x++) rank->clocks[x] += k * (rank->clocks[x] - was->clocks[x]);
         for (int x = 0; x < COMMANDS; x++) {
             rank->count[x] += k * (rank->count[x] - was->count[x]);
             rank->ready[x] += shift;
@@ -208,7 +204,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
                 e->next_event = sooner(e->next_event, t);
             }
         } else {
-            e->counts.forwarded++;
+            e->counts.forwarded_reads++;
             if (m->limited) {
                 port->in_flight++;
                 m->answered_done[m->answered_tail] = posted;

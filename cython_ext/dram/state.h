@@ -48,12 +48,14 @@ typedef struct {
 enum { NEXT_ACT, NEXT_PRE, NEXT_RD, NEXT_WR, NEXT_MWR, NEXT_RFM, NEXT_KINDS };
 static const int command_of[NEXT_KINDS] = {ACT, PRE, RD, WR, MWR, RFM};
 
+enum { ACTIVE, PRECHARGED, DOWN_ACTIVE, DOWN_PRECHARGED, ASLEEP, BACKGROUNDS };
+
 typedef struct {
     uint64_t banks; /* those of the rank */
     int64_t ready[COMMANDS], count[COMMANDS];
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
-    int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
+    int64_t clocks[BACKGROUNDS]; /* in each background state */
     int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh, resting; /* resting: either */
     int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* per set, where postponed; of all banks, a ring */
     int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
@@ -70,10 +72,26 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
     int32_t channel;                  /* of the next request */
 } dram_port;
 
-typedef struct {
-    int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits;
-    int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts, data_clock;
-} dram_counts;
+/* Counters of a channel; of several channels the sum, or the most. Python reads them by these names. */
+#define DRAM_COUNTS(SUM, MOST) \
+    SUM(reads) SUM(writes) SUM(forwarded_reads) SUM(merged_reads) SUM(merged_writes) SUM(read_row_hits) \
+    SUM(write_row_hits) SUM(data_clock_cycles) SUM(read_latency_cycles) MOST(max_read_latency_cycles) \
+    MOST(last_done) MOST(last_data)
+#define FIELD(name) int64_t name;
+typedef struct { DRAM_COUNTS(FIELD, FIELD) } dram_counts;
+#undef FIELD
+#define NAME(name) #name,
+static const char *const dram_count_names[] = {DRAM_COUNTS(NAME, NAME)};
+#undef NAME
+enum { N_COUNTS = sizeof(dram_counts) / sizeof(int64_t) };
+
+static void add_counts(dram_counts *total, const dram_counts *one) {
+#define SUM(name) total->name += one->name;
+#define MOST(name) total->name = later(total->name, one->name);
+    DRAM_COUNTS(SUM, MOST)
+#undef SUM
+#undef MOST
+}
 
 typedef struct { /* a command as it went over the wires */
     int64_t cycle, request;

@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, PART, reads, size_of
+from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, size_of, writes
 from edgewatt.cli.parts.output import say
 
 
@@ -51,23 +50,13 @@ def schedule(
         None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
-    output: str = typer.Option(
-        None,
+    output: str = writes(
+        "Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
         "-o",
         "--output",
-        parser=written,
-        metavar="FILE",
-        help="Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
     ),
-    figure: str = typer.Option(
-        None,
-        parser=written,
-        metavar="FILE",
-        help="Draw memory and addresses over time, random orders, graph (svg, png, html).",
-    ),
-    page: str = typer.Option(
-        None, parser=written, metavar="FILE", help="Write a page with the map of the arena, address over time."
-    ),
+    figure: str = writes("Draw memory and addresses over time, random orders, graph (svg, png, html)."),
+    page: str = writes("Write a page with the map of the arena, address over time."),
     json_file: str = json_option(),
 ) -> None:
     """Order the operators of a model for the least peak memory.
@@ -146,13 +135,9 @@ def arena(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
     ),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
-    output: str = typer.Option(
-        None, "-o", "--output", parser=written, metavar="FILE", help="Write the CSV with a column offset."
-    ),
-    page: str = typer.Option(
-        None, parser=written, metavar="FILE", help="Write a page with the map, address over time."
-    ),
-    figure: str = typer.Option(None, parser=written, metavar="FILE", help="Draw the map (svg, png, html)."),
+    output: str = writes("Write the CSV with a column offset.", "-o", "--output"),
+    page: str = writes("Write a page with the map, address over time."),
+    figure: str = writes("Draw the map (svg, png, html)."),
     json_file: str = json_option(),
 ) -> None:
     """Place buffers in an arena or in several memory banks.
@@ -162,7 +147,7 @@ def arena(
     Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
     """
     from edgewatt.cli.parts.output import write_json
-    from edgewatt.operators.placing import place_buffers
+    from edgewatt.operators.arena import place_buffers
 
     placed = place_buffers(
         file, capacity=capacity, alignment=alignment, allocator=allocator, banks=banks, time_limit_s=time_limit,
@@ -187,7 +172,6 @@ def patches(
     ),
     mode: list[str] = typer.Option([], help="Ways to run a block: rows, lines, mixed; may be repeated (default: all)."),
     tile: list[int] = typer.Option([], help="Rows of output at a time; may be repeated (default: 1, 2, 4, 8)."),
-    counting: str = typer.Option("exact", help="exact: what a run takes; msf-cnn: what that optimiser states."),
     peak_bytes: int = typer.Option(None, help="Show the plan of fewest multiplications within this memory."),
     factor: float = typer.Option(
         None, help="Show the plan of least peak that multiplies at most so many times as much."
@@ -202,7 +186,7 @@ def patches(
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),
-    page: str = typer.Option(None, parser=written, metavar="FILE", help="Write a page with the front."),
+    page: str = writes("Write a page with the front."),
     json_file: str = json_option(),
 ) -> None:
     """Run a chain of convolutions patch by patch for less memory.
@@ -219,12 +203,12 @@ def patches(
     left = left_of(time_limit)
     with progress("patches") as report:
         front = find(
-            model, **chosen_ways(mode, tile), counting=counting, weight_buffer=weight_buffer_bytes,
+            model, **chosen_ways(mode, tile), weight_buffer=weight_buffer_bytes,
             part=part, encoder=encoder, most=plans, seed=seed, batch=batch, time_limit_s=time_limit, progress=report,
         )  # fmt: skip
     rows = plan_rows(front)
     words = front_in_words(front, rows)
-    summary: dict[str, Any] = {"model": model, "counting": counting, "plans": rows, "left": list(front.left)}
+    summary: dict[str, Any] = {"model": model, "plans": rows, "left": list(front.left)}
     summary["truncated"] = front.truncated
     chosen = None
     if run or peak_bytes is not None or factor is not None:

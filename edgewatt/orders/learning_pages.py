@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page
-from edgewatt.pages.html.parts import plot, table
+from edgewatt.pages.html.page import Page, plot, table, text
 
 if TYPE_CHECKING:
     from reorder.learning.eon.training import TrainingState

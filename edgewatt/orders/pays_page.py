@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from edgewatt.orders.pays import METRICS, WORDS, Pays, change, kib
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page
+from edgewatt.pages.html.page import Page, text
 
 _STYLE = """
 table.map td { text-align: right; }

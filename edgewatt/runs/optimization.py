@@ -24,9 +24,8 @@ from edgewatt.config.sweep_file import OptimizeSection
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import METRICS, metrics_of, row_of
-from edgewatt.runs.ignored import warn_of_ignored
 from edgewatt.runs.model import Point
-from edgewatt.runs.plan import SweepPlan, load_sweep_document
+from edgewatt.runs.plan import SweepPlan, load_sweep_document, warn_of_ignored
 from edgewatt.runs.sweep import sweep
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.progress import Progress

@@ -9,8 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewatt.results.claims import Claims
-from edgewatt.results.store import Store
+from edgewatt.results.store import Claims, Store
 from edgewatt.runs.executors import Executor, Prepared, available_cores, make_executor
 from traces.base.progress import Progress
 
@@ -36,8 +35,7 @@ def run(
     and column of every problem, and whatever a point raises.
     """
     from edgewatt.runs.compute import run_points
-    from edgewatt.runs.ignored import warn_of_ignored
-    from edgewatt.runs.plan import SweepPlan, load_sweep
+    from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
     from edgewatt.runs.records import Records
 
     plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides or ())
@@ -80,8 +78,7 @@ def sweep(
             if not Path(results).exists():
                 run_by.prepare(available_cores())  # of a new sweep: they load while we do, and find its points out
         from edgewatt.runs.course import Course, Results, still_to_do
-        from edgewatt.runs.ignored import warn_of_ignored
-        from edgewatt.runs.plan import SweepPlan, load_sweep
+        from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
 
         plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
         warn_of_ignored(plan.points)

@@ -110,7 +110,7 @@ def _copied(first: Ends, further: list[Ends]) -> Ends:
 def load(waiting: Callable[[], bool]) -> None:
     """Load what most points need, as long as there is none to compute: the parent still finds out which there are."""
     from edgewatt.config.kinds import registry
-    from edgewatt.results.provenance import environment
+    from edgewatt.results.record import environment
 
     loads: list[Callable[[], object]] = [partial(importlib.import_module, name) for name in _MODULES]
     loads += [environment, *(partial(lambda kind: len(registry(kind)), kind) for kind in _KINDS)]

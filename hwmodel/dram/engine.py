@@ -343,21 +343,5 @@ def _counts(memory: kernel.Memory, raw: dict[str, int], end: int) -> DramCounts:
     bank_commands, conflicts = memory.bank_counts()
     rank_commands, background = memory.rank_counts(end)
     ca_ones, ca_rising = memory.command_wires()
-    return DramCounts(
-        bank_commands=bank_commands,
-        rank_commands=rank_commands,
-        background_cycles=background,
-        ca_ones=ca_ones,
-        ca_rising=ca_rising,
-        conflicts=conflicts,
-        reads=raw["reads"],
-        writes=raw["writes"],
-        forwarded_reads=raw["forwarded"],
-        merged_reads=raw["merged_reads"],
-        merged_writes=raw["merged_writes"],
-        data_clock_cycles=raw["data_clock"],
-        read_row_hits=raw["read_hits"],
-        write_row_hits=raw["write_hits"],
-        read_latency_cycles=raw["latency_sum"],
-        max_read_latency_cycles=raw["latency_max"],
-    )
+    requests = {name: count for name, count in raw.items() if name not in ("last_done", "last_data")}
+    return DramCounts(bank_commands, rank_commands, background, ca_ones, ca_rising, conflicts=conflicts, **requests)

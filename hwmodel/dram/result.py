@@ -47,12 +47,6 @@ class DramCounts:
         return sum(self.commands[name] for name in names)
 
     @property
-    def banks_precharged(self) -> int:
-        """Bank closings: by PRE, by PREA (each bank), by auto-precharge."""
-        total = self.bank_commands.sum(axis=(0, 1))
-        return int(sum(total[COMMANDS.index(name)] for name in ("PRE", "PREA", "RDA", "WRA")))
-
-    @property
     def row_hits(self) -> int:
         """Bursts that were not the first after an activate."""
         return self.read_row_hits + self.write_row_hits

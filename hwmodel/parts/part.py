@@ -313,7 +313,7 @@ class Part(Shown):
     note: str = ""
     constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
     derating: Derating | None = field(default=None, metadata={"later": True})
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.ranges
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.energy
 
     __repr__ = Shown.__repr__
 

@@ -181,7 +181,7 @@ def _outcomes(name: str, jobs: Sequence[Job], missing: list[int], workers: int |
 
 
 def _record(identity: dict[str, Any], key: str, result: dict[str, Any], cpu_s: float) -> Record:
-    from edgewatt.results.provenance import environment, now
+    from edgewatt.results.record import environment, now
 
     canonical = {"config": identity, "hash": key, "seed": 0, "results": result}
     return Record(canonical, {**environment(), "finished": now(), "cpu_s": round(cpu_s, 6)})

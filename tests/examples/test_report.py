@@ -12,7 +12,7 @@ from browser import CHROMIUM, Browser
 
 import edgewatt as ew
 from edgewatt.pages.data import gather
-from edgewatt.pages.html.vega import _BUNDLE
+from edgewatt.pages.html.page import _BUNDLE
 from edgewatt.pages.report import read_results, render
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store

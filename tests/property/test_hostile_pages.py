@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 import papers.page as papers
-from edgewatt.bench.comparison import OURS, BenchComparison, Row
-from edgewatt.bench.page import bench_page
+from edgewatt.checks.bench import OURS, BenchComparison, Row
+from edgewatt.checks.bench_page import bench_page
 from edgewatt.operators.figures import figure
 from edgewatt.orders.learning_pages import eon_page
 from edgewatt.orders.pays import METRICS, Pays
@@ -225,7 +225,7 @@ def test_who_makes_elements_escapes_by_the_one_function() -> None:
         code = path.read_text()
         assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
         if re.search(r'(?<!b")<(table|html|svg|h1|h2)\b', code):  # bytes are what a file begins with
-            assert "from edgewatt.pages.html.escaping import" in code, path
+            assert "from edgewatt.pages.html.page import" in code, path
 
 
 @pytest.mark.parametrize("kind", KINDS)

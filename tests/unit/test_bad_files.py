@@ -11,12 +11,12 @@ from fuzz.other_samples import SCALESIM
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
 from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
-from edgewatt.pages.overlay import read_overlay
+from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
-from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.pages.html import vega
+from edgewatt.pages.html import page as vega
 
 POOL = """
 import os, time

@@ -1,4 +1,4 @@
-"""Nothing stands unused: whatever the packages define is named once more, in them, a script or the docs: a test is no user."""
+"""Nothing stands unused: whatever the packages define is named once more, in them, a script or docs; tests do not count."""
 
 import ast
 import re

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from model_files import BRANCHES, MLP, make_tflite
 
-from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.operators.opgraph import INPUT

@@ -14,9 +14,8 @@ import pytest
 
 import edgewatt as ew
 import edgewatt.runs.executors as executors
-from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
-from edgewatt.results.store import Store, StoreError
+from edgewatt.results.store import Claims, Store, StoreError
 from edgewatt.runs.executors import InlineExecutor, ProcessExecutor, make_executor
 from edgewatt.runs.sweep import sweep
 from edgewatt.runs.worker import stored
@@ -228,7 +227,7 @@ def test_two_hosts_on_one_store_compute_nothing_twice(tmp_path: Path, executor: 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     code = "import sys, json, os; sys.path[:0] = json.loads(sys.argv[2])\n" + (
-        "from edgewatt.results.claims import Claims; from pathlib import Path\n"
+        "from edgewatt.results.store import Claims; from pathlib import Path\n"
         "c = Claims(Path(sys.argv[1])).__enter__(); print(c.take('a'), flush=True); sys.stdin.read(); os._exit(9)"
     )
     command = [sys.executable, "-c", code, str(tmp_path), json.dumps(sys.path)]

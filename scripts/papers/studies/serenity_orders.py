@@ -25,7 +25,7 @@ import edgewatt as ew
 from papers.stand_ins.serenity_graphs import available, graph_of, settings
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from reorder.operators.schedule.arena import arena
-from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import footprint
 from traces.operators.opgraph import OpGraph
 
 DEVICE_BYTES = 250 * 1024  # the paper's SparkFun Edge
