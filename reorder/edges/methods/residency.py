@@ -21,7 +21,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
 from traces.base.worker import report
 from traces.base.workers import Workers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 # Slots for objectives beyond the I/Os of one memory: from many to few by this factor, on this share of the budget each,
