@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import edgewatt as ew
-from edgewatt.orders.eon import lru_misses, train_seeds
+from edgewatt.orders.training import lru_misses, train_seeds
 from reorder.learning.eon.episodes import likeliest
 from reorder.learning.eon.policy import Graph
 from traces.generators.networks import radix_net, uniform_layers

@@ -1,4 +1,4 @@
-"""The machine as objective: its energy, time or bytes, lowered by a search that the whole simulation judges."""
+"""The machine as objective: its energy, time or bytes, lowered by a search whose candidates are simulated."""
 
 from __future__ import annotations
 
@@ -12,22 +12,69 @@ import numpy.typing as npt
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
-from edgewatt.evaluation.sample import activations, sample_of, stretches
 from hwmodel.machine import Machine
 from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
-from reorder.edges.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
-from reorder.edges.machine.surrogate import Surrogate
+from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from traces.access.build import build_trace
+from traces.access.input_vectors import input_vectors
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layouts.kind import LAYOUTS
 from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
 from traces.work.checks import checked_memory
+from traces.work.forward import forward
 from traces.work.network import Network
+
+STRETCHES = 4
+VECTORS = 4  # of the forward pass
+LEAST_FACTOR = 0.5  # of a lane's values; the largest is 1
+
+
+def stretches(n_connections: int, sampled: int) -> Int64Array:
+    """Return int64[about `sampled`], ascending places of an order: STRETCHES of equal length, evenly spread."""
+    length = max(1, min(sampled, n_connections) // STRETCHES)
+    middle = (2 * np.arange(STRETCHES) + 1) * n_connections // (2 * STRETCHES)
+    begin = np.clip(middle - length // 2, 0, n_connections - length)
+    return np.unique(begin[:, None] + np.arange(length))
+
+
+def activations(network: Network, lanes: int, seed: int) -> npt.NDArray[np.float32]:
+    """Return float32[lanes, N]: values that neurons may hold, for the payload of a sample. O(W VECTORS + N lanes)."""
+    given, _ = input_vectors(network, 0, min(VECTORS, lanes), None, seed, min(VECTORS, lanes))
+    values = np.resize(forward(network, given), (lanes, network.n_neurons))
+    if lanes > VECTORS:
+        factors = np.random.default_rng(seed).random(values.shape, np.float32)
+        values *= LEAST_FACTOR + (1 - LEAST_FACTOR) * factors
+    return np.nan_to_num(values, posinf=0, neginf=0)
+
+
+def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float32]) -> Network:
+    """Return the connections `edges` (int64, part of an order) as a network in that order, neurons as they were.
+
+    Neurons that nothing computes are inputs, with `values` (float32[lanes, N]) as the batch; those that nothing reads
+    are outputs, which are written as they would be for later.
+    """
+    sources, targets = network.sources[edges], network.targets[edges]
+    fed, read = np.zeros(network.n_neurons, bool), np.zeros(network.n_neurons, bool)
+    fed[targets], read[sources] = True, True
+    inputs = np.flatnonzero(read & ~fed)
+    ids = network.weight_ids
+    assert network.weights is not None
+    return network.with_(
+        sources=sources,
+        targets=targets,
+        weights=network.weights[edges],
+        layer=None if network.layer is None else network.layer[edges],
+        weight_ids=None if ids is None else np.unique(ids[edges], return_inverse=True)[1],
+        inputs=inputs,
+        outputs=np.flatnonzero(fed & (network.is_output | ~read)),
+        batch=values[:, inputs],
+    )
+
 
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 NAMED = 3  # constructions of a note; the result has them all

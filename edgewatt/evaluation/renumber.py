@@ -8,7 +8,7 @@ from typing import Any
 from edgewatt.evaluation.machine_cost import MachineJudge, machine_parameters, order_on_machine
 from reorder.base import Ordering
 from reorder.edges.machine.numbering import numberings
-from reorder.edges.machine.shape import Int64Array
+from reorder.edges.machine.surrogate import Int64Array
 from reorder.edges.search.budget import Budget
 from reorder.order import check_limits, order
 from traces.base.errors import InputError

@@ -13,7 +13,7 @@ from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import Machine
 from reorder.base import Ordering
-from reorder.edges.machine.shape import Int64Array
+from reorder.edges.machine.surrogate import Int64Array
 from reorder.order import order as make_order
 from traces.base.errors import InputError
 from traces.base.progress import Progress

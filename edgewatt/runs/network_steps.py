@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.config.kinds import AS_GIVEN, registry
+from edgewatt.config.kinds import AS_GIVEN, IO_NEUTRAL, registry
 from edgewatt.runs.files import check_unchanged
 from edgewatt.runs.model import Before, FileIdentity, NetworkWork, Order, Point, TraceWork
 from traces.access.trace import Trace
@@ -191,22 +191,32 @@ def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arr
     """Return edges int64[W] with the tuples inside runs reordered."""
     from hwmodel.coding.chain import chain_facts
     from reorder.joint.inside_runs import order_run_tuples
+    from reorder.joint.io_neutral import order_jointly
 
     assert point.layout is not None
     parameters: dict[str, Any] = dict(_order(point).stride.parameters)
     block: Any = point.machine.bus.block_bytes
-    edges = order_run_tuples(
-        before["network"],
-        before["ordering"]["edges"],
-        stride=parameters.pop("stride"),
-        method=_order(point).stride.kind,
-        value_format=point.layout.format,
-        inverts=chain_facts(point.machine.encoder).inverts,
-        block_bytes=block,
-        seed=point.measure.seed,
+    inverts = chain_facts(point.machine.encoder).inverts
+    network, edges, stride = before["network"], before["ordering"]["edges"], parameters.pop("stride")
+    asked: dict[str, Any] = dict(
+        method=_order(point).stride.kind, value_format=point.layout.format, block_bytes=block, seed=point.measure.seed,
         **parameters,
-    )
-    return {"edges": edges}
+    )  # fmt: skip
+    if stride != IO_NEUTRAL:
+        return {"edges": order_run_tuples(network, edges, stride=stride, inverts=inverts, **asked)}
+    memory = _order(point).fast_memory
+    asked.pop("stride_restart")  # windows are where they are
+    joint = order_jointly(
+        network, edges, memory=memory.size, policy=memory.policy, pinning=memory.pinning,
+        encoder="base-xor+dbi-dc" if inverts else "base-xor", **asked,
+    )  # fmt: skip
+    return {"edges": joint.edges}
+
+
+def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
+    """Return what a tuple order depends on besides where no I/O may be added: the fast memory."""
+    given = has_tuple_order(point) and _order(point).stride.parameters.get("stride") == IO_NEUTRAL
+    return ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning") if given else ()
 
 
 def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:

@@ -114,6 +114,7 @@ STEPS: Mapping[str, Step] = {
             check=network_steps.check_order,
             content=network_steps.order_hash,
             shared_as="tuple orders",
+            reads_also=network_steps.memory_if_io_neutral,
         ),
         Step(
             "io",

@@ -36,14 +36,14 @@ SWEEP: dict[str, Any] = {
 KINDS = {  # page -> the module that makes it
     "report": "edgewatt/pages/report.py",
     "explain": "edgewatt/pages/explain.py",
-    "pays": "edgewatt/orders/pays_page.py",
+    "pays": "edgewatt/orders/order_pages.py",
     "cache": "edgewatt/pages/cache.py",
     "schedule": "edgewatt/operators/arena_map.py",
     "arena": "edgewatt/pages/arena.py",
     "patches": "edgewatt/pages/patches.py",
     "papers": "edgewatt/papers/page.py",
     "bench": "edgewatt/bench/page.py",
-    "learning": "edgewatt/orders/learning_pages.py",
+    "learning": "edgewatt/orders/order_pages.py",
 }
 
 
@@ -74,9 +74,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _network_pages(folder: Path) -> None:
     from edgewatt.bench.page import bench_page
     from edgewatt.evaluation.machine_cost import view_on_machine
-    from edgewatt.orders.learning_pages import eon_page
+    from edgewatt.orders.order_pages import eon_page, pays_page
     from edgewatt.orders.ordering import judge_for
-    from edgewatt.orders.pays_page import pays_page
     from edgewatt.pages.cache import cache_page
     from edgewatt.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches

@@ -170,7 +170,7 @@ def test_what_may_be_asked() -> None:
     network = layered(1)
     with pytest.raises(InputError, match="iterations must be an integer"):
         order(network, "connection-reordering", memory=5, iterations=-1)
-    with pytest.raises(InputError, match="window must be an integer of at least 1"):
+    with pytest.raises(InputError, match="window must be a whole number of at least 1"):
         order(network, "connection-reordering", memory=5, window=0)
     with pytest.raises(InputError, match="start must be"):
         order(network, "connection-reordering", memory=5, start="best")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from edgewatt.cli import app
 from edgewatt.config.document import undotted
-from edgewatt.orders.images import read_image, read_windows
+from edgewatt.orders.request import read_image, read_windows
 from edgewatt.pages.overlay import read_overlay
 from edgewatt.runs.plan import load_sweep
 from edgewatt.validate.orderings import read_order as read_checked_order

@@ -9,14 +9,21 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from edgewatt.evaluation import machine_cost as judging
-from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine, settled, view_on_machine, what_is_open
-from edgewatt.evaluation.sample import STRETCHES, stretches
+from edgewatt.evaluation.machine_cost import (
+    STRETCHES,
+    MachineJudge,
+    order_on_machine,
+    settled,
+    stretches,
+    view_on_machine,
+    what_is_open,
+)
 from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.request import OrderRequest, find_order
 from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import ORDERINGS, Ordering
-from reorder.edges.machine import judged
+from reorder.edges.machine import candidates
 from reorder.edges.machine import search as searching
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
@@ -162,7 +169,7 @@ def test_what_no_time_was_left_for_is_said(
     judge, now, asked = slow_judge, [0.0], []
     network, shape = judge.network, judge.shape()
     monkeypatch.setattr(Budget, "clock", staticmethod(lambda: now[0]))
-    monkeypatch.setattr(judged, "SAMPLED", 512)  # of 11,050 connections
+    monkeypatch.setattr(candidates, "LIMITS", replace(candidates.LIMITS, sample=512))  # of 11,050 connections
 
     def slow(edges: np.ndarray) -> float:
         now[0] += judge_s
