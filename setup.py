@@ -1,5 +1,6 @@
 """Build the compiled kernels: every cython_ext/*/*.pyx is one extension module.
 
+What Cython writes into every module that takes arrays (two thirds of its C) is compiled once, as cython_ext.shared.
 EDGEWATT_DEBUG=1 builds with bounds, wraparound and initialisation checks on, EDGEWATT_SANITIZE=address,undefined (or
 thread) with the compiler's sanitizers (see CONTRIBUTING.md); kernels therefore never set those directives themselves.
 """
@@ -11,15 +12,19 @@ import shlex
 import subprocess
 import sysconfig
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 DEBUG = os.environ.get("EDGEWATT_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("EDGEWATT_SANITIZE", "")  # for -fsanitize=..., such as address,undefined or thread
-sanitizer = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if SANITIZE else []
+SHARED = "cython_ext.shared"
+MADE = Path("build/include")
 
 
 def flags_for_branches() -> list[str]:
@@ -29,7 +34,7 @@ def flags_for_branches() -> list[str]:
     "Mitigations for Jump Conditional Code Erratum", November 2019): there a kernel is up to a fifth slower, as chance
     puts its code.
     """
-    if platform.machine().lower() not in ("x86_64", "amd64"):
+    if DEBUG or SANITIZE or platform.machine().lower() not in ("x86_64", "amd64"):
         return []
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     compiler += shlex.split(sysconfig.get_config_var("CFLAGS") or "")  # may name several processors
@@ -46,9 +51,6 @@ def flags_for_branches() -> list[str]:
     return []
 
 
-BRANCHES = [] if DEBUG or SANITIZE else flags_for_branches()
-
-
 def list_members(folder: str, prefix: str, macro: str, out: Path) -> None:
     """Write a header that includes every PREFIX_*.h of a kernel folder and lists their names in a macro."""
     headers = sorted(Path("cython_ext", folder).glob(f"{prefix}_*.h"))
@@ -57,11 +59,6 @@ def list_members(folder: str, prefix: str, macro: str, out: Path) -> None:
     if not out.exists() or out.read_text() != "\n".join(lines):  # a newer file would build its users again
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text("\n".join(lines))
-
-
-MADE = Path("build/include")
-list_members("cache/policies", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
-list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
 
 
 def headers(source: Path) -> list[str]:
@@ -79,21 +76,78 @@ def headers(source: Path) -> list[str]:
     return sorted(map(str, found))
 
 
-extensions = [
-    Extension(
-        ".".join(source.with_suffix("").parts),
-        [str(source)],
+class Kernels(build_ext):
+    """Translates kernels to C and compiles them, one compiler a core, the longest first; says which one it is at."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count() or 1
+        self.lock = threading.Lock()
+        self.begun = self.stale = 0
+
+    def build_extensions(self) -> None:
+        list_members("cache/policies", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
+        list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
+        print("kernels: Cython to C, where something changed", flush=True)
+        branches = flags_for_branches()
+        sources = {extension.name: Path(extension.sources[0]) for extension in self.extensions}
+        made = cythonize(
+            list(self.extensions),
+            nthreads=self.parallel,
+            quiet=True,
+            build_dir="build/generated-debug" if DEBUG else "build/generated",  # generated C differs: never share it
+            shared_utility_qualified_name=SHARED,
+            annotate=bool(os.environ.get("EDGEWATT_ANNOTATE")),
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": DEBUG,
+                "wraparound": False,
+                "initializedcheck": DEBUG,
+                "cdivision": True,
+                "embedsignature": True,
+            },
+        )
+        c_files = {extension.name: extension.sources for extension in made}
+        for extension in self.extensions:
+            extension.sources = c_files[extension.name]
+            extension.depends = [] if extension.name == SHARED else headers(sources[extension.name])
+            extension.extra_compile_args += branches
+        # How long a compiler takes: most of what Cython writes is quickly compiled, unlike our own headers.
+        self.extensions.sort(
+            key=lambda e: -sum(map(os.path.getsize, e.sources)) - 10 * sum(map(os.path.getsize, e.depends))
+        )
+        self.stale = sum(map(self.is_stale, self.extensions))
+        if not self.stale:
+            print(f"kernels: all {len(self.extensions)} are up to date", flush=True)
+        super().build_extensions()
+
+    def is_stale(self, extension: Extension) -> bool:
+        built = self.get_ext_fullpath(extension.name)
+        return bool(self.force or newer_group(extension.sources + extension.depends, built, "newer"))
+
+    def build_extension(self, extension: Extension) -> None:
+        if self.is_stale(extension):
+            with self.lock:
+                self.begun += 1
+                name = extension.name.removeprefix("cython_ext.").replace(".", "/")
+                print(f"kernel {self.begun} of {self.stale}: {name}", flush=True)
+        super().build_extension(extension)
+
+
+def kernel(name: str, source: str) -> Extension:
+    sanitizer = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"] if SANITIZE else []
+    return Extension(
+        name,
+        [source],
         include_dirs=[numpy.get_include(), "cython_ext", str(MADE)],
-        depends=headers(source),
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.
         extra_compile_args=["-ffp-contract=off", "-Wno-psabi", *sanitizer]
-        + (["-O1", "-g1"] if DEBUG or SANITIZE else ["-O3", "-fno-math-errno", "-g0", *BRANCHES]),
+        + (["-O1", "-g1"] if DEBUG or SANITIZE else ["-O3", "-fno-math-errno", "-g0"]),
         extra_link_args=sanitizer,
     )
-    for source in sorted(Path("cython_ext").glob("*/*.pyx"))
-]
+
 
 setup(
     packages=[
@@ -101,18 +155,12 @@ setup(
         "edgewatt.configs",
     ],
     package_dir={"edgewatt.configs": "configs"},
-    ext_modules=cythonize(
-        extensions,
-        nthreads=os.cpu_count() or 1,
-        build_dir="build/cython-debug" if DEBUG else "build/cython",  # generated C differs: never share it
-        annotate=bool(os.environ.get("EDGEWATT_ANNOTATE")),
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": DEBUG,
-            "wraparound": False,
-            "initializedcheck": DEBUG,
-            "cdivision": True,
-            "embedsignature": True,
-        },
-    ),
+    cmdclass={"build_ext": Kernels},
+    ext_modules=[
+        *(
+            kernel(".".join(path.with_suffix("").parts), str(path))
+            for path in sorted(Path("cython_ext").glob("*/*.pyx"))
+        ),
+        kernel(SHARED, "cython_ext/shared.c"),  # written by Cython into the build folder
+    ],
 )

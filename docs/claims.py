@@ -1,8 +1,8 @@
 """Write the tables of docs/guides/papers.md: claims from a run's page, and what --full gave from its records.
 
-edgewatt papers all -r results/papers --json claims.json
+python scripts/papers all -r results/papers --json claims.json
 python docs/claims.py claims.json results/papers
-edgewatt papers all --full -r results/full
+python scripts/papers all --full -r results/full
 python docs/claims.py --full results/full
 """
 
@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from edgewatt.papers.claims import Figure, load_catalogue
-from edgewatt.papers.estimate import words
-from edgewatt.papers.measurements import Measurement, measure
-from edgewatt.papers.page import VERDICTS, older
-from edgewatt.papers.reproduction import Reproduction, reproduce
-from edgewatt.papers.study import STUDIES, StudyRun
+from papers.claims import Figure, load_catalogue
+from papers.estimate import words
+from papers.measurements import Measurement, measure
+from papers.page import VERDICTS, older
+from papers.reproduction import Reproduction, reproduce
+from papers.study import STUDIES, StudyRun
 
 GUIDE = Path(__file__).parent / "guides" / "papers.md"
 HEAD = "| printed | where | ours | verdict | why |\n|---|---|---|---|---|\n"

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.wires.counting as counting
-import cython_ext.wires.encode as kernels
 from traces.base.errors import InputError
 
 MAX_LANES = 64
@@ -74,7 +73,7 @@ class WireCounts:
 class Bus:
     """A bus of `bus_bytes` byte lanes with one flag wire each; counts accumulate per stream.
 
-    bus_bytes: 1 to 64 lanes (1, 2, 4, ... 64 run on the wide kernels). idle_level: 0 or 1, where every wire starts.
+    bus_bytes: 1 to 64 lanes. idle_level: 0 or 1, where every wire starts.
     n_streams: how many streams (`traces.access.trace.STREAMS`) the counts are kept apart for.
     level, flag_level: uint8[bus_bytes], what the wires carry now. lane: the lane of the next byte.
     """
@@ -90,8 +89,7 @@ class Bus:
         self.idle_level = idle_level
         self._rest()
         self._counts = np.zeros((n_streams, 3, 9 * bus_bytes), np.int64)
-        # What the kernel has counted and not yet added to the counts.
-        self._tallies = counting.new_tallies(n_streams, bus_bytes)
+        self._counters = counting.new_counters(n_streams, bus_bytes)  # what is not in the counts yet
 
     def beside(self) -> Bus:
         """Return a bus of the same kind, at rest, whose counts go where those of this one do: another channel."""
@@ -109,7 +107,7 @@ class Bus:
     @property
     def counts(self) -> WireCounts:
         """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire, by buses beside it too."""
-        counting.settle(self._tallies, self._counts)
+        counting.empty_counters(self._counters, self._counts)
         return WireCounts(self._counts.copy())
 
     def send(
@@ -140,7 +138,7 @@ class Bus:
         if flags is not None and len(flags) * 8 < len(data):
             raise InputError(f"{len(data)} bytes need {(len(data) + 7) // 8} bytes of flags, not {len(flags)}")
         lane = counting.count_wires(
-            data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._tallies,
+            data, flags, stops, names, rests, self.idle_level, self.level, self.flag_level, self.lane, self._counters,
             self._counts,
         )  # fmt: skip
         if lane < 0:
@@ -160,14 +158,3 @@ class Bus:
         self.level[:] = level
         self.flag_level[:] = flag_level
         self.lane = lane
-
-
-def dbi_dc_totals(data: Bytes, bus_bytes: int = 2) -> tuple[int, int]:
-    """Return (ones, toggles) of `data` under DBI-DC from an idle bus at 0, flag wires counted, faster than a copy.
-
-    len(data) must be a multiple of bus_bytes.
-    """
-    if not 1 <= bus_bytes <= MAX_LANES or len(data) % bus_bytes:
-        raise InputError(f"{len(data)} bytes do not fill whole beats of a {bus_bytes}-byte bus")
-    level, flag_level = np.zeros(bus_bytes, np.uint8), np.zeros(bus_bytes, np.uint8)
-    return kernels.dbi_totals(np.ascontiguousarray(data, np.uint8), level, flag_level)

@@ -182,6 +182,49 @@ class LineBefore(Prefetcher):
         {"caches": [{**CACHE, "prefetch": {"kind": "line-before"}}]},
     ),
     Case(
+        "dram-schedulers", "one-hit",
+        '''
+from edgewatt.plugins import DRAM_SCHEDULERS, EnginePolicy
+
+DRAM_SCHEDULERS.register("one-hit", summary="one row hit before an older miss")(EnginePolicy(strict_order=0, hit_cap=1))
+''',
+        "address = np.arange(64, dtype=np.uint64) * 4096\n"
+        "spec = {'part': 'lpddr4-3200', 'controller': {'scheduler': 'one-hit'}}\n"
+        "assert ew.simulate_dram(address, np.zeros(64, bool), np.arange(64), **spec).total_cycles > 0",
+        ("dram", "trace.npz", "--set", "scheduler=one-hit", "--check", "--json", "-"), '"one-hit"',
+        {"dram": {"controller": {"scheduler": "one-hit"}}},
+    ),
+    Case(
+        "page-policies", "short-open",
+        '''
+from edgewatt.plugins import PAGE_POLICIES, EnginePolicy
+
+PAGE_POLICIES.register("short-open", summary="a row idle for 20 clocks is closed")(
+    EnginePolicy(page="adaptive", page_idle_cycles=20)
+)
+''',
+        "address = np.arange(64, dtype=np.uint64) * 4096\n"
+        "spec = {'part': 'lpddr4-3200', 'controller': {'page_policy': 'short-open'}}\n"
+        "assert ew.simulate_dram(address, np.zeros(64, bool), np.arange(64), **spec).total_cycles > 0",
+        ("dram", "trace.npz", "--set", "page_policy=short-open", "--check", "--json", "-"), '"short-open"',
+        {"dram": {"controller": {"page_policy": "short-open"}}},
+    ),
+    Case(
+        "refresh-policies", "bank-wise",
+        '''
+from edgewatt.plugins import REFRESH_POLICIES, EnginePolicy
+
+REFRESH_POLICIES.register("bank-wise", summary="per bank, with one pulled in")(
+    EnginePolicy(refresh="per-bank", refresh_pull_in=1)
+)
+''',
+        "address = np.arange(64, dtype=np.uint64) * 4096\n"
+        "spec = {'part': 'lpddr4-3200', 'controller': {'refresh': 'bank-wise'}}\n"
+        "assert ew.simulate_dram(address, np.zeros(64, bool), np.arange(64), **spec).total_cycles > 0",
+        ("dram", "trace.npz", "--set", "refresh=bank-wise", "--check", "--json", "-"), '"bank-wise"',
+        {"dram": {"controller": {"refresh": "bank-wise"}}},
+    ),
+    Case(
         "layouts", "sources-only",
         '''
 from edgewatt.plugins import LAYOUTS, LayoutKind
@@ -208,7 +251,7 @@ FORMATS.register("fp8_e3m4", summary="3 exponent, 4 mantissa bits")(FloatFormat(
 ''',
         'found = ew.order_tuples(matrix, value_format="fp8_e3m4", stride=3, method="sort")\nassert found.ones > 0',
         ("order-tuples", "matrix.npz", "--stride", "3", "--format", "fp8_e3m4", "--json", "-"), '"tuples": 6',
-        {"formats": "fp8_e3m4"},
+        {"formats": "fp8_e3m4", "system": "edge"},
     ),
     Case(
         "generators", "fan",
@@ -238,7 +281,7 @@ def fan(n_inputs: int, weight: float = 1.0) -> Network:
     Case(
         "trace-readers", "own-trace",
         OWN_TRACE,
-        "from traces.trace_readers import open_trace\n"
+        "from traces.trace_files import open_trace\n"
         'assert open_trace("t.own").n_accesses == open_trace("t.own", "own-trace").n_accesses == 2',
         ("export", "t.own", "--from", "own-trace", "-f", "dinero", "-o", "out"), "r 40 20\nw 80 20\n",
         {"trace": {"file": "t.own", "format": "own-trace"}},

@@ -2,15 +2,71 @@
 #ifndef EDGEWATT_DRAM_COMMANDS_H
 #define EDGEWATT_DRAM_COMMANDS_H
 
-#include "dram/levels.h"
+#include "dram/state.h"
+
+/* ---- the command wires: ones and rising edges per wire, counted in batches ---------------------------------------
+ *
+ * The beats of a command stand side by side in one word (in more, where it has more than 64 levels), so all of its edges
+ * are found at once; ones are counted by adding words bit by bit, all of their bits at once. */
+
+/* Add to each wire its bits of a word, as often as that counts. */
+static void add_bits(const dram_config *c, uint64_t word, int64_t times, int64_t *total) {
+    for (int wire = 0; word; word >>= 1, wire = wire + 1 == c->ca_wires ? 0 : wire + 1)
+        total[wire] += times * (int64_t)(word & 1);
+}
+
+/* Each bit of two words and of the sum before gives a sum and what it carries to words that count twice as often. */
+static void unpack_levels(dram_engine *e) {
+    dram_pair *words = e->ca_levels;
+    for (int64_t n = e->n_levels, times = 1; n; n /= 2, times *= 2) {
+        dram_pair sum = {0, 0};
+        if (n & 1) sum = words[n - 1];
+        for (int64_t k = 0; k < n / 2; k++) {
+            const dram_pair one = words[2 * k], other = words[2 * k + 1], odd = one ^ other;
+            words[k] = (one & other) | (odd & sum);
+            sum ^= odd;
+        }
+        add_bits(e->c, sum[0], times, e->ca_ones);
+        add_bits(e->c, sum[1], times, e->ca_rising);
+    }
+    e->n_levels = 0;
+}
+
+static inline uint64_t rotated(uint64_t word, int places) { return word << (places & 63) | word >> (-places & 63); }
+
+/* Play a command's levels on the command wires: they rest at their idle level unless one command follows directly on
+ * another. */
+static void drive_command_wires(dram_engine *e, int64_t t, int command, const dram_bank *bank, int row, int column) {
+    const dram_tables *tables = e->tables;
+    const int n = tables->n_beats[command], wires = e->c->ca_wires;
+    if (!n) return;
+    const uint64_t word = (uint64_t)row << ROW_BIT | (uint64_t)column << COLUMN_BIT | (bank ? bank->levels : 0);
+    /* Wires that rest at 1 fall as often as they rise, so there the falling edges are counted. */
+    const uint64_t idle = tables->idle_levels;
+    uint64_t before = t <= e->ca_end ? e->ca_last : e->c->ca_idle;
+    if (e->n_levels + n > MAX_LEVELS) unpack_levels(e);
+    for (int at = 0; at < n; at++) {
+        const dram_beats *beats = &tables->beats[command][at];
+        uint64_t levels = beats->constant;
+        for (int k = 0; k < beats->n; k++) levels |= rotated(word, beats->turn[k]) & beats->mask[k];
+        const uint64_t edges = (levels ^ idle) & ~((levels << wires | before) ^ idle) & beats->used;
+        const dram_pair both = {levels, edges};
+        e->ca_levels[e->n_levels++] = both;
+        before = levels >> (beats->beats - 1) * wires;
+    }
+    e->ca_last = before;
+    e->ca_end = t + tables->level_clocks[command];
+}
+
+/* ---- when a command may go ---------------------------------------------------------------------------------------- */
 
 static inline int is_column(int command) { return (command >= RD && command <= WRA) || command == MWR; }
 
 static inline int64_t earliest(const dram_engine *e, const dram_bank *bank, int command) {
     const dram_rank *rank = &e->rank[bank->rank];
     int64_t t = later(bank->ready[command], rank->ready[command]);
-    if (e->c->groups > 1) t = later(t, e->group_ready[bank->group][command]);
-    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c->faw);
+    if (e->c->bank_groups > 1) t = later(t, e->group_ready[bank->group][command]);
+    if (command == ACT) t = later(t, rank->acts[rank->act_index] + e->c->tFAW);
     return t;
 }
 
@@ -26,14 +82,14 @@ static void account(dram_rank *rank, int64_t now) {
     if (span <= 0) return;
     if (rank->in_self_refresh) {
         int64_t active = later(0, sooner(rank->refreshing_until, now) - rank->accounted);
-        rank->active += active;
-        rank->asleep += span - active;
+        rank->clocks[ACTIVE] += active;
+        rank->clocks[ASLEEP] += span - active;
     } else if (rank->powered_down) {
-        if (rank->open) rank->down_active += span; else rank->down_precharged += span;
+        if (rank->open) rank->clocks[DOWN_ACTIVE] += span; else rank->clocks[DOWN_PRECHARGED] += span;
     } else {
         int64_t active = rank->open ? span : later(0, sooner(rank->refreshing_until, now) - rank->accounted);
-        rank->active += active;
-        rank->precharged += span - active;
+        rank->clocks[ACTIVE] += active;
+        rank->clocks[PRECHARGED] += span - active;
     }
     rank->accounted = now;
 }
@@ -54,21 +110,21 @@ static inline void hold(int64_t *ready, const dram_gaps *gaps, int64_t t) {
     }
 }
 
-/* The same for the banks of a group, of which those that ask for such a command are ripe no more. */
+/* The same for the banks of a group, whose candidates for such a command are not ready any more. */
 static inline void hold_group(dram_engine *e, const dram_bank *bank, const dram_gaps *gaps, int64_t t) {
-    if (e->c->groups == 1) return;
+    if (e->c->bank_groups == 1) return;
     const uint64_t banks = first_banks(e->c->banks_per_group) << bank->group * e->c->banks_per_group;
     hold(e->group_ready[bank->group], gaps, t);
-    for (int kind = 0; kind < ASKS; kind++) {
-        const int64_t ready = e->group_ready[bank->group][asked_command[kind]];
-        if (!(e->ripe[kind] & banks) || ready <= t) continue;
-        e->ripe[kind] &= ~banks;
-        e->ripens[kind] = sooner(e->ripens[kind], ready);
+    for (int kind = 0; kind < NEXT_KINDS; kind++) {
+        const int64_t ready = e->group_ready[bank->group][command_of[kind]];
+        if (!(e->ready_banks[kind] & banks) || ready <= t) continue;
+        e->ready_banks[kind] &= ~banks;
+        e->ready_from[kind] = sooner(e->ready_from[kind], ready);
     }
 }
 
 /* A refresh makes good for as many activates as ask for refresh management. */
-static inline void made_good(const dram_engine *e, dram_bank *bank) {
+static inline void credit_refresh(const dram_engine *e, dram_bank *bank) {
     bank->activates = bank->activates > e->c->rfm_limit ? bank->activates - e->c->rfm_limit : 0;
 }
 
@@ -90,7 +146,7 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
     if (e->c->wire_cycles[command])
         e->wires_free[e->c->command_buses == 2 && is_column(command)] = t + e->c->wire_cycles[command];
     if (command != PDE && command != PDX) rank->last_command = t;
-    if (e->c->self_refresh && (command == ACT || is_column(command))) rank->last_used = t;
+    if (e->c->self_refresh_cycles && (command == ACT || is_column(command))) rank->last_used = t;
     switch (command) {
     case ACT:
         bank->row = node->row;
@@ -105,16 +161,15 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         break;
     case ACT2:
         e->second_act_by = 0;
-        e->counts.second_acts++;
         break;
     case RDA:
     case WRA: { /* the bank closes itself as soon as tRAS, tRTP and tWR allow */
-        int64_t closes = later(t + (command == RDA ? e->c->rtp : e->c->write_recovery), bank->ready[PRE]);
-        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c->rp);
-        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c->rp);
-        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c->rp);
-        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c->rp);
-        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c->rp);
+        int64_t closes = later(t + (command == RDA ? e->c->tRTP : e->c->write_recovery), bank->ready[PRE]);
+        bank->ready[ACT] = later(bank->ready[ACT], closes + e->c->tRP);
+        bank->ready[REFAB] = later(bank->ready[REFAB], closes + e->c->tRP);
+        bank->ready[REFPB] = later(bank->ready[REFPB], closes + e->c->tRP);
+        bank->ready[RFM] = later(bank->ready[RFM], closes + e->c->tRP);
+        rank->ready[PDE] = later(rank->ready[PDE], closes + e->c->tRP);
         rank->refreshing_until = later(rank->refreshing_until, closes);
         close_row(e, bank);
         break;
@@ -130,23 +185,23 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
             }
         break;
     case REFAB:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_cycles);
-        rank->refresh_first = --rank->refresh_due >= later(e->c->postpone, 1);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFCab);
+        rank->refresh_first = --rank->refresh_due >= later(e->c->refresh_postpone, 1);
         rank->refreshed[0] = rank->refreshes[rank->refresh_index] = t;
         rank->refresh_index = (rank->refresh_index + 1) & 15;
         for (int b = 0; e->c->rfm_limit && b < e->n_banks; b++)
-            if (e->bank[b].rank == r) made_good(e, &e->bank[b]), e->changed |= (uint64_t)1 << b;
+            if (e->bank[b].rank == r) credit_refresh(e, &e->bank[b]), e->changed |= (uint64_t)1 << b;
         break;
     case REFPB:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_bank_cycles);
-        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c->postpone * e->c->refresh_sets, 1);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFCpb);
+        rank->refresh_first = --rank->refresh_due >= later((int64_t)e->c->refresh_postpone * e->c->refresh_sets, 1);
         rank->refreshed[rank->refresh_bank] = t;
         rank->refresh_bank = (rank->refresh_bank + 1) % e->c->refresh_sets;
-        made_good(e, bank);
+        credit_refresh(e, bank);
         for (dram_bank *other = bank + e->c->refresh_sets; other < e->bank + e->n_banks && other->rank == r;
              other += e->c->refresh_sets) { /* the other banks of its set */
             e->changed |= other->bit;
-            made_good(e, other);
+            credit_refresh(e, other);
             hold(other->ready, &gaps[SAME_BANK][REFPB], t);
             hold_group(e, other, &gaps[SAME_GROUP][REFPB], t);
         }
@@ -159,11 +214,11 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         rank->powered_down = rank->resting = 0;
         break;
     case RFM:
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->rfm_cycles);
-        made_good(e, bank);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFM);
+        credit_refresh(e, bank);
         break;
     case SRE: /* begins with a refresh; the DRAM refreshes itself from then on */
-        rank->refreshing_until = later(rank->refreshing_until, t + e->c->refresh_cycles);
+        rank->refreshing_until = later(rank->refreshing_until, t + e->c->tRFCab);
         rank->in_self_refresh = rank->resting = 1;
         rank->sleeps_since = t;
         rank->next_refresh = NEVER;
@@ -171,7 +226,7 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         break;
     case SRX: /* one more refresh is due after it */
         rank->in_self_refresh = rank->resting = 0;
-        rank->next_refresh = t + e->c->refresh_interval;
+        rank->next_refresh = t + e->c->tREFI;
         rank->refresh_due = 1;
         for (int x = 0; x < e->c->refresh_sets; x++) rank->refreshed[x] = t;
         break;
@@ -179,7 +234,7 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
     if (bank) e->changed |= bank->bit;
     const int row = command == ACT || is_column(command) ? node->row : command == ACT2 ? bank->row : 0;
     const int column = is_column(command) ? node->column : 0;
-    play_levels(e, t, command, bank, row, column);
+    drive_command_wires(e, t, command, bank, row, column);
     if (e->trace) {
         dram_command *out = &e->trace[e->n_trace++];
         out->cycle = t, out->command = command, out->rank = r;
@@ -211,7 +266,7 @@ static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram
 static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {
     if (t < rank->next_refresh) return;
     rank->refresh_due++;
-    rank->next_refresh += e->c->refresh_interval / (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
+    rank->next_refresh += e->c->tREFI / (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
 }
 
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
@@ -227,20 +282,19 @@ static inline void has_no_burst(dram_engine *e, int64_t id) {
 }
 
 static inline void note_latency(dram_engine *e, int64_t latency) {
-    e->counts.latency_sum += latency;
-    e->counts.latency_max = later(e->counts.latency_max, latency);
+    e->counts.read_latency_cycles += latency;
+    e->counts.max_read_latency_cycles = later(e->counts.max_read_latency_cycles, latency);
 }
 
 /* A request's column command is out: its burst is on the wires, and reads, those merged with it too, are on their way. */
 static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int command) {
     dram_node *node = &e->pool[k];
     if (bank->hits++) { /* not the first after the activate */
-        if (node->write) e->counts.write_hits++; else e->counts.read_hits++;
+        if (node->write) e->counts.write_row_hits++; else e->counts.read_row_hits++;
     }
     issue_column(e, t, command, bank, node);
     bank->last_column = t;
-    e->counts.bursts++;
-    e->counts.data_clock += sooner(t - e->last_burst, e->c->clock_run_on);
+    e->counts.data_clock_cycles += sooner(t - e->last_burst, e->c->clock_run_on);
     e->last_burst = t;
     e->last_progress = t;
     if (e->out->sent_id) {
@@ -250,7 +304,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     drop_pending(e, k);
     if (node->write) {
         e->counts.last_data = later(e->counts.last_data, t + e->c->write_data_end);
-        if (!e->c->posted) {
+        if (!e->c->posted_writes) {
             complete(e, node->id, node->taken, t);
             e->pending_reads--;
         }
@@ -258,7 +312,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         e->pending--;
         return;
     }
-    int64_t done = t + e->c->read_data_end + e->c->latency - 1;
+    int64_t done = t + e->c->read_data_end + e->c->controller_latency_cycles - 1;
     e->counts.last_data = later(e->counts.last_data, t + e->c->read_data_end);
     while (k != NONE) {
         node = &e->pool[k];
@@ -277,15 +331,14 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
 /* Start the data clock for a column command that could go now; returns 0 where it runs. */
 static int sync_first(dram_engine *e, int64_t t, int r, int write) {
     int64_t run = write ? e->c->sync_after_write : e->c->sync_after_read;
-    if (!e->c->sync_cycles) return 0;
+    if (!e->c->tCAS_WCK) return 0;
     if (t <= e->clock_until) {
         e->clock_until = later(e->clock_until, t + run);
         return 0;
     }
-    if (write) e->counts.write_syncs++; else e->counts.read_syncs++;
     issue(e, t, CAS, r, NULL, NULL);
-    e->wires_free[0] = e->wires_free[1] = t + e->c->sync_cycles;
-    e->clock_until = t + e->c->sync_cycles + run;
+    e->wires_free[0] = e->wires_free[1] = t + e->c->tCAS_WCK;
+    e->clock_until = t + e->c->tCAS_WCK + run;
     return 1;
 }
 

@@ -128,7 +128,7 @@ static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done 
     }
 }
 
-/* ---- the file: "edgewatt-dram 2", then numbers in the order written by hwmodel.c_library ---------------------- */
+/* ---- the file: "edgewatt-dram 3", then numbers in the order written by hwmodel.dram.tables ---------------------- */
 
 static int read_number(FILE *file, int64_t least, int64_t most, int64_t *value) {
     long long number;
@@ -143,20 +143,9 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
     memset(c, 0, sizeof *c);
 #define TAKE(field, least, most) { if (!read_number(file, least, most, &n)) return 0; c->field = n; }
     if (!read_number(file, 1, MAX_CHANNELS, channels) || !read_number(file, 1, 64, width)) return 0;
-    TAKE(faw, 0, big) TAKE(refresh_interval, 1, big) TAKE(refresh_cycles, 0, big) TAKE(refresh_bank_cycles, 0, big)
-    TAKE(read_data_end, 1, big) TAKE(write_data_end, 1, big) TAKE(rp, 0, big) TAKE(rtp, 0, big)
-    TAKE(write_recovery, 0, big) TAKE(cke, 0, big)
-    TAKE(ranks, 1, MAX_RANKS) TAKE(groups, 1, MAX_BANKS) TAKE(banks_per_group, 1, MAX_BANKS) TAKE(command_buses, 1, 2)
-    if ((int64_t)c->ranks * c->groups * c->banks_per_group > MAX_BANKS) return 0;
-    TAKE(strict_order, 0, 1) TAKE(hit_cap, 1, 1 << 20) TAKE(hit_cap_strict, 0, 1) TAKE(page, 0, 2)
-    TAKE(page_idle, 1, 1 << 30) TAKE(read_entries, 1, 1024) TAKE(write_entries, 1, 1024) TAKE(bank_entries, 1, 64)
-    TAKE(write_high, 1, 1024) TAKE(write_low, 0, 1024) TAKE(write_idle, 0, 1024) TAKE(latency, 1, 10000)
-    TAKE(refresh, 0, 2) TAKE(precharge_all, 0, 1) TAKE(refresh_sets, 1, MAX_BANKS) TAKE(power_down, 0, 1 << 30) TAKE(watchdog, 1, INT32_MAX)
-    TAKE(pooled, 0, 1) TAKE(posted, 0, 1) TAKE(sync_cycles, 0, 1 << 24) TAKE(sync_after_read, 0, 1 << 24)
-    TAKE(sync_after_write, 0, 1 << 24) TAKE(second_act, 0, 1 << 24) TAKE(second_starts_rcd, 0, 1)
-    TAKE(postpone, 0, 8) TAKE(pull_in, 0, 8) TAKE(pull_in_idle, 0, 1 << 24) TAKE(self_refresh, 0, 1 << 30)
-    TAKE(rfm_limit, 0, 1 << 20) TAKE(rfm_cycles, 0, 1 << 24) TAKE(age_cap, 0, 1 << 30) TAKE(masked, 0, 1)
-    TAKE(offset_bits, 0, 16)
+    for (int k = 0; k < N_SETTINGS; k++)
+        if (!read_number(file, 0, big, &n) || !set_setting(c, k, n)) return 0;
+    if (!is_consistent(c)) return 0;
     for (int x = 0; x < COMMANDS; x++) TAKE(wire_cycles[x], 0, 1 << 24)
     for (int s = 0; s < SCOPES; s++)
         for (int x = 0; x < COMMANDS; x++)
@@ -170,9 +159,8 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
         if (c->field_source[f] + c->field_bits[f] > 63 || c->field_target[f] + c->field_bits[f] > 31) return 0;
     }
 #undef TAKE
-    if (c->groups * c->banks_per_group % c->refresh_sets) return 0;
     return (int64_t)1 << bits[FIELD_CHANNEL] <= *channels && (int64_t)1 << bits[FIELD_BANK] <= c->banks_per_group &&
-           (int64_t)1 << bits[FIELD_GROUP] <= c->groups && (int64_t)1 << bits[FIELD_RANK] <= c->ranks;
+           (int64_t)1 << bits[FIELD_GROUP] <= c->bank_groups && (int64_t)1 << bits[FIELD_RANK] <= c->ranks;
 }
 
 static edgewatt_dram *refuse(char *error, size_t size, const char *path, const char *why, FILE *file) {
@@ -187,7 +175,7 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
     double clock_ns;
     FILE *file = fopen(path, "r");
     if (!file) return refuse(error, size, path, "cannot be read", NULL);
-    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 2 || !(clock_ns > 0))
+    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 3 || !(clock_ns > 0))
         return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
     edgewatt_dram *m = (edgewatt_dram *)calloc(1, sizeof *m);
     if (!m) return refuse(error, size, path, "memory is short", file);
@@ -277,24 +265,28 @@ void edgewatt_dram_drain(edgewatt_dram *m) {
 
 edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m) {
     edgewatt_dram_statistics s;
+    dram_counts total;
     memset(&s, 0, sizeof s);
+    memset(&total, 0, sizeof total);
     s.clock = m->clock;
     for (int c = 0; c < m->memory->n_channels; c++) {
         dram_engine *e = m->memory->channel[c];
-        s.reads += e->counts.reads, s.writes += e->counts.writes, s.forwarded_reads += e->counts.forwarded;
-        s.merged_reads += e->counts.merged_reads, s.merged_writes += e->counts.merged_writes;
-        s.row_hits += e->counts.read_hits + e->counts.write_hits, s.read_latency_clocks += e->counts.latency_sum;
+        add_counts(&total, &e->counts);
         for (int b = 0; b < e->n_banks; b++) {
             const int64_t *count = e->bank[b].count;
             s.activates += count[ACT], s.precharges += count[PRE] + count[PREA] + count[RDA] + count[WRA];
-            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA] + count[MWR], s.refreshes += count[REFPB];
+            s.read_bursts += count[RD] + count[RDA], s.write_bursts += count[WR] + count[WRA] + count[MWR];
+            s.refreshes += count[REFPB];
         }
         for (int r = 0; r < e->c->ranks; r++) {
             account(&e->rank[r], m->clock);
             s.refreshes += e->rank[r].count[REFAB];
-            s.active_clocks += e->rank[r].active, s.precharged_clocks += e->rank[r].precharged;
+            s.active_clocks += e->rank[r].clocks[ACTIVE], s.precharged_clocks += e->rank[r].clocks[PRECHARGED];
         }
     }
+    s.reads = total.reads, s.writes = total.writes, s.forwarded_reads = total.forwarded_reads;
+    s.merged_reads = total.merged_reads, s.merged_writes = total.merged_writes;
+    s.row_hits = total.read_row_hits + total.write_row_hits, s.read_latency_clocks = total.read_latency_cycles;
     return s;
 }
 

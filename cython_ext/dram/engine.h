@@ -6,7 +6,7 @@
 #ifndef EDGEWATT_DRAM_ENGINE_H
 #define EDGEWATT_DRAM_ENGINE_H
 
-#include "dram/asks.h"
+#include "dram/ready_sets.h"
 
 /* ---- refreshes, power-down, self-refresh ------------------------------------------------------------------------- */
 
@@ -16,14 +16,14 @@ static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next)
     const dram_rank *rank = &e->rank[r];
     int sets = e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1;
     if (e->c->refresh == REFRESH_NONE || rank->in_self_refresh) return 0;
-    if (rank->refresh_due >= later((int64_t)e->c->postpone * sets, 1)) return 1; /* an interval is left to close rows */
-    int64_t longest = rank->refreshed[sets > 1 ? rank->refresh_bank : 0] + 8 * e->c->refresh_interval;
+    if (rank->refresh_due >= later((int64_t)e->c->refresh_postpone * sets, 1)) return 1; /* an interval is left to close rows */
+    int64_t longest = rank->refreshed[sets > 1 ? rank->refresh_bank : 0] + 8 * e->c->tREFI;
     if (t >= longest) return 1; /* pulled in before, but nine intervals are the longest pause */
     *next = sooner(*next, longest);
-    if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c->pull_in * sets) return 0;
+    if (rank->queued || e->reads_waiting || e->draining || rank->refresh_due <= -(int64_t)e->c->refresh_pull_in * sets) return 0;
     if (rank->powered_down && rank->refresh_due <= 0) return 0; /* none is pulled in out of power-down */
     int64_t when = rank->refresh_due > 0 ? t : rank->last_command + e->c->pull_in_idle;
-    if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c->refresh_interval);
+    if (sets == 1) when = later(when, rank->refreshes[rank->refresh_index] + 2 * e->c->tREFI);
     if (when <= t) return 1;
     *next = sooner(*next, when);
     return 0;
@@ -32,7 +32,7 @@ static int refresh_wanted(const dram_engine *e, int64_t t, int r, int64_t *next)
 /* A refresh that is due: close what is open, then refresh. Returns 1 if a command was issued. */
 static int try_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int in_rank = e->c->groups * e->c->banks_per_group;
+    int in_rank = e->c->bank_groups * e->c->banks_per_group;
     int all = e->c->refresh == REFRESH_ALL_BANK;
     int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c->refresh_sets;
     int open = 0;
@@ -68,10 +68,10 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
     int64_t when;
     if (rank->powered_down) {
         if (!wanted) return 0;
-        when = later(rank->powered_down_at + e->c->cke, rank->ready[PDX]);
+        when = later(rank->powered_down_at + e->c->tCKE, rank->ready[PDX]);
     } else {
-        if (wanted || !e->c->power_down) return 0;
-        when = later(rank->last_command + e->c->power_down, rank->ready[PDE]);
+        if (wanted || !e->c->power_down_cycles) return 0;
+        when = later(rank->last_command + e->c->power_down_cycles, rank->ready[PDE]);
     }
     if (e->c->wire_cycles[PDE]) when = later(when, wires_ready(e, PDE));
     if (when <= t) {
@@ -83,19 +83,19 @@ static int try_power(dram_engine *e, int64_t t, int r, int64_t *next) {
 }
 
 /* Self-refresh after a long idle time: leave power-down, close all rows, enter. Returns 1 if a command was issued. */
-static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
+static int try_self_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int command = SRX, in_rank = e->c->groups * e->c->banks_per_group;
+    int command = SRX, in_rank = e->c->bank_groups * e->c->banks_per_group;
     int64_t when;
     if (rank->in_self_refresh) {
         if (!rank->queued) return 0;
-        when = later(rank->sleeps_since + e->c->cke, rank->ready[SRX]);
+        when = later(rank->sleeps_since + e->c->tCKE, rank->ready[SRX]);
     } else {
-        if (!e->c->self_refresh || rank->queued) return 0;
-        when = rank->last_used + e->c->self_refresh;
+        if (!e->c->self_refresh_cycles || rank->queued) return 0;
+        when = rank->last_used + e->c->self_refresh_cycles;
         if (rank->powered_down) {
             command = PDX;
-            when = later(when, later(rank->powered_down_at + e->c->cke, rank->ready[PDX]));
+            when = later(when, later(rank->powered_down_at + e->c->tCKE, rank->ready[PDX]));
         } else {
             command = rank->open ? PREA : SRE;
             for (int b = r * in_rank; b < (r + 1) * in_rank; b++)
@@ -117,7 +117,7 @@ static int try_sleep(dram_engine *e, int64_t t, int r, int64_t *next) {
 
 /* Banks that must not have a command of their own now: their rank rests, or a refresh goes before. */
 static uint64_t barred_banks(const dram_engine *e) {
-    const int in_rank = e->c->groups * e->c->banks_per_group;
+    const int in_rank = e->c->bank_groups * e->c->banks_per_group;
     uint64_t barred = 0;
     for (int r = 0; r < e->c->ranks; r++) {
         const dram_rank *rank = &e->rank[r];
@@ -130,32 +130,32 @@ static uint64_t barred_banks(const dram_engine *e) {
 
 /* Issue what a bank can have: of the column commands that of the older request. */
 static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t *can) {
-    if (can[ASK_PRE] & bank->bit) {
+    if (can[NEXT_PRE] & bank->bit) {
         if (bank->queued) bank->conflicts++; else bank->idle_row = bank->row;
         precharge(e, t, bank);
-    } else if (can[ASK_RFM] & bank->bit) {
+    } else if (can[NEXT_RFM] & bank->bit) {
         issue(e, t, RFM, bank->rank, bank, NULL);
     } else if (bank->row == NONE) {
         activate(e, t, bank, &e->pool[bank->queue[0]]);
     } else {
-        const int read = (can[ASK_RD] & bank->bit) != 0, write = ((can[ASK_WR] | can[ASK_MWR]) & bank->bit) != 0;
+        const int read = (can[NEXT_RD] & bank->bit) != 0, write = ((can[NEXT_WR] | can[NEXT_MWR]) & bank->bit) != 0;
         const int at = !write || (read && bank->first_read < bank->first_write) ? bank->first_read : bank->first_write;
         const int command = e->pool[bank->queue[at]].command;
-        if (e->c->sync_cycles && sync_first(e, t, bank->rank, command != RD)) return;
+        if (e->c->tCAS_WCK && sync_first(e, t, bank->rank, command != RD)) return;
         serve(e, t, bank, at, command != MWR && closes_itself(e, bank, at) ? command + RDA - RD : command);
     }
 }
 
 /* Issue one command, if one can go over these wires: a refresh that is due, or what a bank asks for, the banks in turn. */
 static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
-    uint64_t can[ASKS] = {0};
+    uint64_t can[NEXT_KINDS] = {0};
     if (row_wires)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
-    const int64_t when = look(e, t, e->refreshing || e->extras || e->c->power_down ? barred_banks(e) : 0, can, 0);
+    const int64_t when = find_issuable(e, t, e->refreshing || e->extras || e->c->power_down_cycles ? barred_banks(e) : 0, can, 0);
     uint64_t banks = 0;
-    if (row_wires) banks |= can[ASK_ACT] | can[ASK_PRE] | can[ASK_RFM];
-    if (column_wires) banks |= (can[ASK_RD] | can[ASK_WR] | can[ASK_MWR]) & ~can[ASK_PRE];
+    if (row_wires) banks |= can[NEXT_ACT] | can[NEXT_PRE] | can[NEXT_RFM];
+    if (column_wires) banks |= (can[NEXT_RD] | can[NEXT_WR] | can[NEXT_MWR]) & ~can[NEXT_PRE];
     if (!banks) {
         if (column_wires) *next = sooner(*next, when);
         return 0;
@@ -170,7 +170,7 @@ static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int co
 
 /* Adaptive page: learn from each request that reaches a bank whether closing its last row early was right. */
 static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row) {
-    if (bank->row == NONE && bank->idle_row == row && bank->idle_limit < 64 * e->c->page_idle) bank->idle_limit *= 2;
+    if (bank->row == NONE && bank->idle_row == row && bank->idle_limit < 64 * e->c->page_idle_cycles) bank->idle_limit *= 2;
     else if (bank->row != NONE && bank->row != row && bank->idle_limit > 1) bank->idle_limit /= 2;
     bank->idle_row = NONE;
 }
@@ -190,7 +190,7 @@ static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_
         bank->write |= (uint64_t)node->write << bank->queued;
         bank->queue[bank->queued++] = k;
         e->busy_banks |= bit;
-        if (bank->queued >= e->c->bank_entries) e->banks_with_room &= ~bit;
+        if (bank->queued >= e->c->bank_queue_entries) e->banks_with_room &= ~bit;
         if (--e->waiting[kind][node->bank] == 0) e->waiting_banks[kind] &= ~bit;
         e->changed |= bit;
         e->queued++;
@@ -213,7 +213,7 @@ static EW_INLINED int move_request(dram_engine *e, int flush) {
     if (!e->draining) {
         if (e->writes_waiting >= e->c->write_high) e->draining = e->writes_waiting - e->c->write_low;
         else if (e->writes_waiting > e->c->write_idle && !e->queued) e->draining = e->writes_waiting;
-        else if ((flush || !e->c->posted) && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
+        else if ((flush || !e->c->posted_writes) && !e->reads_waiting && !e->queued) e->draining = e->writes_waiting;
     }
     if (e->draining) {
         if (move_write(e)) {
@@ -231,9 +231,9 @@ static EW_INLINED int move_request(dram_engine *e, int flush) {
 }
 
 /* Whether move_request may find something to do: some request has room at its bank, or writes may begin to be drained. */
-static inline int may_move(const dram_engine *e, int flush) {
+static inline int can_move(const dram_engine *e, int flush) {
     return (e->waiting_banks[0] & e->banks_with_room) || e->draining || e->writes_waiting > e->c->write_idle ||
-           e->writes_waiting >= e->c->write_high || (e->writes_waiting && (flush || !e->c->posted));
+           e->writes_waiting >= e->c->write_high || (e->writes_waiting && (flush || !e->c->posted_writes));
 }
 
 /* ---- one cycle --------------------------------------------------------------------------------------------------- */
@@ -241,18 +241,18 @@ static inline int may_move(const dram_engine *e, int flush) {
 #include "dram/pooled.h"
 
 /* End a cycle: move a request to its bank, and find the next cycle. next: that without what was issued or moves. */
-static EW_INLINED void move_and_look(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
+static EW_INLINED void end_cycle(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
     int moved = move_request(e, flush);
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
     int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
                          e->writes_waiting >= e->c->write_high || e->extras);
-    if (more || ((issued || moved) && (e->refreshing || e->c->power_down || e->extras))) next = t + 1;
-    else if (issued || moved) next = sooner(next, next_look(e, t));
+    if (more || ((issued || moved) && (e->refreshing || e->c->power_down_cycles || e->extras))) next = t + 1;
+    else if (issued || moved) next = sooner(next, next_issuable(e, t));
     e->next_event = later(next, t + 1);
 }
 
 /* Look after refreshes and the states of the ranks; returns when to do so again. */
-static int64_t keep_up(dram_engine *e, int64_t t, int64_t *next) {
+static int64_t maintain_ranks(dram_engine *e, int64_t t, int64_t *next) {
     int64_t refresh_at = NEVER;
     e->refreshing = 0;
     for (int r = 0; r < e->c->ranks; r++) {
@@ -261,16 +261,16 @@ static int64_t keep_up(dram_engine *e, int64_t t, int64_t *next) {
         int asleep = 0;
         rank->refresh_first = rank->refresh_due > 0;
         if (e->extras) {
-            if (e->c->postpone || e->c->pull_in) rank->refresh_first = refresh_wanted(e, t, r, next);
-            if ((e->c->self_refresh || rank->in_self_refresh) && try_sleep(e, t, r, next)) *next = t + 1, asleep = 1;
+            if (e->c->refresh_postpone || e->c->refresh_pull_in) rank->refresh_first = refresh_wanted(e, t, r, next);
+            if ((e->c->self_refresh_cycles || rank->in_self_refresh) && try_self_refresh(e, t, r, next)) *next = t + 1, asleep = 1;
             asleep |= rank->in_self_refresh;
         }
         e->refreshing |= rank->refresh_first;
         refresh_at = sooner(refresh_at, rank->next_refresh);
-        if ((e->c->power_down || rank->powered_down) && !asleep && try_power(e, t, r, next)) *next = t + 1;
+        if ((e->c->power_down_cycles || rank->powered_down) && !asleep && try_power(e, t, r, next)) *next = t + 1;
     }
     *next = sooner(*next, refresh_at);
-    return e->refreshing || e->extras || e->c->power_down ? 0 : refresh_at;
+    return e->refreshing || e->extras || e->c->power_down_cycles ? 0 : refresh_at;
 }
 
 static void process(dram_engine *e, int64_t t, int flush) {
@@ -282,11 +282,11 @@ static void process(dram_engine *e, int64_t t, int flush) {
     int issued;
     e->now = t;
     if (!e->queued && !e->reads_waiting) e->last_progress = t;
-    if (t < e->next_event && !e->extras && !e->c->power_down) { /* only a request came: no command can go before */
-        if (may_move(e, flush)) move_and_look(e, t, flush, 0, e->next_event);
+    if (t < e->next_event && !e->extras && !e->c->power_down_cycles) { /* only a request came: no command can go before */
+        if (can_move(e, flush)) end_cycle(e, t, flush, 0, e->next_event);
         return;
     }
-    if (t >= e->upkeep_at) e->upkeep_at = keep_up(e, t, &next); else next = e->upkeep_at;
+    if (t >= e->upkeep_at) e->upkeep_at = maintain_ranks(e, t, &next); else next = e->upkeep_at;
     if (e->second_act_by && t >= e->second_act_by) { /* ACT-2 can wait no longer */
         issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
     }
@@ -303,7 +303,7 @@ static void process(dram_engine *e, int64_t t, int flush) {
         }
         next = t + 1;
     }
-    move_and_look(e, t, flush, issued, next);
+    end_cycle(e, t, flush, issued, next);
 }
 
 #endif

@@ -8,10 +8,123 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from cython_ext.common.checks cimport need
 
+cdef extern from "dram/memory.h" nogil:
+    enum: COMMANDS
+    enum: SCOPES
+    enum: MAX_CHANNELS
+    enum: MAX_PORTS
+    enum: MAX_FIELDS
+    enum: MAX_WIRES
+    enum: MAX_BEATS
+    enum: N_SETTINGS
+    enum: N_COUNTS
+    enum: BACKGROUNDS
+    enum: ROW_BIT
+    enum: COLUMN_BIT
+    enum: BANK_BIT
+    enum: GROUP_BIT
+    enum: PAGE_OPEN
+    enum: PAGE_CLOSED
+    enum: PAGE_ADAPTIVE
+    enum: REFRESH_NONE
+    enum: REFRESH_ALL_BANK
+    enum: REFRESH_PER_BANK
+    enum: RUN_DONE
+    enum: RUN_NEEDS_INPUT
+    enum: RUN_OUTPUT_FULL
+    enum: RUN_SLICE
+    enum: RUN_STUCK
+    int64_t NEVER
+    ctypedef struct dram_setting:
+        const char *name
+        int64_t least, most
+    const dram_setting *dram_settings
+    const char **dram_count_names
+    ctypedef struct dram_levels:
+        uint32_t constant
+        uint32_t mask[32]
+        int32_t n_pieces
+        uint8_t source[32]
+        uint8_t target[32]
+    ctypedef struct dram_config:
+        int64_t gap[4][18][18]
+        int64_t wire_cycles[18]
+        int32_t ranks, n_fields, ca_wires
+        int32_t field_kind[16]
+        int32_t field_source[16]
+        int32_t field_bits[16]
+        int32_t field_target[16]
+        int32_t ca_beats[18]
+        dram_levels ca_level[18][8]
+    ctypedef struct dram_tables:
+        dram_config c
+    ctypedef struct dram_bank:
+        int64_t count[18]
+        int64_t conflicts
+        int32_t queued
+    ctypedef struct dram_rank:
+        int64_t count[18]
+        int64_t clocks[5]
+    ctypedef struct dram_port:
+        const uint64_t *address
+        const uint8_t *write
+        const int64_t *arrival
+        const int64_t *request
+        int64_t next, length, limit
+        int32_t relative, closed, parked
+    ctypedef struct dram_counts:
+        pass
+    ctypedef struct dram_command:
+        pass
+    ctypedef struct dram_output:
+        int64_t *done_id
+        int64_t *done_cycle
+        int64_t *done_accepted
+        int64_t *sent_id
+        int64_t *unsent_id
+        uint8_t *sent_channel
+        int64_t n_done, done_limit, n_sent, n_unsent
+    ctypedef struct dram_engine:
+        const dram_config *c
+        dram_bank bank[64]
+        dram_rank rank[8]
+        dram_counts counts
+        int64_t ca_ones[32]
+        int64_t ca_rising[32]
+        int64_t n_trace
+        dram_command *trace
+        int32_t n_banks, reads_waiting, writes_waiting, n_opened
+    ctypedef struct dram_memory:
+        dram_engine *channel[64]
+        dram_port port[64]
+        dram_output out
+        int64_t now
+        int32_t n_channels, n_ports, limited
+        int64_t completed[18]
+    int set_setting(dram_config *c, int k, int64_t value)
+    int is_consistent(const dram_config *c)
+    void add_counts(dram_counts *total, const dram_counts *one)
+    void list_tables(dram_tables *tables)
+    dram_memory *dram_new(const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size,
+                          int64_t trace_size, int sent)
+    void dram_free(dram_memory *m)
+    void port_moved(const dram_memory *m, dram_port *port)
+    int dram_run(dram_memory *m, int64_t slice)
+    void unpack_levels(dram_engine *e)
+    void account(dram_rank *rank, int64_t now)
+
+SETTINGS = {(<bytes>dram_settings[k].name).decode(): (dram_settings[k].least, dram_settings[k].most)
+            for k in range(N_SETTINGS)}
+"""Scalar settings of a part and its controller: name -> least and most value, in the order of the C library's file."""
+CODES = {
+    "page": {"open": PAGE_OPEN, "closed": PAGE_CLOSED, "adaptive": PAGE_ADAPTIVE},
+    "refresh": {"none": REFRESH_NONE, "all-bank": REFRESH_ALL_BANK, "per-bank": REFRESH_PER_BANK},
+}
+"""Settings whose values have names."""
 FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row", "channel")
 TRACE_DTYPE = np.dtype(
     [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),
@@ -66,9 +179,9 @@ def first_bad_request(const uint64_t[::1] address, const uint8_t[::1] is_write, 
 cdef class Tables:
     """A part and its controller as memories read them; never changed, so many memories may share one.
 
-    settings: the scalar fields of dram_config; gap int64[scope, from, to]; fields int32[n, 4]; levels: per command an
+    settings: a value for each of SETTINGS; gap int64[scope, from, to]; fields int32[n, 4]; levels: per command an
     int16[beats, wires] array of WORD_BITS + bit or LEVELS, what the command wires carry, or None.
-    Raises KeyError for a missing setting.
+    Raises KeyError for a missing setting, ValueError for one out of range.
     """
 
     cdef dram_tables tables
@@ -93,7 +206,7 @@ cdef class Tables:
             c.field_source[k] = fields[k, 1]
             c.field_bits[k] = fields[k, 2]
             c.field_target[k] = fields[k, 3]
-        c.ca_wires = c.ca_beats_per_clock = 1
+        c.ca_wires = 1
         cdef const int16_t[:, ::1] pattern
         cdef int beat
         for k in range(COMMANDS):
@@ -107,30 +220,11 @@ cdef class Tables:
             c.ca_wires = <int32_t>pattern.shape[1]
             for beat in range(pattern.shape[0]):
                 pack_levels(pattern[beat], &c.ca_level[k][beat])
-        s = settings
-        c.ca_beats_per_clock, c.ca_idle = s["ca_beats_per_clock"], s["ca_idle"]
-        c.faw, c.refresh_interval, c.refresh_cycles = s["faw"], s["refresh_interval"], s["refresh_cycles"]
-        c.refresh_bank_cycles, c.read_data_end = s["refresh_bank_cycles"], s["read_data_end"]
-        c.write_data_end, c.rp, c.rtp, c.write_recovery = s["write_data_end"], s["rp"], s["rtp"], s["write_recovery"]
-        c.cke, c.ranks, c.groups, c.banks_per_group = s["cke"], s["ranks"], s["groups"], s["banks_per_group"]
-        c.command_buses, c.strict_order, c.hit_cap = s["command_buses"], s["strict_order"], s["hit_cap"]
-        c.hit_cap_strict = s["hit_cap_strict"]
-        c.page, c.page_idle, c.read_entries = s["page"], s["page_idle"], s["read_entries"]
-        c.write_entries, c.bank_entries, c.write_high = s["write_entries"], s["bank_entries"], s["write_high"]
-        c.write_low, c.write_idle, c.latency = s["write_low"], s["write_idle"], s["latency"]
-        c.refresh, c.precharge_all, c.refresh_sets = s["refresh"], s["precharge_all"], s["refresh_sets"]
-        c.power_down, c.watchdog = s["power_down"], s["watchdog"]
-        c.pooled, c.posted, c.second_act = s["pooled"], s["posted"], s["second_act"]
-        c.sync_cycles, c.sync_after_read = s["sync_cycles"], s["sync_after_read"]
-        c.sync_after_write, c.offset_bits = s["sync_after_write"], s["offset_bits"]
-        c.clock_run_on, c.second_starts_rcd = s["clock_run_on"], s["second_starts_rcd"]
-        c.postpone, c.pull_in, c.pull_in_idle = s["postpone"], s["pull_in"], s["pull_in_idle"]
-        c.self_refresh, c.rfm_limit, c.rfm_cycles = s["self_refresh"], s["rfm_limit"], s["rfm_cycles"]
-        c.age_cap, c.masked = s["age_cap"], s["masked"]
-        if not (1 <= c.ranks <= MAX_RANKS and 1 <= c.ranks * c.groups * c.banks_per_group <= MAX_BANKS):
-            raise ValueError("at most 8 ranks and 64 banks")
-        if not 1 <= c.bank_entries <= 64:
-            raise ValueError("bank_entries must be from 1 to 64")
+        for k, (name, limits) in enumerate(SETTINGS.items()):
+            if not set_setting(c, k, settings[name]):
+                raise ValueError(f"{name} {settings[name]} is not from {limits[0]} to {limits[1]}")
+        if not is_consistent(c):
+            raise ValueError("at most 64 banks, in whole sets of a refresh")
         list_tables(&self.tables)
 
 
@@ -291,28 +385,12 @@ cdef class Memory:
 
     def counts(self):
         """Return the request counters of all channels as a dict of ints: sums, and the latest of what comes last."""
-        cdef dram_counts total = self.memory.channel[0].counts, one
-        cdef int c
-        for c in range(1, self.memory.n_channels):
-            one = self.memory.channel[c].counts
-            total.reads += one.reads
-            total.writes += one.writes
-            total.forwarded += one.forwarded
-            total.merged_reads += one.merged_reads
-            total.merged_writes += one.merged_writes
-            total.read_hits += one.read_hits
-            total.write_hits += one.write_hits
-            total.data_clock += one.data_clock
-            total.latency_sum += one.latency_sum
-            total.latency_max = max(total.latency_max, one.latency_max)
-            total.last_done = max(total.last_done, one.last_done)
-            total.last_data = max(total.last_data, one.last_data)
-        return {
-            "reads": total.reads, "writes": total.writes, "forwarded": total.forwarded,
-            "merged_reads": total.merged_reads, "merged_writes": total.merged_writes, "read_hits": total.read_hits,
-            "write_hits": total.write_hits, "data_clock": total.data_clock, "latency_sum": total.latency_sum,
-            "latency_max": total.latency_max, "last_done": total.last_done, "last_data": total.last_data,
-        }
+        cdef dram_counts total
+        cdef int c, k
+        memset(&total, 0, sizeof(total))
+        for c in range(self.memory.n_channels):
+            add_counts(&total, &self.memory.channel[c].counts)
+        return {(<bytes>dram_count_names[k]).decode(): (<int64_t *>&total)[k] for k in range(N_COUNTS)}
 
     def bank_counts(self):
         """Return (commands, int64[channel, bank, command], where a PREA is counted at each bank it closed; conflicts,
@@ -336,7 +414,7 @@ cdef class Memory:
         precharged, power-down active, precharged, self-refresh)."""
         cdef int c, r, k, ranks = self.memory.channel[0].c.ranks
         commands = np.empty((self.memory.n_channels, ranks, COMMANDS), np.int64)
-        clocks = np.empty((self.memory.n_channels, ranks, 5), np.int64)
+        clocks = np.empty((self.memory.n_channels, ranks, BACKGROUNDS), np.int64)
         cdef int64_t[:, :, ::1] to_commands = commands, to_clocks = clocks
         cdef dram_rank *rank
         for c in range(self.memory.n_channels):
@@ -345,9 +423,8 @@ cdef class Memory:
                 account(rank, until)
                 for k in range(COMMANDS):
                     to_commands[c, r, k] = rank.count[k]
-                to_clocks[c, r, 0], to_clocks[c, r, 1] = rank.active, rank.precharged
-                to_clocks[c, r, 2], to_clocks[c, r, 3] = rank.down_active, rank.down_precharged
-                to_clocks[c, r, 4] = rank.asleep
+                for k in range(BACKGROUNDS):
+                    to_clocks[c, r, k] = rank.clocks[k]
         return commands, clocks
 
     def completed(self):

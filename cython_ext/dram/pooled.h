@@ -77,7 +77,7 @@ static void go(dram_engine *e, int64_t t, dram_choice chosen, int32_t *queue, in
 /* Close what is open, with one command, then refresh; no bank is closed before the request it was opened for is served. */
 static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
     dram_rank *rank = &e->rank[r];
-    int all = e->c->refresh == REFRESH_ALL_BANK, in_rank = e->c->groups * e->c->banks_per_group;
+    int all = e->c->refresh == REFRESH_ALL_BANK, in_rank = e->c->bank_groups * e->c->banks_per_group;
     int from = r * in_rank + (all ? 0 : rank->refresh_bank), step = all ? 1 : e->c->refresh_sets, open = 0;
     int64_t close_at = 0, refresh_at = 0;
     dram_bank *first = NULL; /* of the open banks of a per-bank refresh */

@@ -38,22 +38,24 @@ typedef struct {
     uint64_t hit, write;     /* places of the queue: requests for the open row, and writes */
     int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
-    int32_t first_read, first_write; /* places of the requests that it asks for, see asks.h */
+    int32_t first_read, first_write; /* positions in the queue of its candidates, see ready_sets.h */
     int32_t activates; /* since they were last made good by a refresh */
     int16_t rank, group, number, group_number; /* group: counted over all ranks; number: within its group */
     int32_t queue[64];
 } dram_bank;
 
-/* The commands that banks ask for. The last two are asked for only where the part has them. */
-enum { ASK_ACT, ASK_PRE, ASK_RD, ASK_WR, ASK_MWR, ASK_RFM, ASKS };
-static const int asked_command[ASKS] = {ACT, PRE, RD, WR, MWR, RFM};
+/* The commands that a bank may need next. The last two only where the part has them. */
+enum { NEXT_ACT, NEXT_PRE, NEXT_RD, NEXT_WR, NEXT_MWR, NEXT_RFM, NEXT_KINDS };
+static const int command_of[NEXT_KINDS] = {ACT, PRE, RD, WR, MWR, RFM};
+
+enum { ACTIVE, PRECHARGED, DOWN_ACTIVE, DOWN_PRECHARGED, ASLEEP, BACKGROUNDS };
 
 typedef struct {
     uint64_t banks; /* those of the rank */
     int64_t ready[COMMANDS], count[COMMANDS];
     int64_t acts[4]; /* cycles of the last four activates, a ring */
     int64_t refresh_due, next_refresh, refreshing_until, accounted, last_command, powered_down_at;
-    int64_t active, precharged, down_active, down_precharged, asleep; /* clocks in each background state */
+    int64_t clocks[BACKGROUNDS]; /* in each background state */
     int32_t act_index, open, queued, refresh_bank, powered_down, in_self_refresh, resting; /* resting: either */
     int64_t last_used, sleeps_since, refreshed[MAX_BANKS], refreshes[16]; /* per set, where postponed; of all banks, a ring */
     int32_t refresh_index, refresh_first; /* refresh_first: a refresh goes before all else in this cycle */
@@ -70,10 +72,26 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
     int32_t channel;                  /* of the next request */
 } dram_port;
 
-typedef struct {
-    int64_t reads, writes, forwarded, merged_reads, merged_writes, read_hits, write_hits;
-    int64_t latency_sum, latency_max, last_done, last_data, bursts, read_syncs, write_syncs, second_acts, data_clock;
-} dram_counts;
+/* Counters of a channel; of several channels the sum, or the most. Python reads them by these names. */
+#define DRAM_COUNTS(SUM, MOST) \
+    SUM(reads) SUM(writes) SUM(forwarded_reads) SUM(merged_reads) SUM(merged_writes) SUM(read_row_hits) \
+    SUM(write_row_hits) SUM(data_clock_cycles) SUM(read_latency_cycles) MOST(max_read_latency_cycles) \
+    MOST(last_done) MOST(last_data)
+#define FIELD(name) int64_t name;
+typedef struct { DRAM_COUNTS(FIELD, FIELD) } dram_counts;
+#undef FIELD
+#define NAME(name) #name,
+static const char *const dram_count_names[] = {DRAM_COUNTS(NAME, NAME)};
+#undef NAME
+enum { N_COUNTS = sizeof(dram_counts) / sizeof(int64_t) };
+
+static void add_counts(dram_counts *total, const dram_counts *one) {
+#define SUM(name) total->name += one->name;
+#define MOST(name) total->name = later(total->name, one->name);
+    DRAM_COUNTS(SUM, MOST)
+#undef SUM
+#undef MOST
+}
 
 typedef struct { /* a command as it went over the wires */
     int64_t cycle, request;
@@ -93,11 +111,11 @@ typedef struct { /* what leaves a memory, drained by the caller */
 typedef struct { /* one channel */
     const dram_tables *tables;
     const dram_config *c; /* of the tables */
-    /* The banks that ask for each kind of command; of them those that nothing of their own or of their group holds back;
-     * from when on more of them may be ripe; and from when on any of them can have it, as far as was looked. */
-    uint64_t asking[ASKS], ripe[ASKS];
-    int64_t ripens[ASKS], look_at[ASKS];
-    uint64_t changed; /* banks whose asks may be others now */
+    /* The banks that need each kind of command next; of them those that their own and their group's timing lets issue; the
+     * cycle from which more of them may; and the earliest one at which any of them can issue, as far as was looked. */
+    uint64_t candidates[NEXT_KINDS], ready_banks[NEXT_KINDS];
+    int64_t ready_from[NEXT_KINDS], issue_from[NEXT_KINDS];
+    uint64_t changed; /* banks whose candidates may have changed */
     int64_t ages_at;  /* no request that waits for another row waits too long before */
     dram_counts counts;
     int64_t ca_end, ca_ones[MAX_WIRES], ca_rising[MAX_WIRES]; /* ca_end: first cycle after the last command's levels */
@@ -131,7 +149,7 @@ typedef struct { /* one channel */
     /* From here on only what the part has, or what has been written, is ever read; there is room for its banks alone. */
     dram_rank rank[MAX_RANKS];
     int64_t group_ready[MAX_BANKS][COMMANDS];             /* of the groups of all ranks */
-    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see levels.h */
+    dram_pair ca_levels[MAX_LEVELS];                      /* not counted yet, see commands.h */
     dram_bank bank[MAX_BANKS];
 } dram_engine;
 
@@ -206,11 +224,11 @@ static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; } /* up to 
 
 static size_t channel_bytes(int32_t banks) { return offsetof(dram_engine, bank) + (size_t)banks * sizeof(dram_bank); }
 
-static int32_t banks_of(const dram_config *c) { return c->ranks * c->groups * c->banks_per_group; }
+static int32_t banks_of(const dram_config *c) { return c->ranks * c->bank_groups * c->banks_per_group; }
 
 /* Every queue full, and as many reads again that wait for a read of the same address. */
 static int32_t pool_of(const dram_config *c) {
-    return 2 * (c->read_entries + c->write_entries + banks_of(c) * c->bank_entries);
+    return 2 * (c->read_queue_entries + c->write_queue_entries + banks_of(c) * c->bank_queue_entries);
 }
 
 /* The arrays of a channel, one after the other behind it: their sizes in bytes. */
@@ -226,7 +244,7 @@ static dram_space channel_space(const dram_config *c, int64_t trace_size) {
     const int32_t pool = pool_of(c);
     dram_space s = {{0}, 0, 16, 0, 0};
     while (s.chains < pool) s.chains *= 2;
-    s.flight = pool + c->read_data_end + c->latency + 2; /* at most one read per clock */
+    s.flight = pool + c->read_data_end + c->controller_latency_cycles + 2; /* at most one read per clock */
     s.trace = trace_size ? trace_size + TRACE_MARGIN : 0;
     s.bytes[OF_ENGINE] = channel_bytes(banks_of(c));
     s.bytes[OF_POOL] = (size_t)pool * sizeof(dram_node);
@@ -234,8 +252,8 @@ static dram_space channel_space(const dram_config *c, int64_t trace_size) {
     s.bytes[OF_FLIGHT] = (size_t)s.flight * sizeof(int64_t);
     s.bytes[OF_CHAINS] = (size_t)s.chains * sizeof(int32_t);
     s.bytes[OF_FREE] = s.bytes[OF_OPENED] = (size_t)pool * sizeof(int32_t);
-    s.bytes[OF_READS] = (size_t)c->read_entries * sizeof(int32_t);
-    s.bytes[OF_WRITES] = (size_t)c->write_entries * sizeof(int32_t);
+    s.bytes[OF_READS] = (size_t)c->read_queue_entries * sizeof(int32_t);
+    s.bytes[OF_WRITES] = (size_t)c->write_queue_entries * sizeof(int32_t);
     s.bytes[OF_FLIGHT_PORT] = (size_t)s.flight;
     for (int k = 0; k < ARRAYS; k++) {
         s.bytes[k] = rounded(s.bytes[k]);
@@ -263,10 +281,10 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     e->flight_size = s->flight;
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
-    e->usual = config->ranks == 1 && !config->masked && !config->rfm_limit;
+    e->usual = config->ranks == 1 && !config->masked_writes && !config->rfm_limit;
     e->ages_at = NEVER;
-    for (int kind = 0; kind < ASKS; kind++) e->ripens[kind] = NEVER;
-    e->extras = config->postpone || config->pull_in || config->self_refresh || config->second_act;
+    for (int kind = 0; kind < NEXT_KINDS; kind++) e->ready_from[kind] = NEVER;
+    e->extras = config->refresh_postpone || config->refresh_pull_in || config->self_refresh_cycles || config->second_act;
     for (int r = 0; r < config->ranks; r++) {
         const int in_rank = banks / config->ranks;
         e->rank[r].banks = first_banks(in_rank) << r * in_rank;
@@ -290,21 +308,21 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
         dram_bank *bank = &e->bank[b];
         bank->bit = (uint64_t)1 << b;
         bank->row = bank->idle_row = NONE;
-        bank->idle_limit = config->page_idle;
-        bank->rank = (int16_t)(b / (config->groups * config->banks_per_group));
+        bank->idle_limit = config->page_idle_cycles;
+        bank->rank = (int16_t)(b / (config->bank_groups * config->banks_per_group));
         bank->group = (int16_t)(b / config->banks_per_group);
         bank->number = (int16_t)(b % config->banks_per_group);
-        bank->group_number = (int16_t)(bank->group % config->groups);
+        bank->group_number = (int16_t)(bank->group % config->bank_groups);
         bank->levels = (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     }
-    int64_t interval = config->refresh_interval;
-    if (config->refresh == REFRESH_PER_BANK) interval /= config->groups * config->banks_per_group;
+    int64_t interval = config->tREFI;
+    if (config->refresh == REFRESH_PER_BANK) interval /= config->bank_groups * config->banks_per_group;
     for (int r = 0; r < config->ranks; r++) {
         /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval (and the
          * one before it where queues are pooled, as in the tool that they are after). */
         e->rank[r].next_refresh =
             config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - !config->pooled;
-        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->faw;
+        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->tFAW;
     }
     e->clock_until = -1;
     e->banks_with_room = ~(uint64_t)0;
@@ -326,7 +344,7 @@ static dram_memory *dram_new(
     const dram_space each = channel_space(&tables->c, trace_size);
     const int64_t pool = pool_of(&tables->c), done_limit = done_size + n_channels * pool; /* a command completes many */
     const size_t done = (size_t)(done_limit + n_channels * (pool + 2) + 1), column = rounded(done * sizeof(int64_t));
-    const int64_t answered = (int64_t)(tables->c.latency + 1) * width + 1; /* each is back after `latency` clocks */
+    const int64_t answered = (int64_t)(tables->c.controller_latency_cycles + 1) * width + 1; /* each is back after `latency` clocks */
     const size_t outputs = sent ? 5 * column + rounded(done) : 3 * column;
     const size_t returns = rounded((size_t)answered * sizeof(int64_t)), ports = rounded((size_t)answered);
     char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.all);

@@ -1,4 +1,4 @@
-"""Ones, toggles and rising edges of every wire of a bus that streams share (rules: hwmodel.bus, loops: wires.h)."""
+"""Ones, toggles and rising edges of every wire of a bus that streams share (rules: hwmodel.bus, loops: counters.h)."""
 
 import numpy as np
 
@@ -7,7 +7,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
-cdef extern from "wires/wires.h" nogil:
+cdef extern from "wires/counters.h" nogil:
+    enum:
+        EW_LANES
     ctypedef struct ew_bus:
         uint8_t level[64]
         uint8_t flag[64]
@@ -19,32 +21,29 @@ cdef extern from "wires/wires.h" nogil:
         const uint8_t *idles
         const int64_t *ends
         const int64_t *streams
-        int64_t n
         int64_t segments
-        int64_t n_streams
         uint8_t rest
-    bint ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *tallies, int64_t *counts)
-    int64_t ew_tallies_bytes(int64_t n_streams, int64_t lanes)
-    void ew_settle(uint8_t *tallies, int64_t n_streams, int64_t lanes, int64_t *counts)
+    void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts)
+    int64_t ew_counters_bytes(int64_t n_streams, int64_t lanes)
+    void ew_empty(uint8_t *counters, int64_t n_streams, int64_t lanes, int64_t *counts)
 
 cdef extern from "common/copy.h" nogil:
     void edgewatt_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
 
 cdef enum:
-    MOST_PILES = 64
-    CHECKED_FIRST = 1 << 14  # segments: so many stay in the caches until they are sent
+    MOST_BUCKETS = 64
 
 
-def new_tallies(int64_t streams, int64_t lanes):
-    """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `settle`."""
-    need(streams >= 0 and lanes >= 1, "streams, and lanes of the bus")
-    cdef int64_t size = ew_tallies_bytes(streams, lanes), first
+def new_counters(int64_t streams, int64_t lanes):
+    """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `empty_counters`."""
+    need(streams >= 0 and 1 <= lanes <= EW_LANES, "streams, and lanes of the bus")
+    cdef int64_t size = ew_counters_bytes(streams, lanes), first
     room = np.zeros(size + 64, np.uint8)
     first = ahead(room)
     return room[first : first + size]
 
 
-cdef bint _are_sound(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams) noexcept:
+cdef bint _are_segments(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams) noexcept:
     """Whether the segments, at least one, follow each other in the n bytes and are of streams that there are."""
     cdef int64_t k, segments = ends.shape[0]
     cdef uint64_t signs, last = <uint64_t>(n_streams - 1)
@@ -58,9 +57,9 @@ cdef bint _are_sound(const int64_t[::1] ends, const int64_t[::1] streams, int64_
 
 
 def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const int64_t[::1] streams, idles,
-                bint idle_level, uint8_t[::1] level, uint8_t[::1] flag_level, int64_t lane, uint8_t[::1] tallies,
+                bint idle_level, uint8_t[::1] level, uint8_t[::1] flag_level, int64_t lane, uint8_t[::1] counters,
                 int64_t[:, :, ::1] counts):
-    """Send `data` over the bus and count, in tallies and, where those are full, in counts[stream, (ones, toggles,
+    """Send `data` over the bus and count, in the counters and, where those are full, in counts[stream, (ones, toggles,
     rising), wire]; return the next byte's lane, or -1 where a segment ends before it starts or beyond the data, or is of
     no stream: then nothing is counted.
 
@@ -69,14 +68,13 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
     uint8[lanes], updated.
     """
     cdef int64_t lanes = level.shape[0], j, segments = ends.shape[0], n = data.shape[0]
-    cdef bint sound
     cdef ew_bus bus
     cdef ew_sent sent
     cdef const uint8_t[::1] flag_view, idle_view
-    need(1 <= lanes <= 64 and 0 <= lane < lanes and flag_level.shape[0] == lanes, "1 to 64 lanes, a level for each")
+    need(1 <= lanes <= EW_LANES and 0 <= lane < lanes and flag_level.shape[0] == lanes, "1 to 64 lanes, a level for each")
     need(counts.shape[0] > 0 and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
-    need(tallies.shape[0] == ew_tallies_bytes(counts.shape[0], lanes), "tallies for each stream")
-    need(<size_t>&tallies[0] % 64 == 0, "tallies of new_tallies")
+    need(counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes), "counters for each stream")
+    need(<size_t>&counters[0] % 64 == 0, "counters of new_counters")
     need(streams.shape[0] == segments, "a stream for each segment")
     if segments == 0:
         return lane
@@ -91,46 +89,36 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
         sent.idles = &idle_view[0]
     if n:
         sent.src = &data[0]
-    sent.ends, sent.streams = &ends[0], &streams[0]
-    sent.n, sent.segments, sent.n_streams = n, segments, counts.shape[0]
+    if not _are_segments(ends, streams, n, counts.shape[0]):
+        return -1
+    sent.ends, sent.streams, sent.segments = &ends[0], &streams[0], segments
     sent.rest = 0xff if idle_level else 0
     bus.lanes = lanes
     bus.place = lane
     for j in range(lanes):
         bus.level[j] = level[j]
         bus.flag[j] = flag_level[j] & 1
-    before = None
-    if segments <= CHECKED_FIRST:
-        if not _are_sound(ends, streams, n, counts.shape[0]):
-            return -1
-    else:  # checked as they are sent: the first may have been counted before one is found bad
-        settle(tallies, counts)
-        before = np.array(counts)
     with nogil:
-        sound = ew_send(&bus, &sent, &tallies[0], &counts[0, 0, 0])
-    if not sound:
-        if before is not None:
-            settle(tallies, counts)
-            np.asarray(counts)[...] = before
-        return -1
+        ew_send(&bus, &sent, &counters[0], &counts[0, 0, 0])
     for j in range(lanes):
         level[j] = bus.level[j]
         flag_level[j] = bus.flag[j]
     return bus.place
 
 
-def settle(uint8_t[::1] tallies, int64_t[:, :, ::1] counts):
-    """Add the tallies to the counts and empty them."""
+def empty_counters(uint8_t[::1] counters, int64_t[:, :, ::1] counts):
+    """Add the counters to the counts and set them to zero."""
     cdef int64_t lanes = counts.shape[2] // 9
-    need(tallies.shape[0] == ew_tallies_bytes(counts.shape[0], lanes), "tallies for each stream")
+    need(1 <= lanes <= EW_LANES and counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes),
+         "counters for each stream")
     if counts.shape[0] == 0:
         return
     with nogil:
-        ew_settle(&tallies[0], counts.shape[0], lanes, &counts[0, 0, 0])
+        ew_empty(&counters[0], counts.shape[0], lanes, &counts[0, 0, 0])
 
 
-def stretches(const uint8_t[::1] stream, const uint8_t[::1] is_write, which_set, int64_t n_streams, int64_t block_bytes):
-    """Return (int64[k] ends in bytes, int64[k] kinds) of the stretches of blocks of one kind.
+def segments_by_kind(const uint8_t[::1] stream, const uint8_t[::1] is_write, which_set, int64_t n_streams, int64_t block_bytes):
+    """Return (int64[k] ends in bytes, int64[k] kinds) of the runs of blocks of one kind.
 
     The kind of a block is stream + n_streams * (is_write + 2 * which_set); which_set: uint8[n], or one number for all.
     """
@@ -154,62 +142,62 @@ def stretches(const uint8_t[::1] stream, const uint8_t[::1] is_write, which_set,
     return out_ends[:m], out_kinds[:m]
 
 
-cdef int _check_piles(const int64_t[::1] pile, const uint8_t[::1] kind, int64_t piles) except -1:
+cdef int _check_buckets(const int64_t[::1] bucket, const uint8_t[::1] kind, int64_t buckets) except -1:
     cdef int64_t k
     cdef bint bad = False
-    for k in range(pile.shape[0]):
-        bad |= pile[k] < 0 or pile[k] >= piles
+    for k in range(bucket.shape[0]):
+        bad |= bucket[k] < 0 or bucket[k] >= buckets
     for k in range(kind.shape[0]):
-        bad |= kind[k] >= pile.shape[0]
-    return need(not bad, "a pile for each kind")
+        bad |= kind[k] >= bucket.shape[0]
+    return need(not bad, "a bucket for each kind")
 
 
-def deal(const uint8_t[::1] data, const int64_t[::1] pile, const uint8_t[::1] kind, int64_t piles, int64_t block_bytes):
-    """Return the blocks of each of so many piles, uint8[n_k * block_bytes] each, in order: block k goes to
-    pile[kind[k]]."""
+def distribute(const uint8_t[::1] data, const int64_t[::1] bucket, const uint8_t[::1] kind, int64_t buckets, int64_t block_bytes):
+    """Return the blocks of each of so many buckets, uint8[n_k * block_bytes] each, in order: block k goes to
+    bucket[kind[k]]."""
     cdef int64_t k, p, n = kind.shape[0]
-    cdef int64_t[::1] at = np.zeros(piles + 1, np.int64)
+    cdef int64_t[::1] at = np.zeros(buckets + 1, np.int64)
     need(data.shape[0] == n * block_bytes, "whole blocks, a kind for each")
-    _check_piles(pile, kind, piles)
+    _check_buckets(bucket, kind, buckets)
     with nogil:
         for k in range(n):
-            at[pile[kind[k]] + 1] += 1
-        for p in range(piles):
+            at[bucket[kind[k]] + 1] += 1
+        for p in range(buckets):
             at[p + 1] += at[p]
     starts = np.asarray(at).copy()
     out = np.empty(n * block_bytes, np.uint8)
     cdef uint8_t[::1] room = out
     with nogil:
         for k in range(n):
-            p = pile[kind[k]]
+            p = bucket[kind[k]]
             edgewatt_copy_block(&room[at[p] * block_bytes], &data[k * block_bytes], block_bytes)
             at[p] += 1
-    return [out[starts[p] * block_bytes : starts[p + 1] * block_bytes] for p in range(piles)]
+    return [out[starts[p] * block_bytes : starts[p + 1] * block_bytes] for p in range(buckets)]
 
 
-def collect(parts, const int64_t[::1] pile, const uint8_t[::1] kind, int64_t block_bytes):
-    """Return uint8[n * block_bytes]: what `deal` dealt out, in the order it was in."""
+def collect(parts, const int64_t[::1] bucket, const uint8_t[::1] kind, int64_t block_bytes):
+    """Return uint8[n * block_bytes]: what `distribute` put into buckets, in the order it was in."""
     cdef int64_t k, p, n = kind.shape[0], total = 0
-    cdef int64_t left[MOST_PILES]
-    cdef const uint8_t *at[MOST_PILES]
+    cdef int64_t left[MOST_BUCKETS]
+    cdef const uint8_t *at[MOST_BUCKETS]
     cdef const uint8_t[::1] part
-    need(len(parts) <= MOST_PILES, "at most 64 piles")
+    need(len(parts) <= MOST_BUCKETS, "at most 64 buckets")
     for p, each in enumerate(parts):
         part = each
         total += part.shape[0]
         at[p] = &part[0] if part.shape[0] else NULL
         left[p] = part.shape[0] // block_bytes
     need(total == n * block_bytes, "whole blocks, a kind for each")
-    _check_piles(pile, kind, len(parts))
+    _check_buckets(bucket, kind, len(parts))
     for k in range(n):
-        left[pile[kind[k]]] -= 1
+        left[bucket[kind[k]]] -= 1
     for p in range(len(parts)):
-        need(left[p] == 0, "as many blocks of a pile as were dealt to it")
+        need(left[p] == 0, "as many blocks of a bucket as were put in it")
     out = np.empty(total, np.uint8)
     cdef uint8_t[::1] room = out
     with nogil:
         for k in range(n):
-            p = pile[kind[k]]
+            p = bucket[kind[k]]
             edgewatt_copy_block(&room[k * block_bytes], at[p], block_bytes)
             at[p] += block_bytes
     return out

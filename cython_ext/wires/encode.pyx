@@ -13,12 +13,8 @@ from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/encode.h" nogil:
-    ctypedef struct ew_totals:
-        int64_t ones
-        int64_t toggles
-    int64_t ew_encode_xor_dbi(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t n, const uint8_t *history,
-                              int64_t element, int64_t block, int64_t position, int dbi)
-    ew_totals ew_dbi_totals(const uint8_t *src, int64_t n, int64_t lanes, uint8_t *level, uint8_t *flag_level)
+    void ew_encode_xor_dbi(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t n, const uint8_t *history,
+                           int64_t element, int64_t block, int64_t position, int dbi)
     int ew_popcount8(uint8_t x)
     int ew_popcount64(uint64_t x)
 
@@ -33,37 +29,21 @@ def aligned_empty(int64_t n):
 
 def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const uint8_t[::1] history,
                    int64_t element_bytes, int64_t block_bytes, int64_t position, bint dbi):
-    """Base+XOR (element_bytes > 0) and DBI-DC (dbi) of `data` in one pass; return the ones sent, flags counted.
+    """Base+XOR (element_bytes > 0) and DBI-DC (dbi) of `data` in one pass.
 
     out: uint8[n], not overlapping data. flags: uint8[(n + 7) // 8], bit i (LSB first) for byte i, used if dbi.
     history: the element_bytes bytes before data[0]. position: offset of data[0] in its block.
     """
-    cdef int64_t n = data.shape[0], ones = 0
+    cdef int64_t n = data.shape[0]
     if n == 0:
-        return 0
+        return
     need(out.shape[0] >= n and (not dbi or flags.shape[0] >= (n + 7) // 8) and history.shape[0] >= element_bytes,
          "room for data, flags and history")
     cdef uint8_t none = 0
     cdef uint8_t *flag_bytes = &flags[0] if dbi else &none
     cdef const uint8_t *before = &history[0] if history.shape[0] else &none
     with nogil:
-        ones = ew_encode_xor_dbi(&data[0], &out[0], flag_bytes, n, before, element_bytes, block_bytes, position, dbi)
-    return ones
-
-
-def dbi_totals(const uint8_t[::1] data, uint8_t[::1] level, uint8_t[::1] flag_level):
-    """Return (ones, toggles) of `data` under DBI-DC, flag wires counted, without writing the encoded bytes.
-
-    level, flag_level: uint8[lanes], what each lane carries; updated. len(data) is a multiple of the lanes.
-    """
-    cdef int64_t n = data.shape[0], lanes = level.shape[0]
-    cdef ew_totals totals
-    if n == 0:
-        return 0, 0
-    need(n % lanes == 0 and flag_level.shape[0] == lanes, "whole beats of all lanes")
-    with nogil:
-        totals = ew_dbi_totals(&data[0], n, lanes, &level[0], &flag_level[0])
-    return totals.ones, totals.toggles
+        ew_encode_xor_dbi(&data[0], &out[0], flag_bytes, n, before, element_bytes, block_bytes, position, dbi)
 
 
 def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags, uint8_t[::1] out):

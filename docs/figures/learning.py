@@ -8,7 +8,7 @@ from statistics import median
 
 from drawing import lines
 
-CURVES = Path(__file__).with_name("eon.json")  # of scripts/bench_eon.py --json, every fourth iteration
+CURVES = Path(__file__).with_name("eon.json")  # of bench_eon.py of version 0.2.0, every fourth iteration
 
 
 def eon() -> str:

@@ -11,20 +11,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli import (
-    dram,
-    export,
-    learn,
-    listing,
-    memory,
-    order,
-    order_tuples,
-    papers,
-    results,
-    run,
-    schedule,
-    validate,
-)
+from edgewatt.cli import dram, export, learn, listing, memory, order, order_tuples, results, run, schedule, validate
 from edgewatt.cli.parts.guard import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
@@ -55,7 +42,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, learn, order_tuples, schedule, results, papers, validate, export, dram, memory, listing):
+for module in (run, order, learn, order_tuples, schedule, results, validate, export, dram, memory, listing):
     module.add_to(app)
 
 
@@ -71,8 +58,8 @@ def _usable_streams() -> None:
         del os.environ["COLUMNS"]
 
 
-def main() -> None:
-    """Run the command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
+def main(command: typer.Typer = app) -> None:
+    """Run a command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
     _usable_streams()
     from edgewatt.installation import ForeignTracesError, check_traces_package
 
@@ -97,7 +84,7 @@ def main() -> None:
     python = warnings.showwarning
     warnings.showwarning = shown  # type: ignore[assignment]
     try:
-        naming_outside(_run)
+        naming_outside(lambda: _run(command))
     except EdgewattError as error:
         if os.environ.get("EDGEWATT_TRACEBACK"):
             traceback.print_exception(error)
@@ -145,10 +132,10 @@ def _as_setting(error: Any) -> str:
     return f": a configuration's key is set by -s {key}=..." if key in keys_of(RunConfig) else ""
 
 
-def _run() -> None:
+def _run(command: typer.Typer) -> None:
     """Run the command and make sure that what it printed has got out."""
     try:
-        status = app(standalone_mode=False)
+        status = command(standalone_mode=False)
         if isinstance(status, int) and status:
             sys.exit(status)
     except _UsageError as error:  # it repeats words of the command line, which a shell may have taken from file names

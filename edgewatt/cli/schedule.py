@@ -187,7 +187,6 @@ def patches(
     ),
     mode: list[str] = typer.Option([], help="Ways to run a block: rows, lines, mixed; may be repeated (default: all)."),
     tile: list[int] = typer.Option([], help="Rows of output at a time; may be repeated (default: 1, 2, 4, 8)."),
-    counting: str = typer.Option("exact", help="exact: what a run takes; msf-cnn: what that optimiser states."),
     peak_bytes: int = typer.Option(None, help="Show the plan of fewest multiplications within this memory."),
     factor: float = typer.Option(
         None, help="Show the plan of least peak that multiplies at most so many times as much."
@@ -219,12 +218,12 @@ def patches(
     left = left_of(time_limit)
     with progress("patches") as report:
         front = find(
-            model, **chosen_ways(mode, tile), counting=counting, weight_buffer=weight_buffer_bytes,
+            model, **chosen_ways(mode, tile), weight_buffer=weight_buffer_bytes,
             part=part, encoder=encoder, most=plans, seed=seed, batch=batch, time_limit_s=time_limit, progress=report,
         )  # fmt: skip
     rows = plan_rows(front)
     words = front_in_words(front, rows)
-    summary: dict[str, Any] = {"model": model, "counting": counting, "plans": rows, "left": list(front.left)}
+    summary: dict[str, Any] = {"model": model, "plans": rows, "left": list(front.left)}
     summary["truncated"] = front.truncated
     chosen = None
     if run or peak_bytes is not None or factor is not None:

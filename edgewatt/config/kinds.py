@@ -18,12 +18,15 @@ KINDS = {
     "encoders": ("hwmodel.encoders", "ENCODERS"),
     "cache-policies": ("hwmodel.caches.policy", "CACHE_POLICIES"),
     "prefetchers": ("hwmodel.caches.prefetcher", "PREFETCHERS"),
+    "dram-schedulers": ("hwmodel.dram.policy", "DRAM_SCHEDULERS"),
+    "page-policies": ("hwmodel.dram.policy", "PAGE_POLICIES"),
+    "refresh-policies": ("hwmodel.dram.policy", "REFRESH_POLICIES"),
     "layouts": ("traces.layouts.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
     "network-readers": ("traces.readers", "NETWORK_READERS"),
-    "trace-readers": ("traces.trace_readers", "TRACE_READERS"),
-    "trace-writers": ("traces.trace_writers", "TRACE_WRITERS"),
+    "trace-readers": ("traces.trace_files", "TRACE_READERS"),
+    "trace-writers": ("traces.trace_files", "TRACE_WRITERS"),
 }
 """What lists call a kind -> module and name of its registry."""
 
@@ -43,6 +46,9 @@ NAMED_BY = {
     "caches.prefetch.kind": "prefetchers",
     "gpu.l1.policy": "cache-policies",
     "gpu.l2.policy": "cache-policies",
+    "dram.controller.scheduler": "dram-schedulers",
+    "dram.controller.page_policy": "page-policies",
+    "dram.controller.refresh": "refresh-policies",
 }
 """Field of a point -> kind of the member that it names (a chain of encoders names several, a list one for each)."""
 

@@ -135,7 +135,15 @@ else:
         named=(("policy", Named("cache-policies")), ("prefetch.kind", Named("prefetchers"))),
     )
     EngineSection = section_for(EngineSpec, name="EngineSection")
-    ControllerSection = section_for(ControllerSpec, name="ControllerSection")
+    ControllerSection = section_for(
+        ControllerSpec,
+        name="ControllerSection",
+        named=(
+            ("scheduler", Named("dram-schedulers")),
+            ("page_policy", Named("page-policies")),
+            ("refresh", Named("refresh-policies")),
+        ),
+    )
     ScratchpadSection = section_for(ScratchpadSpec, name="ScratchpadSection")
     EnginesSection = section_for(EnginesSpec, name="EnginesSection")
     GpuSection = section_for(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows, wire_constants_pj
 from hwmodel.dram.engine import controller_spec
 from hwmodel.dram.interface import WAYS, InterfaceCounts, running_wires, strobes
-from hwmodel.dram.memory_kernel import address_map, channel_of
+from hwmodel.dram.tables import address_map, channel_of
 from hwmodel.energy.onchip import leakage_row
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.scratchpad import Scratchpad
@@ -74,7 +74,7 @@ def least_energy(
     plan: Plan = trace.plan
     memory = trace.memory
     if machine.scratchpad is not None:
-        memory = Scratchpad(trace, machine.scratchpad, access_bytes=machine.engine.access_bytes).trace.memory
+        memory = Scratchpad(trace, machine.scratchpad, access_bytes=machine.engine.access_bytes).transfers.trace.memory
     reads, writes = _bursts_read(plan, memory, machine), _bursts_written(plan, machine)
     spec = controller_spec(machine.memory_controller())
     every = np.concatenate((reads, writes))
@@ -220,7 +220,8 @@ def _background(clocks: int, busy: Int64Array, part: Part, spec: Any) -> float:
     """
     core = {term: constant for term, (_, constant) in core_constants_pj(part).items()}
     awake = min(core["background_active"], core["background_precharged"])
-    if spec.page_policy == "open" and part.timing.tRTP >= part.timing.tCCD:
+    page_behaviour = spec.engine_settings["page"]
+    if page_behaviour == "open" and part.timing.tRTP >= part.timing.tCCD:
         awake = core["background_active"]
     states = ["background_active", "background_precharged"]
     states += ["power_down_active", "power_down_precharged"] if spec.power_down_cycles else []

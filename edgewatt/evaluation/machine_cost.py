@@ -18,8 +18,7 @@ from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
-from traces.access.build import build_trace
-from traces.access.input_vectors import input_vectors
+from traces.access.build import build_trace, input_vectors
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering

@@ -6,7 +6,7 @@ from edgewatt.exports.request import Export, Exported, ExportRequest
 from edgewatt.exports.traces import commands, trace_file, waveform
 from edgewatt.exports.weights import c_file, matrices
 from traces.base.errors import unknown_name
-from traces.trace_writers import TRACE_WRITERS
+from traces.trace_files import TRACE_WRITERS
 
 __all__ = ["Export", "ExportRequest", "Exported", "export", "export_formats"]
 

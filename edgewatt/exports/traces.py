@@ -8,13 +8,12 @@ from edgewatt.runs.machine import build_machine
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.steps import STEPS
 from hwmodel.machine import Machine
-from hwmodel.replay.command_export import export_commands
+from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
 from traces.access.trace import Trace
 from traces.base.errors import InputError
-from traces.trace_readers import open_trace
-from traces.trace_writers import export_trace
+from traces.trace_files import export_trace, open_trace
 
 
 def trace_file(request: ExportRequest) -> Exported:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hwmodel.replay.profile import parse_level, profile_caches
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 
 def profile_trace(

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from hwmodel.c_library import include_folder, write_library_file
+from hwmodel.dram.tables import include_folder, write_library_file
 from hwmodel.part_readers.reader import Imported, import_part
 from traces.base.files import whole_file
 

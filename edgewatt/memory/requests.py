@@ -10,22 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from edgewatt.config.kinds import origins_of
 from hwmodel.coding.chain import chain_facts
-from hwmodel.dram.checker import check_trace
-from hwmodel.dram.command_table import from_trace
-from hwmodel.dram.energy import core_rows, explain, interface_rows
+from hwmodel.dram.checker import broken_rules
+from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
 from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
 from hwmodel.dram.interface import InterfaceCounts
-from hwmodel.dram.memory_kernel import effective_part
-from hwmodel.dram.ranges import energy_range
 from hwmodel.energy.replay import replay_energy, timed_groups
 from hwmodel.machine import BusSpec, Machine
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
 from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 
 def play_requests(
@@ -80,20 +78,7 @@ class PlayedRequests:
 
     def violations(self) -> list[str]:
         """Return what an independent checker finds wrong with the commands, which must have been kept."""
-        spec, result = self.controller, self.result
-        return [
-            violation.message
-            for channel in result.command_trace or ()
-            for violation in check_trace(
-                from_trace(channel, part=self.part, end_cycle=result.end_cycle),
-                part=effective_part(self.part, spec),
-                read_dbi=spec.read_dbi,
-                command_occupancy=spec.command_occupancy,
-                refresh=spec.refresh,
-                pull_in=spec.refresh_pull_in,
-                management=spec.refresh_management,
-            )
-        ]
+        return broken_rules(self.result, self.part, self.controller)
 
     def write_commands(self, file: Path) -> None:
         """Write the commands, which must have been kept, as CSV."""
@@ -115,6 +100,13 @@ class PlayedRequests:
         least, most = self.energy_range
         return {
             "part": self.part.name,
+            **origins_of(
+                {
+                    "dram-schedulers": [self.controller.scheduler],
+                    "page-policies": [self.controller.page_policy],
+                    "refresh-policies": [self.controller.refresh],
+                }
+            ),
             "requests": len(self.reads),
             "total_cycles": result.total_cycles,
             "time_ns": result.time_ns,

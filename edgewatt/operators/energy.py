@@ -13,7 +13,7 @@ from edgewatt.operators.traffic import operator_energy
 from reorder.base import Progress
 from reorder.operators.schedule import schedule as plain
 from reorder.operators.schedule.arena import ALIGNMENT
-from reorder.operators.schedule.improve import simple_orders
+from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from traces.base.errors import InputError

@@ -13,8 +13,7 @@ import numpy as np
 from edgewatt.operators.arena_map import of_schedule, write_figure
 from edgewatt.pages.arena import arena_figure
 from reorder.operators.schedule import constructive
-from reorder.operators.schedule.footprint import footprint
-from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import Schedule
 from traces.work.opgraph import OpGraph
 

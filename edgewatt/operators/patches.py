@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from edgewatt.operators.orders import load_graph
-from reorder.operators.patches.chain import LayerChain, read_chain
+from reorder.operators.patches.chain import LayerChain, chain_of, read_chain
 from reorder.operators.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
-from reorder.operators.patches.from_graph import chain_of
-from reorder.operators.patches.front import MODES, TILES, PatchPlan, patch_front
-from reorder.operators.patches.transfers import INPUT, OUTPUT, transfers
+from reorder.operators.patches.plans import INPUT, MODES, OUTPUT, TILES, PatchPlan, patch_front, transfers
 from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.checks import whole_number
 from traces.base.memory import claim
@@ -68,7 +66,6 @@ def patches(
     *,
     modes: Sequence[str] = MODES,
     tiles: Sequence[int] = TILES,
-    counting: str = "exact",
     weight_buffer: int = 0,
     part: Any = None,
     encoder: str = "raw",
@@ -81,7 +78,7 @@ def patches(
     """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
 
     model: a chain, its CSV file, or a model that begins with one (batch: of an ONNX model that leaves it open).
-    modes, tiles, counting, weight_buffer: as of reorder.operators.patches.front.patch_front.
+    modes, tiles, weight_buffer: as of reorder.operators.patches.plans.patch_front.
     part: a memory; off-chip bytes are then weighed too, and the plans that are kept (at most `most`, spread over the
     front; all that are undominated in the first two stay as far as they fit) get the energy of their transfers.
     Weights and input are drawn (seed): wires then carry random bytes, an estimate.
@@ -91,7 +88,7 @@ def patches(
     chain, left = (model, ()) if isinstance(model, LayerChain) else load_chain(model, batch)
     limit = Limit(time_limit_s, progress)
     plans = patch_front(
-        chain, modes=modes, tiles=tiles, counting=counting, offchip=part is not None, weight_buffer=weight_buffer,
+        chain, modes=modes, tiles=tiles, offchip=part is not None, weight_buffer=weight_buffer,
         limit=limit,
     )  # fmt: skip
     if part is None:

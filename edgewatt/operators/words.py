@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reorder.operators.patches.blocks import make_block
+from reorder.operators.patches.plans import make_block
 from traces.base.units import duration, energy
 
 

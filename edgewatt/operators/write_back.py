@@ -11,11 +11,11 @@ import numpy as np
 from reorder.operators.rewriting.lowering import inexact, lowered
 from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule.arena import arena
-from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import OBJECTIVES, Schedule, schedule
 from traces.base.errors import InputError
 from traces.base.files import whole_file
-from traces.readers.loading import written
+from traces.readers.reader import written
 from traces.work.opgraph import INPUT, OpGraph
 
 

@@ -120,7 +120,7 @@ def kept_share(dropped: float) -> float:
 
 def described(matrix: Any) -> str:
     """Return what a SciPy matrix holds in words: size, density and, where there is one, the pattern of its zeros."""
-    from traces.readers.parts.patterns import zero_pattern
+    from traces.readers.parts.layers import zero_pattern
 
     n_rows, n_columns = matrix.shape
     share = matrix.nnz / max(1, n_rows * n_columns)

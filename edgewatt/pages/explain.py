@@ -12,8 +12,7 @@ from edgewatt.evaluation.machine_cost import MachineView
 from edgewatt.pages.html.escaping import text
 from edgewatt.pages.html.page import Page, asset
 from edgewatt.pages.html.parts import table
-from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds
-from hwmodel.fastmemory.occupancy import KINDS, Occupancy, occupancy
+from hwmodel.fastmemory.iomodel import KINDS, Occupancy, count_io, gap, io_bounds, occupancy
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order

@@ -222,7 +222,7 @@ def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
 def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:
     """Return the memory trace of a point: a forward pass of its input vectors, or the recorded trace."""
     if isinstance(point.work, TraceWork):
-        from traces.trace_readers import open_trace
+        from traces.trace_files import open_trace
 
         trace = point.work.trace
         check_unchanged(trace.files, point.paths["trace"])

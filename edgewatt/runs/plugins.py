@@ -101,7 +101,7 @@ def _network_reader(source: Mapping[str, Any], files: list[str]) -> str:
 
 
 def _trace_reader(source: Mapping[str, Any], files: list[str]) -> str:
-    from traces.trace_readers.opening import guess_format
+    from traces.trace_files.reader import guess_format
 
     try:
         return source["format"] or guess_format(files[0])

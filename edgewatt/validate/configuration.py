@@ -91,8 +91,7 @@ def _first_bursts(trace: Trace, machine: Machine) -> tuple[np.ndarray, np.ndarra
 
 
 def _command_checks(machine: Machine, seed: int) -> list[Check]:
-    from hwmodel.dram.checker import check_trace
-    from hwmodel.dram.command_table import from_trace
+    from hwmodel.dram.checker import broken_rules
     from hwmodel.dram.engine import simulate_dram
     from hwmodel.parts.part_file import load_part
 
@@ -109,17 +108,7 @@ def _command_checks(machine: Machine, seed: int) -> list[Check]:
     for name, address in streams.items():
         is_write = rng.random(REQUESTS) < 0.3
         run = simulate_dram(address, is_write, np.arange(REQUESTS), part=part, controller=controller, trace=True)
-        broken = [
-            violation.message
-            for channel in run.command_trace or ()
-            for violation in check_trace(
-                from_trace(channel, part=part, end_cycle=run.end_cycle),
-                part=part,
-                read_dbi=controller.read_dbi,
-                command_occupancy=controller.command_occupancy,
-                refresh=controller.refresh,
-            )
-        ]
+        broken = broken_rules(run, part, controller)
         measured = len(broken) if not broken else f"{len(broken)}, first: {broken[0]}"
         checks.append(equal(f"{part.name}: constraints broken by {name} requests", 0, measured))
     return checks

@@ -170,13 +170,13 @@ class _Part:
             return self._run(0, coded)
         assert coded.flags is None and coded.extra is None
         kind = np.ascontiguousarray(kind, np.uint8)
-        dealt = kernels.deal(coded.data, self.which, kind, len(self.stages), self.block_bytes)
-        piles = [(k, pile) for k, pile in enumerate(dealt) if len(pile)]
-        if len(piles) < 2:
-            return self._run(piles[0][0] if piles else 0, coded)
+        buckets = kernels.distribute(coded.data, self.which, kind, len(self.stages), self.block_bytes)
+        used = [k for k, bucket in enumerate(buckets) if len(bucket)]
+        if len(used) < 2:
+            return self._run(used[0] if used else 0, coded)
         parts: list[Coded | None] = [None] * len(self.stages)
-        for k, pile in piles:
-            parts[k] = self._run(k, Coded(pile))
+        for k in used:
+            parts[k] = self._run(k, Coded(buckets[k]))
         flagged = any(part is not None and part.flags is not None for part in parts)
         return replace(
             coded,

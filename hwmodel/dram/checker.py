@@ -1,7 +1,7 @@
 """Check any command trace against a part's constraints, independently of the engine that made it.
 
 Plain Python: each rule is written from the part's timing by name, as the JEDEC command timing tables state it, and
-shares nothing with hwmodel.dram.constraints or the compiled engine.
+shares nothing with the tables of the compiled engine.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hwmodel.dram.command_table import CommandTable, command_table
-from hwmodel.parts.commands import COMMANDS
-from hwmodel.parts.part import Part
+from hwmodel.dram.command_table import CommandTable, command_table, from_trace
+from hwmodel.dram.controller import ControllerSpec, effective_part
+from hwmodel.dram.result import DramResult
+from hwmodel.parts.part import COMMANDS, Part
 
 READ, WRITE = ("RD", "RDA"), ("WR", "WRA", "MWR")
 COLUMN = READ + WRITE
@@ -132,6 +133,24 @@ def check_trace(
     if refresh == "all-bank":
         violations += _refresh_counts(table, part, pull_in)
     return violations[:limit]
+
+
+def broken_rules(result: DramResult, part: Part, controller: ControllerSpec) -> list[str]:
+    """Return the violations in a run whose commands were kept, under all that its controller promises."""
+    engine = controller.engine_settings
+    return [
+        violation.message
+        for channel in result.command_trace or ()
+        for violation in check_trace(
+            from_trace(channel, part=part, end_cycle=result.end_cycle),
+            part=effective_part(part, controller),
+            read_dbi=controller.read_dbi,
+            command_occupancy=controller.command_occupancy,
+            refresh=str(engine["refresh"]),
+            pull_in=int(engine.get("refresh_pull_in", controller.refresh_pull_in)),
+            management=controller.refresh_management,
+        )
+    ]
 
 
 class _Checker:

@@ -2,7 +2,7 @@
 
 A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
 data_hex (hexadecimal bytes of a burst), as in CSV files of command traces, or those columns in that order without a
-header, as DRAMPower reads them. Commands: those of hwmodel.parts.commands.COMMANDS, refreshes and power states
+header, as DRAMPower reads them. Commands: those of hwmodel.parts.part.COMMANDS, refreshes and power states
 also by DRAMPower's names (REFA, REFB, REFSB, REFDB, REFP2B, SREFEN ...); END marks the end of the run.
 """
 
@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.dram.result import DramCounts
-from hwmodel.parts.commands import COMMANDS
-from hwmodel.parts.part import Part
+from hwmodel.parts.part import COMMANDS, Part
 from traces.base.errors import InputError, brief, did_you_mean
 
 READS = (COMMANDS.index("RD"), COMMANDS.index("RDA"))

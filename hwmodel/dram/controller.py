@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
+from hwmodel.parts.part import Part
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, did_you_mean, unknown_name
 
-SCHEDULERS = ("fr-fcfs", "fcfs")
-PAGE_POLICIES = ("open", "closed", "adaptive")
-REFRESH_MODES = ("all-bank", "per-bank", "none")
 REFRESH_PRECHARGES = ("each", "all")
 FRONT_ENDS = ("in-order", "independent")
 QUEUES = ("per-bank", "pooled")
@@ -34,12 +34,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "self_refresh_cycles": 200_000, "age_cap_cycles": 50_000,
     },
 }  # fmt: skip
-
-
-BOOLEANS = (
-    "hit_cap_strict", "read_dbi", "command_occupancy", "posted_writes", "full_timing", "masked_writes",
-    "refresh_management",
-)  # fmt: skip
+POOLED = {
+    "scheduler": "fr-fcfs", "page_policy": "open", "power_down_cycles": 0, "masked_writes": False,
+    "refresh_postpone": 0, "refresh_pull_in": 0, "refresh_management": False, "self_refresh_cycles": 0,
+    "age_cap_cycles": 0,
+}  # fmt: skip
+"""What pooled queues are served with."""
 LATER = {"later": True}  # absent from configurations' hashes while it has its default
 
 
@@ -47,17 +47,14 @@ LATER = {"later": True}  # absent from configurations' hashes while it has its d
 class ControllerSpec:
     """Policies and queues of one channel's controller. The defaults are those of the reference cases.
 
-    scheduler: fr-fcfs (first ready, row hits before older misses, at most `hit_cap` hits while an older request of the
-    bank waits for another row) or fcfs (strictly in the order of arrival, one request at a time).
+    scheduler, page_policy, refresh: members of DRAM_SCHEDULERS, PAGE_POLICIES and REFRESH_POLICIES (`policies/`).
     hit_cap_strict: hits beyond the cap are held back; else the row is given up as soon as it may be precharged, and
     hits that are ready before go on (reads every tCCD < tRTP keep it open), as in the reference tool.
-    page_policy: open (rows stay open), closed (auto-precharge with the last known hit), adaptive (a row idle for
-    `page_idle_cycles` is closed; the time of a bank doubles when that row is asked for again, halves on a conflict).
+    page_idle_cycles: after which the adaptive page policy first closes a row.
     read_queue_entries, write_queue_entries: requests waiting for a place in the `bank_queue_entries` of their bank.
     write_high, write_low: a full-enough write queue (write_high) is drained down to write_low; write_idle: as soon as
     more writes than this wait and no command is queued, they are drained too.
     controller_latency_cycles: clocks a read spends in the controller, one of them before its first command.
-    refresh: all-bank, per-bank (each bank in turn) or none.
     refresh_precharge: before an all-bank refresh, precharge each open bank as soon as it may be (each), or all with one
     command when the last of them may (all, tRPab).
     read_dbi: reads use data bus inversion, which lengthens the read latency to the part's RL_dbi.
@@ -114,49 +111,66 @@ class ControllerSpec:
     temperature_c: int = field(default=25, metadata=LATER)
 
     def __post_init__(self) -> None:
+        from cython_ext.dram.engine import SETTINGS
+
         if self.preset not in PRESETS:
             raise unknown_name("controller preset", self.preset, PRESETS)
         for each in fields(self):
             if each.name in PRESETS[self.preset] and getattr(self, each.name) == each.default:
                 object.__setattr__(self, each.name, PRESETS[self.preset][each.name])
-        for name, value, known in (
-            ("scheduler", self.scheduler, SCHEDULERS),
-            ("page policy", self.page_policy, PAGE_POLICIES),
-            ("refresh mode", self.refresh, REFRESH_MODES),
-            ("refresh precharge", self.refresh_precharge, REFRESH_PRECHARGES),
-            ("front end", self.front_end, FRONT_ENDS),
-            ("queues", self.queues, QUEUES),
+        for what, name, known in (
+            ("DRAM scheduler", "scheduler", DRAM_SCHEDULERS),
+            ("page policy", "page_policy", PAGE_POLICIES),
+            ("refresh policy", "refresh", REFRESH_POLICIES),
+            ("refresh precharge", "refresh_precharge", REFRESH_PRECHARGES),
+            ("front end", "front_end", FRONT_ENDS),
+            ("queues", "queues", QUEUES),
         ):
-            if value not in known:
-                raise unknown_name(name, value, known)
+            if getattr(self, name) not in known:
+                raise unknown_name(what, getattr(self, name), known)
         limits = {
-            "hit_cap": (1, 2**20),
-            "page_idle_cycles": (1, 2**30),
-            "read_queue_entries": (1, 1024),
-            "write_queue_entries": (1, 1024),
-            "bank_queue_entries": (1, 64),
+            **SETTINGS,
             "write_high": (1, self.write_queue_entries),
             "write_low": (0, self.write_high - 1),
-            "write_idle": (0, 1024),
-            "controller_latency_cycles": (1, 10_000),
-            "power_down_cycles": (0, 2**30),
             "requests_per_clock": (1, 64),
-            "refresh_postpone": (0, 8),
-            "refresh_pull_in": (0, 8),
-            "self_refresh_cycles": (0, 2**30),
-            "age_cap_cycles": (0, 2**30),
             "temperature_c": (-40, 125),
         }
-        for name, (least, most) in limits.items():
-            whole_number(getattr(self, name), f"controller {name}", least, most)
-        for name in BOOLEANS:
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"controller {name} must be true or false, not {getattr(self, name)!r}")
-        if self.queues == "pooled":
-            for name, only in (
-                ("scheduler", "fr-fcfs"), ("page_policy", "open"), ("power_down_cycles", 0), ("masked_writes", False),
-                ("refresh_postpone", 0), ("refresh_pull_in", 0), ("refresh_management", False),
-                ("self_refresh_cycles", 0), ("age_cap_cycles", 0),
-            ):  # fmt: skip
-                if getattr(self, name) != only:
-                    raise InputError(f"pooled queues are served with {name} {only!r}, not {getattr(self, name)!r}")
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(each.default, bool):
+                if not isinstance(value, bool):
+                    raise InputError(f"controller {each.name} must be true or false, not {value!r}")
+            elif isinstance(each.default, int):
+                whole_number(value, f"controller {each.name}", *limits[each.name])
+        for name, only in POOLED.items():
+            if self.queues == "pooled" and getattr(self, name) != only:
+                raise InputError(f"pooled queues are served with {name} {only!r}, not {getattr(self, name)!r}")
+
+    @property
+    def engine_settings(self) -> dict[str, int | str]:
+        """What the compiled engine does for the policies: values of settings by name, before those of the fields."""
+        policies = DRAM_SCHEDULERS[self.scheduler], PAGE_POLICIES[self.page_policy], REFRESH_POLICIES[self.refresh]
+        usual: dict[str, int | str] = {"strict_order": 0, "page": "open", "refresh": "all-bank"}
+        return usual | {name: value for policy in policies for name, value in policy.item.settings.items()}
+
+
+_DEFAULT = ControllerSpec()
+
+
+def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> ControllerSpec:
+    """Return a ControllerSpec from itself, from a mapping of its fields, or the default."""
+    if controller is None:
+        return _DEFAULT
+    if isinstance(controller, ControllerSpec):
+        return controller
+    known = [f.name for f in fields(ControllerSpec)]
+    for key in controller:
+        if key not in known:
+            raise InputError(f"the controller has no parameter {key!r}{did_you_mean(key, known)}")
+    return ControllerSpec(**controller)
+
+
+def effective_part(part: Part, controller: ControllerSpec) -> Part:
+    """Return the part whose rules a controller obeys: at its temperature, with the full JEDEC timing if it says so."""
+    warm = part.at_temperature(controller.temperature_c)
+    return warm.fully_timed() if controller.full_timing else warm

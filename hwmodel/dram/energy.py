@@ -8,15 +8,14 @@ rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hwmodel.coding.coded import WireCosts
-from hwmodel.parts.commands import COMMANDS
-from hwmodel.parts.part import Part, kept
+from hwmodel.parts.part import COMMANDS, Part, kept
 
 if TYPE_CHECKING:
     from hwmodel.dram.interface import GroupCounts, InterfaceCounts
@@ -98,59 +97,33 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
 
 def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
     """Return the core energy of a run term by term."""
-    events = _core_events(counts.bank_commands, counts.rank_commands, counts.background_cycles)
-    constants = kept(part, core_constants_pj)
-    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in constants.items()]
-
-
-def _core_events(bank: np.ndarray, rank: np.ndarray, background: np.ndarray) -> dict[str, int]:
-    """Return how often what each core term counts happened. bank, rank: int64[..., command]. background: int64[..., 5]
-    clocks."""
-    n = len(COMMANDS)
-    column, issued = (
-        dict(zip(COMMANDS, counts.reshape(-1, n).sum(axis=0).tolist(), strict=True)) for counts in (bank, rank)
+    per_bank, per_rank = (
+        dict(zip(COMMANDS, table.reshape(-1, len(COMMANDS)).sum(axis=0).tolist(), strict=True))
+        for table in (counts.bank_commands, counts.rank_commands)
     )
-    clocks = background.reshape(-1, 5).sum(axis=0).tolist()
-    return {
-        "activate": column["ACT"],
-        "precharge": column["PRE"] + column["PREA"] + column["RDA"] + column["WRA"],
-        "read": column["RD"] + column["RDA"],
-        "write": column["WR"] + column["WRA"] + column["MWR"],
-        "refresh": issued["REFab"] + issued["SRE"],  # self-refresh begins with one
+    clocks = counts.background_cycles.reshape(-1, 5).sum(axis=0).tolist()
+    events = {
+        "activate": per_bank["ACT"],
+        "precharge": per_bank["PRE"] + per_bank["PREA"] + per_bank["RDA"] + per_bank["WRA"],
+        "read": per_bank["RD"] + per_bank["RDA"],
+        "write": per_bank["WR"] + per_bank["WRA"] + per_bank["MWR"],
+        "refresh": per_rank["REFab"] + per_rank["SRE"],  # self-refresh begins with one
         "background_active": clocks[0],
         "background_precharged": clocks[1],
         "power_down_active": clocks[2],
         "power_down_precharged": clocks[3],
-        "refresh_per_bank": issued["REFpb"],
-        "refresh_management": issued["RFM"],
-        "refresh_two_banks": issued["REF2b"],
+        "refresh_per_bank": per_rank["REFpb"],
+        "refresh_management": per_rank["RFM"],
+        "refresh_two_banks": per_rank["REF2b"],
         "self_refresh": clocks[4],
     }
+    constants = kept(part, core_constants_pj)
+    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in constants.items()]
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
     """Return the core energy per term in pJ."""
-    return _core_pj(counts.bank_commands, counts.rank_commands, counts.background_cycles, part)
-
-
-def _core_pj(bank: np.ndarray, rank: np.ndarray, background: np.ndarray, part: Part) -> dict[str, float]:
-    events, constants = _core_events(bank, rank, background), kept(part, core_constants_pj)
-    return {term: events[term] * constant for term, (_, constant) in constants.items()}
-
-
-def core_energy_by_rank_pj(counts: DramCounts, part: Part) -> np.ndarray:
-    """Return core energy in pJ, float64[channel, rank]; its sum is that of core_energy_pj."""
-    channels, ranks = counts.rank_commands.shape[:2]
-    per_rank = counts.bank_commands.reshape(channels, ranks, -1, counts.bank_commands.shape[2]).sum(axis=2)
-    return np.array(
-        [
-            [
-                sum(_core_pj(per_rank[c, r], counts.rank_commands[c, r], counts.background_cycles[c, r], part).values())
-                for r in range(ranks)
-            ]
-            for c in range(channels)
-        ]
-    )
+    return {row.term: row.energy_pj for row in core_rows(counts, part)}
 
 
 def energy_by_term(rows: Iterable[EnergyRow]) -> dict[str, float]:
@@ -186,16 +159,6 @@ class InterfaceEnergy:
     def total_pj(self) -> float:
         """Energy of all groups."""
         return sum(row.energy_pj for row in self.rows)
-
-    @property
-    def pj_per_bit(self) -> float:
-        """Energy of all groups per bit of data moved; 0 without any."""
-        return self.total_pj / self.data_bits if self.data_bits else 0.0
-
-    @property
-    def total_data_pj(self) -> float:
-        """Energy of DQ and DBI, the part that the data decide."""
-        return sum(row.energy_pj for row in self.rows if row.group in DATA_WIRES)
 
 
 class WireConstants(NamedTuple):
@@ -264,14 +227,9 @@ def interface_energy(
 
     loaded = load_part(part)
     counts = count_interface(
-        commands,
-        part=loaded,
-        dbi=dbi,
-        beat_order=beat_order,
-        lane_order=lane_order,
-        end_cycle=end_cycle,
+        commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle,
         metadata=metadata,
-    )
+    )  # fmt: skip
     bits = counts.bursts * loaded.organisation.burst_bytes * 8
     return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)
 
@@ -295,13 +253,53 @@ def core_energy(
 
 def explain(rows: Iterable[EnergyRow]) -> list[dict[str, Any]]:
     """Return the rows as dicts (term, count, unit, constant_pj, energy_pj), ready for a table or JSON."""
-    return [
-        {
-            "term": row.term,
-            "count": row.count,
-            "unit": row.unit,
-            "constant_pj": row.constant_pj,
-            "energy_pj": row.energy_pj,
-        }
-        for row in rows
+    columns = ("term", "count", "unit", "constant_pj", "energy_pj")
+    return [{name: getattr(row, name) for name in columns} for row in rows]
+
+
+# Energy is linear in each estimated current and capacitance, so the ends of its range over all of them together are
+# the sum of what each one does.
+
+
+def scaled(part: Part, name: str, factor: float) -> Part:
+    """Return a part with one ranged constant (a key of Part.ranges) times a factor."""
+    section, *place = name.split(".")
+    if section == "currents":
+        current = place[0].removesuffix("_mA")
+        idd = {**part.currents.idd_ma, current: tuple(factor * ma for ma in part.currents.idd_ma[current])}
+        return replace(part, currents=replace(part.currents, idd_ma=idd))
+    group, constant = place[1:]
+    wires = part.interface.wires[group]
+    if constant.startswith("read"):
+        changed = replace(wires, read_rise_pj=factor * wires.read_rise_pj)
+    else:
+        changed = replace(wires, write_rise_pj=factor * wires.write_rise_pj)
+    return replace(part, interface=replace(part.interface, wires={**part.interface.wires, group: changed}))
+
+
+def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()) -> tuple[float, float]:
+    """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates."""
+    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.kind) for row in wires)
+    of_core, of_wires = kept(part, _constants_at_ends, *names)
+    nominal, *ends = _sums(wires, of_wires) + _sums(core, of_core)
+    moved = (np.array(ends) - nominal).reshape(-1, 2)
+    least, most = np.minimum(moved, 0.0).min(axis=1), np.maximum(moved, 0.0).max(axis=1)
+    return float(sum(least.tolist(), nominal)), float(sum(most.tolist(), nominal))
+
+
+def _constants_at_ends(
+    part: Part, terms: tuple[str, ...], wires: tuple[tuple[str, str, float, str], ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the constants of rows, float64[1 + 2 x ranges, rows]: of the part, then with each constant at its ends."""
+    parts = [part, *(scaled(part, name, end) for name, ends in part.ranges.items() for end in ends)]
+    core = [[constants[term][1] for term in terms] for constants in map(core_constants_pj, parts)]
+    interface = [
+        [getattr(wire_constants_pj(p, driver, way, ui_ns), kind) for driver, way, ui_ns, kind in wires] for p in parts
     ]
+    return np.array(core), np.array(interface)
+
+
+def _sums(rows: Sequence[EnergyRow], constants: np.ndarray) -> np.ndarray:
+    """Return the energy of the rows in pJ with each set of constants, added up in the order of the rows."""
+    energy = constants * np.array([row.count for row in rows], float)
+    return energy.cumsum(axis=1)[:, -1] if rows else np.zeros(len(constants))

@@ -1,35 +1,28 @@
 """DRAM timing: requests in, completion cycles, commands and core energy out.
 
 `simulate_dram` takes whole arrays; `DramEngine` takes blocks and keeps its state, so traces of any length run in
-constant memory. The arithmetic is compiled (cython_ext.dram.engine); the rules are in hwmodel.dram.constraints.
+constant memory. The arithmetic is compiled (cython_ext.dram.engine); the rules are in hwmodel.dram.tables.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 import cython_ext.dram.engine as kernel
-from hwmodel.dram.controller import ControllerSpec
-from hwmodel.dram.memory_kernel import (
-    StuckError,
-    address_map,
-    channel_of,
-    check_addresses,
-    collect_result,
-    open_memory,
-    stuck_error,
-)
+from hwmodel.dram.controller import ControllerSpec, controller_spec
+from hwmodel.dram.energy import core_energy_pj
 from hwmodel.dram.result import DramCounts, DramResult
-from hwmodel.parts.part import Part, kept
+from hwmodel.dram.tables import address_map, channel_of, check_addresses, kernel_tables
+from hwmodel.parts.part import COMMANDS, Part, kept
 from hwmodel.parts.part_file import load_part, part_names
 from traces.base.checks import as_array, whole_numbers
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import EdgewattError, InputError
 
 __all__ = [
     "ControllerSpec",
@@ -202,7 +195,8 @@ class DramEngine:
 
     def _check_trace_length(self) -> None:
         o, t = self.part.organisation, self.part.timing
-        each = {"none": 0, "all-bank": 1, "per-bank": o.refresh_sets}[self.controller.refresh]
+        behaviour = str(self.controller.engine_settings["refresh"])
+        each = {"none": 0, "all-bank": 1, "per-bank": o.refresh_sets}[behaviour]
         refreshes = self._last_arrival // t.tREFI * each * o.ranks * o.channels
         if refreshes > MAX_TRACED_REFRESHES:
             raise InputError(
@@ -248,22 +242,6 @@ def _joined(blocks: Sequence[np.ndarray]) -> np.ndarray:
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
-_DEFAULT = ControllerSpec()
-
-
-def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> ControllerSpec:
-    """Return a ControllerSpec from itself, from a mapping of its fields, or the default."""
-    if controller is None:
-        return _DEFAULT
-    if isinstance(controller, ControllerSpec):
-        return controller
-    known = [f.name for f in fields(ControllerSpec)]
-    for key in controller:
-        if key not in known:
-            raise InputError(f"the controller has no parameter {key!r}{did_you_mean(key, known)}")
-    return ControllerSpec(**controller)
-
-
 def _request_arrays(address: Any, is_write: Any, arrival: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return uint64[n], uint8[n] and int64[n]; `first_bad_request` is still to look at what is in them."""
     where, write = address, as_array(is_write, "is_write")
@@ -284,3 +262,86 @@ def _request_arrays(address: Any, is_write: Any, arrival: Any) -> tuple[np.ndarr
 
 def _is_typed(values: Any, dtype: type) -> bool:
     return isinstance(values, np.ndarray) and values.dtype == dtype and values.ndim == 1 and values.flags.c_contiguous
+
+
+class StuckError(EdgewattError, RuntimeError):
+    """A simulation made no progress; the message names the queues that wait."""
+
+
+def open_memory(
+    part: Part,
+    controller: ControllerSpec,
+    *,
+    ports: int = 1,
+    requests_per_clock: int | None = None,
+    trace: bool = False,
+    sent: bool = False,
+) -> kernel.Memory:
+    """Return compiled channels with the part's tables and the controller's policies.
+
+    ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
+    which requests drove the wires, in what order.
+    """
+    return kernel.Memory(
+        kept(part, _compiled_tables, controller),
+        n_channels=part.organisation.channels,
+        n_ports=ports,
+        width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
+        trace=trace,
+        sent=sent,
+    )
+
+
+def _compiled_tables(part: Part, controller: ControllerSpec) -> kernel.Tables:
+    return kernel_tables(part, controller).compiled()
+
+
+def stuck_error(memory: kernel.Memory) -> StuckError:
+    """Return the watchdog's error: which queues of which channels wait."""
+    return StuckError(
+        f"the memory made no progress up to cycle {memory.now()}: {waiting(memory)}. "
+        "The part's refresh or the controller's limits leave no time to serve a request"
+    )
+
+
+def waiting(memory: kernel.Memory) -> str:
+    """Return what waits in the queues, channel by channel."""
+    return "; ".join(
+        f"channel {c}: " + (", ".join(f"{name} holds {n}" for name, n in memory.state(c).items() if n) or "idle")
+        for c in range(memory.n_channels)
+    )
+
+
+def collect_result(
+    memory: kernel.Memory,
+    part: Part,
+    done_cycle: np.ndarray,
+    accept_cycle: np.ndarray,
+    commands: tuple[np.ndarray, ...] | None,
+) -> DramResult:
+    """Return the result of a memory that has run to the end; background is charged up to its last data."""
+    raw = memory.counts()
+    end = max(raw["last_done"], raw["last_data"])
+    counts = _counts(memory, raw, end)
+    return DramResult(
+        done_cycle=done_cycle,
+        accept_cycle=accept_cycle,
+        total_cycles=raw["last_done"],
+        end_cycle=end,
+        tck_ns=part.tck_ns,
+        burst_bytes=part.organisation.burst_bytes,
+        commands=counts.commands,
+        commands_at_completion=dict(zip(COMMANDS, memory.completed().tolist(), strict=True)),
+        counts=counts,
+        energy_pj=core_energy_pj(counts, part),
+        command_trace=commands,
+    )
+
+
+def _counts(memory: kernel.Memory, raw: dict[str, int], end: int) -> DramCounts:
+    """Return the counters of all channels, background up to cycle `end`. raw: those of requests."""
+    bank_commands, conflicts = memory.bank_counts()
+    rank_commands, background = memory.rank_counts(end)
+    ca_ones, ca_rising = memory.command_wires()
+    requests = {name: count for name, count in raw.items() if name not in ("last_done", "last_data")}
+    return DramCounts(bank_commands, rank_commands, background, ca_ones, ca_rising, conflicts=conflicts, **requests)

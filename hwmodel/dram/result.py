@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 
 
 @dataclass(frozen=True)
 class DramCounts:
-    """What happened, as integers. Commands are indexed as in hwmodel.parts.commands.COMMANDS.
+    """What happened, as integers. Commands are indexed as in hwmodel.parts.part.COMMANDS.
 
     bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
     rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.
@@ -45,12 +45,6 @@ class DramCounts:
     def command(self, *names: str) -> int:
         """Return the sum of the counts of some commands."""
         return sum(self.commands[name] for name in names)
-
-    @property
-    def banks_precharged(self) -> int:
-        """Bank closings: by PRE, by PREA (each bank), by auto-precharge."""
-        total = self.bank_commands.sum(axis=(0, 1))
-        return int(sum(total[COMMANDS.index(name)] for name in ("PRE", "PREA", "RDA", "WRA")))
 
     @property
     def row_hits(self) -> int:

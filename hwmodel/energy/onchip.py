@@ -59,8 +59,10 @@ def onchip_energy(result: ReplayResult, machine: Machine, time_ns: float) -> OnC
     compute = []
     if result.multiply_adds:
         value_format = str(result.description["layout"]["value_format"])
-        constant = technology.arithmetic(value_format).total_pj
-        compute.append(EnergyRow("multiply_add", result.multiply_adds, f"multiply-adds in {value_format}", constant))
+        each = technology.arithmetic(value_format)
+        mark = f" (estimate from {' and '.join(each.estimated_from)})" if each.estimated_from else ""
+        unit = f"multiply-adds in {value_format}{mark}"
+        compute.append(EnergyRow("multiply_add", result.multiply_adds, unit, each.total_pj))
     return OnChipEnergy(tuple(row for row in rows if row.count), tuple(compute), technology)
 
 

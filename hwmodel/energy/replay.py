@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from hwmodel.bus import WireCounts
 from hwmodel.dram.command_table import command_rows
-from hwmodel.dram.energy import DATA_WIRES, EnergyRow, WireRow, core_rows, interface_rows, wire_rows
+from hwmodel.dram.energy import DATA_WIRES, EnergyRow, WireRow, core_rows, energy_range, interface_rows, wire_rows
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
-from hwmodel.dram.ranges import energy_range
 from hwmodel.dram.result import DramCounts
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part

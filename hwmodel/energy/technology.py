@@ -61,11 +61,15 @@ class SizeTable:
 
 @dataclass(frozen=True)
 class MultiplyAdd:
-    """Energy of a product and of the sum it goes into, pJ; estimate: the source does not have it as such."""
+    """Energy of a product and of the sum it goes into, pJ; estimate: the source does not have it as such.
+
+    estimated_from: listed formats that the figures of a format that is not listed come from.
+    """
 
     product_pj: float
     sum_pj: float
     estimate: bool = False
+    estimated_from: tuple[str, ...] = ()
 
     @property
     def total_pj(self) -> float:
@@ -111,13 +115,39 @@ class Technology:
         return min(self.cache, key=lambda t: (abs(math.log(t.ways / ways)), t.ways))
 
     def arithmetic(self, value_format: str) -> MultiplyAdd:
-        """Return the multiply-add of a number format. Raises InputError for one that the file lacks."""
-        if value_format not in self.multiply_add:
+        """Return the multiply-add of a number format; an estimate for one that the file does not list.
+
+        A product's energy goes with the square of the significand's bits (the area of an array multiplier), as the
+        shipped files derive bf16, fp8 and int4 from Horowitz's fp16 and int8. Between two listed formats (of integers,
+        or of floats) it is read log-log by these bits. The sum has the listed formats' accumulator (fp32,
+        int32), whose energy goes with the width for a significand wider than all listed ones. Raises InputError for
+        what is no format, and where the file lists none of its family.
+        """
+        if value_format in self.multiply_add:
+            return self.multiply_add[value_format]
+        from traces.formats import FORMATS
+
+        def family(name: str) -> bool:
+            return FORMATS[name].item.needs_scale
+
+        known = [name for name in self.multiply_add if name in FORMATS and value_format in FORMATS]
+        listed = {name: FORMATS[name].item.significand_bits for name in known if family(name) == family(value_format)}
+        if not listed:
             raise InputError(
                 f"technology {self.name!r} has no multiply-add in {value_format!r}: it has "
                 + ", ".join(self.multiply_add)
             )
-        return self.multiply_add[value_format]
+        bits = FORMATS[value_format].item.significand_bits
+        ranked = sorted(listed, key=lambda name: listed[name])
+        narrow = next((name for name in reversed(ranked) if listed[name] <= bits), ranked[0])
+        wide = next((name for name in ranked if listed[name] >= bits), narrow)
+        below, above = self.multiply_add[narrow], self.multiply_add[wide]
+        power = 2.0
+        if listed[wide] > listed[narrow]:
+            power = math.log(above.product_pj / below.product_pj) / math.log(listed[wide] / listed[narrow])
+        ratio = bits / listed[narrow]
+        sum_pj = below.sum_pj * (max(ratio, 1.0) if narrow == wide else 1.0)
+        return MultiplyAdd(below.product_pj * ratio**power, sum_pj, True, tuple(dict.fromkeys((narrow, wide))))
 
 
 def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> Technology:

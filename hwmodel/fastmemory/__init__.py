@@ -1,1 +1,0 @@
-"""The fast memory of the I/O model."""

@@ -21,16 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
-from traces.base.errors import InputError
-from traces.work.checks import (
-    as_order,
-    checked_memory,
-    fault,
-    policy_codes,
-)
+from traces.work.checks import as_order, checked_memory, fault, policy_codes
 from traces.work.network import Network
-from traces.work.processing import Processing, known_processing, processing, processing_arrays
-from traces.work.residence import widest_bag
+from traces.work.processing import Processing, known_processing, processing, processing_arrays, widest_bag
 
 
 @dataclass(frozen=True)
@@ -53,12 +46,10 @@ class IOCounts:
 
     @property
     def reads(self) -> int:
-        """All reads."""
         return self.reads_connections + self.reads_neurons
 
     @property
     def writes(self) -> int:
-        """All writes."""
         return self.writes_live + self.writes_outputs
 
     @property
@@ -162,47 +153,95 @@ def compact_growth_memory(network: Network, order: Any = None) -> int:
     return 1 + widest_bag(sources, targets, network.n_neurons)
 
 
-def bandwidth_memory(network: Network, rank: npt.ArrayLike | None = None) -> int:
-    """Return k + 2, a memory size with which no value is read or written twice (Corollary 1): an upper bound.
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Loads and stores of neuron values, int32[E] step, int32[E] neuron, uint8[E] kind, in the order they happen.
 
-    k: the longest connection, in steps, of a topological order of the neurons.
-    rank: int[N] position of each neuron in that order; None tries a few natural ones and takes the shortest k.
-    Raises InputError for a rank that is no permutation or not topological. O(W + N log N).
+    step: the connection (in processing order) before whose update it happens; W for what is left to write at the end.
+    kind: LOAD (`reads_neurons`), STORE_LIVE (evicted and used again), STORE_OUTPUT (an output's final write).
     """
-    s, t, n = network.sources, network.targets, network.n_neurons
-    if rank is None:
-        return min(bandwidth_memory(network, natural) for natural in natural_ranks(network))
-    position = np.asarray(rank, np.int64)
-    if len(position) != n or not np.array_equal(np.sort(position), np.arange(n)):
-        raise InputError(f"rank must be a permutation of 0 to {n - 1}")
-    touched = np.cumsum(network.touched[np.argsort(position)]) - 1  # isolated neurons take no room
-    length = touched[position[t]] - touched[position[s]]
-    if (length <= 0).any():
-        edge = int(np.argmin(length))
-        raise InputError(f"rank is not topological: connection {edge} ({s[edge]} -> {t[edge]}) goes backwards")
-    return int(length.max()) + 2
+
+    step: npt.NDArray[np.int32]
+    neuron: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Return (reads_neurons, writes_live, writes_outputs)."""
+        loads, live, outputs = np.bincount(self.kind, minlength=3).tolist()
+        return loads, live, outputs
 
 
-def natural_ranks(network: Network) -> list[npt.NDArray[np.int64]]:
-    """Return topological neuron orders worth trying: by latest source, by depth, and inputs just before their use."""
-    s, t, n, depth = network.sources, network.targets, network.n_neurons, network.depth
-    ids = np.arange(n)
+def moves_of(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    is_output: npt.NDArray[np.bool_],
+    *,
+    memory: int,
+    policy: str,
+    pinning: str,
+) -> Moves:
+    """Return what `count_io` counts, move by move. Raises InputError for M < 3 or an unknown name. O(W + N).
 
-    def as_rank(*keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        rank = np.empty(n, np.int64)
-        rank[np.lexsort(keys)] = ids
-        return rank
+    sources, targets: int32[W] in processing order, checked by the caller: ids below N, a topological order. is_output:
+    bool[N]. MIN writes an output as soon as it has no later use, LRU and RR when it is evicted or at the end.
+    """
+    codes = policy_codes(policy, pinning)
+    memory = checked_memory(memory)
+    return Moves(*kernel.moves(sources, targets, len(is_output), is_output.astype(np.uint8), memory, *codes))
 
-    by_depth = as_rank(ids, depth)
-    latest = as_rank(ids, by_depth)
-    for level in range(1, int(depth.max()) + 1):  # order each level by where its last source stands (Cuthill-McKee)
-        last_source = np.full(n, -1, np.int64)
-        np.maximum.at(last_source, t, latest[s])
-        key = np.where(depth == level, last_source, latest)
-        latest = as_rank(key, depth)
-    # Each neuron without inputs stands right before the first neuron that needs it.
-    first_need = np.full(n, n, np.int64)
-    np.minimum.at(first_need, s, by_depth[t])
-    starts = network.in_degree == 0
-    late = as_rank(~starts, np.where(starts, first_need, by_depth))
-    return [by_depth, latest, late]
+
+KINDS = ("empty or dead", "input value", "partial sum", "finished hidden value")
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """What one order does to fast memory.
+
+    slots: uint8[C', T], the kind (index into KINDS) in each drawn slot at each of T moments. moments: int64[T],
+    positions. reads, writes: int64[N] per neuron. reads_by, writes_by: kind -> count; a first read is in `first_reads`.
+    """
+
+    slots: npt.NDArray[np.uint8]
+    moments: npt.NDArray[np.int64]
+    reads: npt.NDArray[np.int64]
+    writes: npt.NDArray[np.int64]
+    first_reads: int
+    reads_by: dict[str, int]
+    writes_by: dict[str, int]
+    writes_outputs: int
+
+
+def occupancy(
+    network: Network,
+    order: Any,
+    *,
+    memory: int,
+    policy: str = "min",
+    pinning: str = "literal",
+    moments: int = 600,
+    rows: int = 200,
+) -> Occupancy:
+    """Play an order through fast memory and keep who was where. O(W log M + N).
+
+    moments: columns of the picture; rows: slots drawn, evenly chosen where there are more.
+    """
+    from cython_ext.iomodel.occupancy import play
+
+    checked_memory(memory)
+    codes = policy_codes(policy, pinning)
+    sources, targets = processing_arrays(network, order)
+    looks, drawn = _evenly(len(sources), moments), _evenly(memory - 1, rows)
+    grid, reads, writes, reads_by, writes_by, first_reads, writes_outputs = play(
+        sources, targets, network.is_output.astype(np.uint8), memory, *codes, looks, drawn
+    )
+    by_kind = [dict(zip(KINDS[1:], counts[1:].tolist(), strict=True)) for counts in (reads_by, writes_by)]
+    return Occupancy(grid, looks, reads, writes, first_reads, by_kind[0], by_kind[1], writes_outputs)
+
+
+def _evenly(n: int, most: int) -> npt.NDArray[np.int64]:
+    """Return all of 0 to n - 1, or `most` of them evenly chosen, ascending."""
+    return np.unique(np.linspace(0, n - 1, min(most, n)).astype(np.int64))

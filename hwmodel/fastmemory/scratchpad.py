@@ -1,7 +1,7 @@
 """A scratchpad: on-chip memory that software manages, carrying out the I/O model's own decisions.
 
-Neuron rows move as `hwmodel.fastmemory.moves` says, whole rows at a time, so the rows moved are those `count_io` counts
-with M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, and the connection in hand. Connections come
+Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with
+M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, and the connection in hand. Connections come
 through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a
 row of it, as the model reads, or one fp32 scalar that is spread over the lanes on chip, as kernels do.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
+from cython_ext.iomodel.counts import LOAD, PINNING_CODES, POLICY_CODES, STORE_LIVE
 from cython_ext.trace.transfers import first_loads
-from hwmodel.fastmemory.moves import LOAD, STORE_LIVE, Moves, moves_of
+from hwmodel.fastmemory.iomodel import Moves, moves_of
 from traces.access.plan import Plan
 from traces.access.trace import Trace
 from traces.access.transfers import SCALAR_BYTES, plan_of, transfers
@@ -111,7 +111,8 @@ class ScratchpadCounts:
 class Scratchpad:
     """A scratchpad with one trace: decides the moves, and makes the trace of transfers.
 
-    trace: the transfers. counts: complete after a walk of it. access_bytes: the widest access of the engine.
+    transfers: their trace, in program order, and what the engine touched on chip in the walk so far. counts: complete
+    after a walk. access_bytes: the widest access of the engine.
     """
 
     def __init__(self, trace: Trace, spec: ScratchpadSpec, *, access_bytes: int) -> None:
@@ -123,7 +124,7 @@ class Scratchpad:
         )
         first = bias_loads(self.moves, plan)
         self.bias_reads = int(first.sum())
-        self._transfers = transfers(
+        self.transfers = transfers(
             trace,
             (self.moves.step, self.moves.neuron, self.moves.kind),
             buffer_bytes=spec.stream_bytes,
@@ -132,24 +133,9 @@ class Scratchpad:
         )
 
     @property
-    def trace(self) -> Trace:
-        """The transfers, in program order."""
-        return self._transfers.trace
-
-    @property
-    def piece_bytes(self) -> int:
-        """Bytes of connections fetched at a time."""
-        return self._transfers.piece_bytes
-
-    @property
-    def accesses(self) -> int:
-        """What the engine touched on chip in the walk so far, a row counted as often as it takes."""
-        return self._transfers.engine.total
-
-    @property
     def counts(self) -> ScratchpadCounts:
         """Counts of the walk so far (rows moved are those of a whole pass)."""
-        plan, engine = self.plan, self._transfers.engine
+        plan, engine = self.plan, self.transfers.engine
         loads, live, outputs = self.moves.counts
         return ScratchpadCounts(
             memory=self.memory,

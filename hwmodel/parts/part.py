@@ -17,6 +17,17 @@ from traces.base.shown import Shown
 
 T = TypeVar("T")
 
+# In the order of the compiled engine (cython_ext/dram/tables.h).
+COMMANDS = (
+    "ACT", "RD", "WR", "RDA", "WRA", "PRE", "PREA", "REFab", "REFpb", "PDE", "PDX",
+    "MWR",  # masked write
+    "RFM",  # refresh management: the DRAM refreshes the neighbours of often activated rows
+    "CAS",  # starts the data clock (LPDDR5 and later)
+    "SRE", "SRX",  # self-refresh entry and exit
+    "REF2b",  # refresh of two banks, only in command tables
+    "ACT2",  # the second half of an activate, where it is a command of its own (tAAD)
+)  # fmt: skip
+
 
 def later(default: Any = 0) -> Any:
     """Declare a field that older parts do not give: while it has its default, it is no part of what they say."""
@@ -302,7 +313,7 @@ class Part(Shown):
     note: str = ""
     constants: Mapping[str, Constant] = field(default_factory=dict, repr=False)
     derating: Derating | None = field(default=None, metadata={"later": True})
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.ranges
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.energy
 
     __repr__ = Shown.__repr__
 

@@ -1,4 +1,8 @@
-"""What crosses the wires between the last cache level and memory: bursts in, counts by way, stream and wire out."""
+"""What crosses the wires between the last cache level and memory: bursts in, counts by way, stream and wire out.
+
+Only commands that happened drive wires: a request that another's burst answers, that a waiting write answers, or that a
+later write replaces, has no burst. So requests are remembered until the memory says that their burst is on the wires.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.dram.in_flight import Held
 from cython_ext.trace.accesses import count_values
-from cython_ext.wires.counting import stretches
+from cython_ext.wires.counting import segments_by_kind
 from hwmodel.bus import Bus, Bytes, WireCounts
 from hwmodel.coding import Coded, StreamChain
 from hwmodel.machine import Machine
 from traces.access.trace import STREAMS
+
+if TYPE_CHECKING:
+    from hwmodel.replay.hierarchy import Bursts
+
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -129,27 +138,19 @@ class Wires:
         extra = None if rest.extra is None else rest.extra.beside()
         return _Channel(rest.chain if rest.chain.by_block else rest.chain.fresh(), rest.bus.beside(), extra)
 
-    def send(
-        self,
-        data: Bytes,
-        stream: Bytes,
-        is_write: Bytes,
-        which_set: Bytes | int = 0,
-    ) -> None:
+    def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int = 0) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
         size = self._at_rest.chain.block_bytes
         for start in range(0, len(stream), HANDED_ON):
             end = min(start + HANDED_ON, len(stream))
             sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
-            self._send(data[start * size : end * size], stream[start:end], is_write[start:end], sets)
-
-    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
-        self.drive(self._channel.chain.encode(data, stream), stream, is_write, which_set)
+            coded = self._channel.chain.encode(data[start * size : end * size], stream[start:end])
+            self.drive(coded, stream[start:end], is_write[start:end], sets)
 
     def drive(self, coded: Coded, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
         """Put encoded bursts on the wires; stream, direction and set of each as of `send`."""
         chain, bus, extra = self._channel
-        ends, streams = stretches(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
+        ends, streams = segments_by_kind(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
         bus.send(coded.data, coded.flags, ends=ends, streams=streams)
         if extra is not None and coded.extra is not None:
             extra.send(coded.extra, ends=ends, streams=streams)
@@ -200,7 +201,10 @@ class ChannelWires:
         for c, n in enumerate(count_values(channel, len(self._each)).tolist()):
             if not n:
                 continue
-            wires, end = self._of(c), start + n
+            wires = self._each[c]
+            if wires is None:  # made when they are used: a part may have 32 of them
+                wires = self._each[c] = self.first.beside()
+            end = start + n
             about = stream[start:end], is_write[start:end], which_set[start:end]
             if coded is None:
                 wires.send(data[start:end].reshape(-1), *about)
@@ -208,25 +212,77 @@ class ChannelWires:
                 wires.drive(coded.part(start * size, end * size), *about)
             start = end
 
-    def _of(self, channel: int) -> Wires:
-        """Return the wires of a channel, made when they are used: a part may have 32 of them."""
-        wires = self._each[channel]
-        if wires is None:
-            wires = self._each[channel] = self.first.beside()
-        return wires
-
-    def traffic(self, reads: Int64Array, writes: Int64Array, which_set: int, bursts: Int64Array) -> Traffic:
-        """Return the traffic of one set on all channels, as Wires.traffic."""
-        return self.first.traffic(reads, writes, which_set, bursts)
-
 
 def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:
     """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
     reads, writes = asked
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    return wires.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
+    return wires.first.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
 
 
 def _by_way(wires: WireCounts, which_set: int) -> WireCounts:
     return WireCounts(wires.counts.reshape(-1, 2, len(STREAMS), *wires.counts.shape[1:])[which_set])
+
+
+NO_BYTES = np.zeros(0, np.uint8)
+
+
+class InFlight:
+    """Requests on their way, numbered over all sources, and the bursts that were on the wires.
+
+    wires: of all channels, None for address-only traces. counts: int64[2, 2, len(STREAMS)], bursts on the wires by set
+    (run, final flush), direction (reads, writes) and stream.
+    """
+
+    def __init__(self, block_bytes: int, n_sources: int, wires: ChannelWires | None) -> None:
+        self._wires = wires
+        self._size = 0 if wires is None else block_bytes
+        self.pending = [Held(self._size) for _ in range(n_sources)]
+        self.counts = np.zeros((2, 2, len(STREAMS)), np.int64)
+
+    def add(self, source: int, bursts: Bursts, which: int) -> np.ndarray:
+        """Keep the requests of a source and return their numbers, int64[n]. which: 0 run, 1 final flush."""
+        data = bursts.data if self._size and bursts.data is not None else NO_BYTES
+        first = self.pending[source].add(bursts.stream, bursts.is_write, data, which)
+        end, n = first + len(bursts), len(self.pending)
+        return np.arange(first * n + source, end * n + source, n)
+
+    def split(self, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the source of each number, and its number within that source."""
+        return number % len(self.pending), number // len(self.pending)
+
+    def served(self, sent: np.ndarray, channel: np.ndarray, unsent: np.ndarray) -> None:
+        """Send the bursts that left, int64[n] numbers in the order of their commands with uint8[n] channels, over the
+        wires of their channels, and forget int64[m] requests that have none."""
+        if len(self.pending) == 1:
+            self.pending[0].drop(unsent)
+        elif len(unsent):
+            source, number = self.split(unsent)
+            for s, pending in enumerate(self.pending):
+                if len(mine := number[source == s]):
+                    pending.drop(mine)
+        if not len(sent):
+            return
+        stream, write, which, data = self._take(sent)
+        kind = (which * np.uint8(2) + write) * np.uint8(len(STREAMS)) + stream
+        self.counts += count_values(kind, self.counts.size).reshape(self.counts.shape)
+        if self._wires is None:
+            return
+        self._wires.send(data, stream, write, which, channel)
+
+    def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Forget requests and return, in their order, stream, is_write, which and data of each."""
+        if len(self.pending) == 1:
+            return self.pending[0].take(number)
+        source, number = self.split(number)
+        n = len(number)
+        columns = (*(np.empty(n, np.uint8) for _ in range(3)), np.empty((n, self._size), np.uint8))
+        for s, pending in enumerate(self.pending):
+            mine = np.flatnonzero(source == s)
+            for column, taken in zip(columns, pending.take(number[mine]), strict=True):
+                column[mine] = taken
+        return columns
+
+    def __len__(self) -> int:
+        return sum(map(len, self.pending))

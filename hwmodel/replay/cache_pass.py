@@ -20,8 +20,7 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, open_hierarchy, slices
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, open_hierarchy, slices
 from traces.access.trace import STREAMS, Chunk, Trace
 from traces.base.errors import InputError, brief
 
@@ -45,12 +44,10 @@ class CachePass:
 
     @property
     def levels(self) -> tuple[CacheCounts, ...]:
-        """Counts per level, the engine's first."""
         return tuple(level.counts for level in self._hierarchy.levels)
 
     @property
     def partial_writes(self) -> int:
-        """Stores that passed the last level."""
         return self._hierarchy.partial_writes
 
     def run(self) -> Iterator[Bursts]:
@@ -99,7 +96,7 @@ class KeptPass:
             self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
             self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
             if not sound:
-                _check(arrays, self._n_run, self._block, self.has_data)
+                _check(arrays, self._n_run, self._block)
         except (KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -114,21 +111,17 @@ class KeptPass:
 
     @property
     def levels(self) -> tuple[CacheCounts, ...]:
-        """Counts per level, the engine's first."""
         return tuple(self._counts[self._part])
 
     @property
     def partial_writes(self) -> int:
-        """Stores that passed the last level."""
         return self._partial_writes[self._part]
 
     def run(self) -> Iterator[Bursts]:
-        """Yield the bursts of the trace."""
         self._part = "run"
         return self._bursts(0, self._n_run, cycle="cycle" in self._arrays)
 
     def flush(self) -> Iterator[Bursts]:
-        """Yield the bursts that write dirty lines back at the end."""
         self._part = "flush"
         return self._bursts(self._n_run, len(self._arrays["address"]), cycle=False)
 
@@ -146,21 +139,23 @@ class KeptPass:
             )
 
 
-def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any, has_data: bool) -> None:
+def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any) -> None:
     """Raise InputError unless the columns fit each other and kernels may index by what they hold."""
     n = len(arrays["address"])
-    for name, kind in (*_COLUMNS.items(), *((("cycle", np.int64),) if "cycle" in arrays else ())):
-        column, wanted = arrays[name], n_run if name == "cycle" else n
-        if column.dtype != kind or column.shape != (wanted,):
-            raise InputError(
-                f"no pass through caches: {name} is {column.dtype} of shape {column.shape}, {wanted} wanted"
-            )
     if type(n_run) is not int or not 0 <= n_run <= n or type(block) is not int or not 0 < block <= 1 << 16:
         raise InputError(f"no pass through caches: {n_run!r} bursts of {block!r} bytes before the flush, of {n}")
-    if has_data and (arrays["data"].dtype != np.uint8 or arrays["data"].shape != (n * block,)):
-        raise InputError(f"no pass through caches: its data is not {n} bursts of {block} bytes")
-    if arrays["asked"].dtype != np.int64 or arrays["asked"].shape != (2, 2, len(STREAMS)):
-        raise InputError("no pass through caches: asked is no table of accesses and bytes")
+    wanted: dict[str, tuple[Any, tuple[int, ...]]] = {name: (kind, (n,)) for name, kind in _COLUMNS.items()}
+    wanted |= {
+        "asked": (np.int64, (2, 2, len(STREAMS))),
+        "cycle": (np.int64, (n_run,)),
+        "data": (np.uint8, (n * block,)),
+    }
+    for name, (kind, shape) in wanted.items():
+        if name in ("cycle", "data") and name not in arrays:
+            continue
+        column = arrays[name]
+        if column.dtype != kind or column.shape != shape:
+            raise InputError(f"no pass through caches: {name} is {column.dtype} of shape {column.shape}, not {shape}")
     if n and (arrays["is_write"].max() > 1 or arrays["stream"].max() >= len(STREAMS) or arrays["access"].min() < 0):
         raise InputError("no pass through caches: a direction, stream or access is out of range")
     if n and arrays["address"].max() > np.uint64(2**63 - 1):

@@ -1,9 +1,9 @@
-"""The cache levels of a machine, one feeding the next, with the bytes each would hold: accesses in, bursts out."""
+"""What the memory side is asked for, and the cache levels, one feeding the next: accesses in, bursts out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,53 @@ import numpy.typing as npt
 import cython_ext.trace.accesses as kernel
 from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
 from hwmodel.caches.spec import CacheSpec
+from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.engine_side import EngineSide
-from traces.access.lines import touched_lines
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.access.trace import STREAMS, Chunk, Memory, Trace, touched_lines
 from traces.base.errors import InputError
+
+
+class EngineSide:
+    """A trace as a machine's engine makes it. One per run.
+
+    trace: what the memory side sees. A row wider than `access_bytes` of the engine stays one access, which takes the
+    engine several; the chunks then say how many it has made before (`work`). multiply_adds: of all lanes and passes; 0
+    for a recorded trace.
+    """
+
+    def __init__(self, trace: Trace, machine: Machine) -> None:
+        self._access_bytes = machine.engine.access_bytes
+        self._made = 0
+        self.multiply_adds = trace.multiply_adds
+        self._scratchpad: Scratchpad | None = None
+        if machine.scratchpad is not None:
+            self._scratchpad = Scratchpad(trace, machine.scratchpad, access_bytes=self._access_bytes)
+            self.trace = self._scratchpad.transfers.trace
+        else:
+            self.trace = replace(trace, make_chunks=lambda: self._counted(trace), plan=None)
+
+    @property
+    def accesses(self) -> int:
+        """Accesses the engine has made so far: to its caches or its scratchpad, none wider than access_bytes."""
+        return self._made if self._scratchpad is None else self._scratchpad.transfers.engine.total
+
+    @property
+    def scratchpad(self) -> ScratchpadCounts | None:
+        """What the scratchpad has moved so far; None for a machine without one."""
+        return None if self._scratchpad is None else self._scratchpad.counts
+
+    def _counted(self, trace: Trace) -> Iterator[Chunk]:
+        self._made, wide = 0, False
+        for chunk in trace:
+            wide = wide or (bool(len(chunk)) and int(chunk.size.max()) > self._access_bytes)
+            if not wide:
+                self._made += len(chunk)
+                yield chunk
+                continue
+            taken = -(-chunk.size.astype(np.int64) // self._access_bytes)
+            yield replace(chunk, work=self._made + np.cumsum(taken) - taken)
+            self._made += int(taken.sum())
+
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
@@ -268,14 +310,7 @@ def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
             yield chunk
             continue
         for start in range(0, len(chunk), accesses):
-            part = slice(start, start + accesses)
-            offset = None
-            if chunk.payload_offset is not None:
-                offset = chunk.payload_offset[start : start + accesses + 1]
-            cycle = None if chunk.cycle is None else chunk.cycle[part]
-            address, size, op, stream = chunk.address[part], chunk.size[part], chunk.op[part], chunk.stream[part]
-            work = None if chunk.work is None else chunk.work[part]
-            yield Chunk(address, size, op, stream, offset, chunk.payload, cycle, work)
+            yield chunk.part(start, start + accesses)
 
 
 def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool) -> npt.NDArray[np.uint64]:

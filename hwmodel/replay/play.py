@@ -27,10 +27,9 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, Traffic, wire_traffic
+from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, InFlight, Traffic, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, count_requests, open_loop_clock
-from hwmodel.replay.in_flight import InFlight
 from traces.access.trace import STREAMS, Trace
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
@@ -87,7 +86,6 @@ class ReplayResult(Shown):
 
     @property
     def read_bytes(self) -> int:
-        """Bytes read from memory."""
         return int(self.total.reads.sum()) * self.block_bytes
 
     @property

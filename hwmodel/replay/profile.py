@@ -13,8 +13,7 @@ from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.replay.hierarchy import lookups_of_level, slices
-from traces.access.lines import next_uses, touched_lines
-from traces.access.trace import STREAMS, Memory, Region, Trace
+from traces.access.trace import STREAMS, Memory, Region, Trace, next_uses, touched_lines
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.units import size_in_bytes
@@ -32,7 +31,6 @@ class LookupCounts:
 
     @property
     def hits(self) -> int:
-        """Look-ups that hit."""
         return self.lookups - self.misses
 
     @property
@@ -70,7 +68,6 @@ class MissCurve:
 
     @property
     def size_bytes(self) -> Int64Array:
-        """Size of each cache."""
         return self.ways * self.sets * self.line_bytes
 
 
@@ -83,7 +80,6 @@ class CacheProfile:
     curve: MissCurve
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
 
         def parts(of: dict[str, LookupCounts]) -> dict[str, Any]:
             return {name: {**asdict(p), "hits": p.hits, "hit_rate": p.hit_rate} for name, p in of.items()}
@@ -104,16 +100,8 @@ class CacheProfile:
             {"size_bytes": int(size), "ways": int(ways), "misses": int(misses)}
             for size, ways, misses in zip(curve.size_bytes, curve.ways, curve.misses, strict=True)
         ]
-        return {
-            "accesses": self.accesses,
-            "levels": levels,
-            "curve": {
-                "line_bytes": curve.line_bytes,
-                "sets": curve.sets,
-                "lookups": curve.lookups,
-                "points": points,
-            },
-        }
+        drawn = {name: getattr(curve, name) for name in ("line_bytes", "sets", "lookups")} | {"points": points}
+        return {"accesses": self.accesses, "levels": levels, "curve": drawn}
 
 
 def parse_level(text: str) -> CacheSpec:

@@ -20,7 +20,7 @@ import numpy as np
 
 from hwmodel.coding.bits import bits_of
 from hwmodel.machine import Machine
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.commands import commands_of
 from hwmodel.replay.hierarchy import burst_trace

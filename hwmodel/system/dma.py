@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 
 from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import Bursts, slices
-from hwmodel.system.engine import SharedCaches
+from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
+from hwmodel.system.engine import EngineRun, SharedCaches
 from hwmodel.system.memory import MemorySystem
-from hwmodel.system.results import EngineRun
 from traces.access.trace import STREAMS
 
 STARTS_BLOCK = np.isin(STREAMS, ("tuples", "values"))  # bool by stream: a piece of these begins a block

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import CacheHierarchy, slices
+from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
 from hwmodel.system.memory import MemorySystem
-from hwmodel.system.results import EngineRun
 from traces.access.trace import STREAMS
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """One engine: accesses made, requests (bursts) sent to memory, cycle of its end, clocks of pure computing."""
+
+    accesses: int
+    requests: int
+    finish_cycle: int
+    compute_cycles: int
+
+    @property
+    def stall_cycles(self) -> int:
+        """Clocks spent waiting for memory."""
+        return self.finish_cycle - self.compute_cycles
 
 
 class SharedCaches:

@@ -2,7 +2,7 @@
 
 An engine makes its accesses at its rate, in order, and may have `outstanding_misses` reads in flight; the caches are
 those of hwmodel.replay; what leaves them goes to the channels in blocks of requests, and each burst is compiled
-(hwmodel.system.channels). Counts are integers and agree with hwmodel.replay: with one engine served in order they are
+(hwmodel.system.memory). Counts are integers and agree with hwmodel.replay: with one engine served in order they are
 equal; where the controller reorders, `served` is the order of the bursts on the wires, in which replay counts the same.
 
 Choices: the caches answer at once, so time is that of the engine's rate and of memory. Engines that share a cache take
@@ -14,25 +14,51 @@ when all engines have ended. A scratchpad has DMA, which brings the next block w
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hwmodel.dram.engine import StuckError, load_part
+from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult, check_conservation
-from hwmodel.replay.engine_side import EngineSide
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, open_hierarchy
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, open_hierarchy
 from hwmodel.system.dma import DmaEngine
-from hwmodel.system.engine import Engine, SharedCaches
-from hwmodel.system.memory import FLUSH, RUN, MemorySystem
-from hwmodel.system.results import EngineRun, Requests, SystemResult
+from hwmodel.system.engine import Engine, EngineRun, SharedCaches
+from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests
 from traces.access.trace import Trace
 from traces.base.errors import InputError
 
 __all__ = ["EngineRun", "Requests", "SystemResult", "simulate"]
 
 BLOCK_REQUESTS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class SystemResult:
+    """Counts as replay gives them (`counts.dram` holds times and energies of this run), and the time of each engine.
+
+    total_cycles: clocks of the part until the last engine has ended and the flush is accepted.
+    requests: of a run with keep=True.
+    """
+
+    counts: ReplayResult
+    engines: tuple[EngineRun, ...]
+    total_cycles: int
+    tck_ns: float
+    requests: Requests | None
+
+    @property
+    def dram(self) -> DramResult:
+        """Times, commands and core energy of the memory."""
+        assert self.counts.dram is not None
+        return self.counts.dram
+
+    @property
+    def time_ns(self) -> float:
+        """Run time in ns."""
+        return self.total_cycles * self.tck_ns
 
 
 def simulate(

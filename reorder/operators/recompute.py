@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import Schedule, schedule
 from traces.base.errors import InputError
 from traces.base.shown import Shown

@@ -73,8 +73,8 @@ def test_probes(reference, config):
 
 def test_lpddr5_distances():
     """JESD209-5: write to read in a bank group WL + BL/n_max + tWTR_L, read to write, write to precharge, RD to PRE."""
-    from hwmodel.dram.constraints import SCOPES, gap_table
-    from hwmodel.parts.commands import COMMANDS
+    from hwmodel.dram.tables import SCOPES, gap_table
+    from hwmodel.parts.part import COMMANDS
     from hwmodel.parts.part_file import load_part
 
     gap = gap_table(load_part("lpddr5-6400"))

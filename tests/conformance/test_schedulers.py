@@ -3,8 +3,7 @@
 import pytest
 
 from reorder.operators.schedule.base import SCHEDULERS
-from reorder.operators.schedule.footprint import footprint
-from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
 from traces.generators.operators import cell, randwire
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor

@@ -5,10 +5,9 @@ import pytest
 
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
-from traces.trace_readers import TRACE_READERS, open_trace
-from traces.trace_readers.source import Source
-from traces.trace_readers.text import TextReader, need, number, operation
-from traces.trace_writers import TRACE_WRITERS, export_trace
+from traces.trace_files import TRACE_READERS, TRACE_WRITERS, export_trace, open_trace
+from traces.trace_files.source import Source
+from traces.trace_files.text import TextReader, need, number, operation
 
 
 def recorded() -> Trace:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from dram_parts import with_channels
 
-from hwmodel.c_library import include_folder, write_library_file
 from hwmodel.dram.engine import load_part, simulate_dram
+from hwmodel.dram.tables import include_folder, write_library_file
 
 HERE = Path(__file__).parent / "dram_library"
 
@@ -122,7 +122,9 @@ def test_it_is_as_fast(program, tmp_path):
     assert statistics.median(ratios) < 1.6, ratios
 
 
-@pytest.mark.parametrize("text", ["", "edgewatt-dram 2 1.0\n", "edgewatt-dram 1 0.625\n1 1 -3\n", "\x00" * 100])
+@pytest.mark.parametrize(
+    "text", ["", "edgewatt-dram 3 1.0\n", "edgewatt-dram 2 1.0\n", "edgewatt-dram 1 0.625\n1 1 -3\n", "\x00" * 100]
+)
 def test_a_file_that_is_none_is_refused(program, tmp_path, text):
     (tmp_path / "bad").write_text(text)
     run = subprocess.run(

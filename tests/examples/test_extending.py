@@ -22,8 +22,8 @@ MEMBERS = {  # the member's file -> its kind in lists, its entry-point group, wh
     "reorder/edges/by_fan_in.py": ("orderings", "edgewatt.orderings", {"orderings": FAN_IN}),
     "configs/dram/lpddr4-2666.yaml": ("parts", "edgewatt.parts", {"dram": {"part": "lpddr4-2666"}}),
     "traces/formats/ternary.py": ("formats", "edgewatt.formats", {"formats": "ternary"}),
-    "traces/trace_readers/pin.py": ("trace-readers", "edgewatt.trace_readers", {"trace": PIN}),
-    "traces/trace_writers/nvmain.py": ("trace-writers", "edgewatt.trace_writers", None),
+    "traces/trace_files/pin.py": ("trace-readers", "edgewatt.trace_readers", {"trace": PIN}),
+    "traces/trace_files/nvmain.py": ("trace-writers", "edgewatt.trace_writers", None),
     "edgewatt/pages/charts/hit_rates.py": ("charts", "edgewatt.charts", None),
 }  # fmt: skip
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from papers.page import paper_page
+from papers.reproduction import reproduce
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -41,15 +43,19 @@ KINDS = {  # page -> the module that makes it
     "schedule": "edgewatt/operators/arena_map.py",
     "arena": "edgewatt/pages/arena.py",
     "patches": "edgewatt/pages/patches.py",
-    "papers": "edgewatt/papers/page.py",
+    "papers": "scripts/papers/page.py",
     "bench": "edgewatt/bench/page.py",
     "learning": "edgewatt/orders/order_pages.py",
 }
 
 
 def test_every_kind_of_page_is_looked_at() -> None:
-    frames = re.compile(r"^ *from edgewatt\.reporting\.(html\.page import .*\bPage\b|page import drawing)", re.M)
-    found = {str(p.relative_to(ROOT)) for p in (ROOT / "edgewatt").rglob("*.py") if frames.search(p.read_text())}
+    frames = re.compile(r"^ *from edgewatt\.pages\.(html\.page import .*\bPage\b|report import drawing)", re.M)
+    found = {
+        str(p.relative_to(ROOT))
+        for p in [*(ROOT / "edgewatt").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
+        if frames.search(p.read_text())
+    }
     assert found == set(KINDS.values()), "a page is made somewhere that no browser has seen"
 
 
@@ -66,8 +72,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _operator_pages(folder)
     small: dict[str, Any] = {"results": folder / "papers", "seeds": 2, "iterations": 30, "executor": "inline"}
     io = ["network.generate.width=12", "fast_memory.size=8"]
-    density = ew.reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
-    ew.paper_page([density, ew.reproduce("gleinig-4", overrides=io, **small)], folder / "papers.html")
+    density = reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
+    paper_page([density, reproduce("gleinig-4", overrides=io, **small)], folder / "papers.html")
     return folder
 
 
@@ -80,7 +86,7 @@ def _network_pages(folder: Path) -> None:
     from edgewatt.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
     from traces.generators.networks import uniform_layers
-    from traces.trace_readers import open_trace
+    from traces.trace_files import open_trace
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)

@@ -17,7 +17,7 @@ from fuzz.other_samples import Sample
 from hwmodel.part_readers.reader import import_part
 from traces.accelerators.counts import read_counts
 from traces.base.resources import shipped_path
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 COUNTS = """layer,tensor,dram_reads,dram_writes,access_bits,passes,layer_cycles
 0,ifmap,9,0,8,1,12

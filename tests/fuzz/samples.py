@@ -25,8 +25,7 @@ from traces.access.build import build_trace
 from traces.base.archive import read_npy
 from traces.readers import graph_challenge, load, native
 from traces.readers.scipy_sparse import from_matrices
-from traces.trace_readers import open_trace
-from traces.trace_writers import TRACE_WRITERS, export_trace
+from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 from traces.work.network import Network
 
 
@@ -57,7 +56,6 @@ def samples(folder: Path) -> dict[str, Sample]:
     add("mtx array", "a.mtx", b"%%MatrixMarket matrix array integer general\n2 3\n1\n0\n2\n3\n4\n5\n", load)
     add("tsv", "n6-l1.tsv", lines.replace(" ", "\t").encode(), load)
     add("tsv images", "i.tsv", b"1\t1\t1\n2\t3\t0.5\n", lambda path: graph_challenge.read_images(path, 6))
-    add("tsv categories", "c.tsv", b"1\n20\n300\n", graph_challenge.read_categories)
     tensors = {
         "0.weight": np.ones((3, 4), np.float32),
         "0.bias": np.ones(3, np.float32),

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
+from cython_ext.trace.walk import neuron_bits
 from oracles.cache_oracle import PlainCache
+from traces.access.trace import STREAMS, Chunk, Trace
+
+REGION_STREAMS = {"row_pointers": "row_pointers", "column_ids": "ids", "values": "values"}
+REGION_STREAMS |= {"x": "inputs", "y": "outputs"}
 
 
 def row_wise(problem):
@@ -18,6 +25,33 @@ def row_wise(problem):
                 yield "values", k, 0
                 yield "x", int(problem.column[k] + problem.x_shift[p]), 0
             yield "y", int(r * problem.y_stride + problem.y_shift[p]), 1
+
+
+def element_bytes(problem):
+    """Bytes of an element of each region."""
+    ids, values = problem.id_bytes, max(problem.value_bits // 8, 1)
+    pointers = problem.memory.region("row_pointers").n_bytes // len(problem.start)
+    vector = problem.vector_bytes
+    return {"row_pointers": pointers, "column_ids": ids, "values": values, "x": vector, "y": vector}
+
+
+def row_wise_trace(problem):
+    """The trace of one core: sums stay in a register and start at zero."""
+    sizes, base, y = element_bytes(problem), problem.memory.base_address, []
+    for p in range(len(problem.x_shift)):
+        y.append(neuron_bits(problem.products(p), problem.vector_format).reshape(-1, problem.vector_bytes))
+    rows, payload, stores = [], [], iter(np.concatenate(y))
+    for region, element, store in row_wise(problem):
+        size = sizes[region]
+        at = problem.address(region) + (element * problem.value_bits // 8 if region == "values" else element * size)
+        rows.append((at, size, store, STREAMS.index(REGION_STREAMS[region])))
+        payload.append(next(stores) if store else problem.memory.image[at - base : at - base + size])
+    address, size, op, stream = np.array(rows, np.uint64).T
+    columns = (address.copy(), *(column.astype(np.uint8) for column in (size, op, stream)))
+    offset = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
+    elements = {stream: sizes[region] for region, stream in REGION_STREAMS.items()}
+    chunk = Chunk(*columns, offset, np.concatenate(payload))
+    return Trace.from_chunks([chunk], problem.memory, element_bytes=elements | {"partial_sums": problem.vector_bytes})
 
 
 def gpu(problem, spec, sizes):

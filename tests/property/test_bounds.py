@@ -12,6 +12,7 @@ from oracles import iomodel_oracle
 from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
+from oracles.theory import dense_layers
 
 from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
@@ -20,7 +21,6 @@ from reorder.edges.bounds import bounds
 from reorder.edges.bounds.bounds import cores, expansion_extra, least_objective, lower_bound, sparse_extra
 from reorder.edges.bounds.eviction import optimal_eviction
 from traces.generators.networks import random_layered, uniform_layers
-from traces.generators.theory import dense_layers
 from traces.work.network import Network
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cython_ext.dram.engine import DONE, first_bad_request
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
+from hwmodel.dram.controller import effective_part
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
-from hwmodel.dram.memory_kernel import effective_part
-from hwmodel.parts.commands import COMMANDS
+from hwmodel.parts.part import COMMANDS
 from traces.base.errors import InputError
 
 controllers = st.builds(
@@ -92,7 +92,7 @@ def test_any_stream_gives_a_legal_trace_and_loses_nothing(data, name, controller
     assert counts.reads + counts.writes == len(address)
     assert n["RD"] + n["RDA"] + counts.forwarded_reads + counts.merged_reads == counts.reads
     assert n["WR"] + n["WRA"] + n["MWR"] + counts.merged_writes == counts.writes
-    closed = counts.banks_precharged
+    closed = int(counts.bank_commands[..., [COMMANDS.index(name) for name in ("PRE", "PREA", "RDA", "WRA")]].sum())
     assert 0 <= n["ACT"] - closed <= part.organisation.channels * part.organisation.ranks * part.organisation.banks
     assert (result.done_cycle >= result.accept_cycle).all() and (result.accept_cycle >= arrival).all()
     assert (counts.background_cycles.sum(axis=2) == result.end_cycle).all()

@@ -7,13 +7,14 @@ from bitarray import bitarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import encoders_oracle as oracle
+from oracles.spmv_oracle import row_wise_trace
 
 import edgewatt as ew
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import Chain, Geometry, StreamChain
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
-from traces.access.spmv import lay_out_spmv, spmv_trace
+from traces.access.spmv import lay_out_spmv
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 
@@ -85,7 +86,7 @@ def test_ones_that_a_search_of_tuples_charged_are_counted_on_the_bus(blocks, val
     found = ew.order_tuples(csr, value_format=value_format, stride=16, encoder=encoder, effort=0.1)
     problem = lay_out_spmv(csr, np.ones(columns), positions=found.positions, value_format=value_format)
     machine = Machine((CacheSpec(2**18, 32, 8),), encoder, bus=BusSpec(2, 32))  # every line is fetched once
-    ones = replay(spmv_trace(problem), machine).run.wires.ones.sum(axis=1)
+    ones = replay(row_wise_trace(problem), machine).run.wires.ones.sum(axis=1)
     assert ones[STREAMS.index("values")] == found.ones_values
     assert ones[STREAMS.index("ids")] == found.ones_ids
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-import edgewatt.papers.page as papers
+import papers.page as papers
 from edgewatt.bench.comparison import OURS, BenchComparison, Row
 from edgewatt.bench.page import bench_page
 from edgewatt.operators.figures import figure
@@ -30,12 +30,12 @@ from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.patches import patches_page
 from edgewatt.pages.report import drawing, render
-from edgewatt.papers.claims import load_catalogue
-from edgewatt.papers.study import StudyRun, StudyTable
 from edgewatt.results.record import Record
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
 from hwmodel.replay.profile import profile_caches
+from papers.claims import load_catalogue
+from papers.study import StudyRun, StudyTable
 from traces.access.trace import Chunk, Memory, Region, Trace
 from traces.generators.networks import random_layered
 from traces.readers.opgraph_json import from_dict
@@ -203,6 +203,7 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
 KINDS = tuple(pages([], "", Path()))
 PAGES = {
     "page",
+    "report",
     "arena",
     "patches",
     "cache",
@@ -214,7 +215,7 @@ PAGES = {
 
 def test_every_page_is_tried() -> None:
     """A new page, papers and bench aside, is put on the common frame and among `pages` here."""
-    framed = re.compile(r"^from edgewatt\.reporting\.html\.page import .*\bPage\b", re.M)
+    framed = re.compile(r"^from edgewatt\.pages\.html\.page import .*\bPage\b", re.M)
     assert {path.stem for path in (ROOT / "edgewatt").rglob("*.py") if framed.search(path.read_text())} == PAGES
 
 

@@ -115,7 +115,7 @@ CALLS = [
     "patches c.csv", "patches c.csv --page +p.html", "patches b.csv", "report r -o +r.html",
     "report r --overlay overlay.csv -o +r.html", "report n.npz -o +r.html", "report r --title EVIL -o +r.html",
     "compare r s*", "compare r n.npz", "optimize best.yaml -r +y --executor inline", "optimize wrong.yaml",
-    "papers EVIL", "papers gleinig-2a -r +z --set EVIL", "validate o.npy n.npz", "validate p.json n.npz",
+    "validate o.npy n.npz", "validate p.json n.npz",
     "validate --config wrong.yaml", "validate --config run.yaml", "validate --matrix m.npz --reordered m.npz",
     "export t.npz -o +t.din -f dinero", "export n.npz -o +n.txt -f EVIL", "export run.yaml -o +m.npz -f matrices",
     "dram r.trc", "dram r.trc --explain", "dram r.trc --part p.json", "dram n.npz", "dram r.trc --part EVIL",

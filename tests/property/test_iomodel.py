@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import iomodel_oracle as oracle
+from oracles.moves import io_moves
 from oracles.random_networks import dags
 
-from hwmodel.fastmemory.iomodel import bandwidth_memory, compact_growth_memory, count_io, io_bounds, io_curve
-from hwmodel.fastmemory.moves import io_moves
+from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, io_bounds, io_curve
 from reorder.base import Ordering
 from traces.base.errors import InputError
 from traces.work.network import Network
@@ -104,8 +104,6 @@ def test_laws(network: Network, memory: int) -> None:
     assert least == oracle.least_memory_without_extra(connections)
     assert (counts["min"].total == bounds.lower_total) == (memory >= least)
     by_target = np.lexsort((network.sources, network.targets, network.depth[network.targets]))
-    enough = bandwidth_memory(network)
-    assert enough >= 3
     assert count_io(network, by_target, memory=memory).total <= bounds.upper_total or memory < 3
     assert count_io(network, by_target, memory=network.n_neurons + 1).total == bounds.lower_total
 
@@ -181,12 +179,9 @@ def test_bad_requests(chain: Network) -> None:
         count_io(chain, [2, 1, 0], memory=3)
     with pytest.raises(InputError, match="integer"):
         count_io(chain, memory=3.0)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="goes backwards"):
-        bandwidth_memory(chain, [3, 2, 1, 0, 4])
 
 
 def test_isolated_neurons_count_in_nothing(chain: Network) -> None:
     counts = count_io(chain, memory=3)
     assert (counts.total, counts.reads_neurons, counts.writes, counts.runs) == (3 + 4 + 1, 4, 1, 3)
     assert io_bounds(chain).lower_total == 8
-    assert bandwidth_memory(chain) == 3

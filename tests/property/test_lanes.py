@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, small_network, topological_order
 
 from traces.access.build import build_trace, final_image, stored_activations
-from traces.access.stored import load_trace, save_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.layouts import LAYOUTS
 from traces.layouts.layout import Layout
+from traces.trace_files.npz import load_trace, save_trace
 
 CONNECTIONS = [STREAMS.index(name) for name in ("values", "ids", "row_pointers", "tuples")]
 

@@ -13,8 +13,8 @@ from oracles import schedule_oracle as oracle
 from oracles.random_graphs import graphs
 from oracles.random_networks import dags
 
-from edgewatt.papers.studies.eon_frontier import ready_at_once
-from edgewatt.papers.studies.serenity_orders import count_orders, count_products, least_orders
+from papers.studies.eon_frontier import ready_at_once
+from papers.studies.serenity_orders import count_orders, count_products, least_orders
 from traces.work.network import Network
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 

@@ -11,10 +11,9 @@ from reorder.operators.arena.base import ALLOCATORS
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.bounds import CutBound, Peeling, lower_bound
-from reorder.operators.schedule.footprint import footprint
-from reorder.operators.schedule.fusion import fuse
-from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
+from reorder.operators.schedule.schedulers.large import fuse
 from reorder.operators.schedule.state_search import best_first
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from reorder.operators.rewriting.lowering import lowered
 from reorder.operators.rewriting.rewrite import PATTERNS, rewrite_graph
-from reorder.operators.schedule.footprint import footprint
-from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.generators.operators import GENOTYPES, cell, randwire

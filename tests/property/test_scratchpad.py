@@ -18,11 +18,11 @@ from hwmodel.replay import replay
 from hwmodel.replay.cache_pass import CachePass, KeptPass, keep
 from hwmodel.system.simulation import simulate
 from traces.access.build import build_trace, stored_activations
-from traces.access.stored import load_trace, save_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.layouts import LAYOUTS
 from traces.layouts.layout import Layout
+from traces.trace_files.npz import load_trace, save_trace
 from traces.work.network import Network
 
 POLICIES, PINNINGS = ("min", "lru", "rr"), ("literal", "pin_both")

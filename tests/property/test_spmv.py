@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.spmv_oracle import gpu, row_wise
+from oracles.spmv_oracle import element_bytes, gpu, row_wise_trace
 from scipy.sparse import csr_array, random_array
 
 from hwmodel.caches.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_spmv
@@ -12,7 +12,7 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from traces.access.build import final_image
-from traces.access.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv, spmv_trace
+from traces.access.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv
 from traces.base.errors import InputError
 
 
@@ -36,34 +36,10 @@ def problems(draw):
     return lay_out_spmv(matrix, rng.random(columns), positions=positions, **options)
 
 
-def element_bytes(problem):
-    return {
-        "row_pointers": 4,
-        "column_ids": problem.id_bytes,
-        "values": problem.value_bits // 8,
-        "x": problem.vector_bytes,
-        "y": problem.vector_bytes,
-    }
-
-
-@settings(max_examples=40, deadline=None)
-@given(problems())
-def test_row_wise_accesses(problem):
-    sizes = element_bytes(problem)
-    expected = [
-        (problem.address(region) + sizes[region] * element, sizes[region], store)
-        for region, element, store in row_wise(problem)
-    ]
-    got = []
-    for chunk in spmv_trace(problem):
-        got += zip(chunk.address.tolist(), chunk.size.tolist(), chunk.op.tolist(), strict=True)
-    assert got == expected
-
-
 @settings(max_examples=20, deadline=None)
 @given(problems())
 def test_row_wise_traces_store_the_product_and_replay(problem):
-    trace = spmv_trace(problem)
+    trace = row_wise_trace(problem)
     region = problem.memory.region("y")
     image = final_image(trace)[region.base_address - problem.memory.base_address :][: region.n_bytes]
     y = image.view(np.float32 if problem.vector_bytes == 4 else np.float16)
@@ -124,7 +100,7 @@ def test_convolution_is_a_series_of_products(seed, stride, padding):
         window = padded[:, i * stride : i * stride + 3, j * stride : j * stride + 2]
         expected[o, i, j] = (weights[o] * window).sum()
     region = problem.memory.region("y")
-    y = final_image(spmv_trace(problem))[region.base_address - problem.memory.base_address :][: region.n_bytes]
+    y = final_image(row_wise_trace(problem))[region.base_address - problem.memory.base_address :][: region.n_bytes]
     assert np.allclose(y.view(np.float32).reshape(expected.shape), expected, atol=1e-5)
     made, l1, _, _, busy = gpu(problem, SMALL, element_bytes(problem))
     result = simulate_gpu_spmv(problem, SMALL)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, topological_order, walk
 
 from traces.access.build import build_trace, stored_activations
-from traces.access.stored import load_trace, save_trace
 from traces.access.trace import STREAMS
 from traces.formats import from_bits, to_bits
 from traces.layouts.layout import Layout
+from traces.trace_files.npz import load_trace, save_trace
 from traces.work.forward import forward
 
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
+from oracles.theory import dense_layers
 
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.edges.bounds import windows
 from reorder.edges.bounds.bounds import expansion_extra, lower_bound, sparse_extra, theorem_1
 from reorder.order import order
 from traces.generators.networks import uniform_layers
-from traces.generators.theory import dense_layers
 from traces.work.network import Network
 
 

@@ -27,7 +27,7 @@ from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
 from traces.base.errors import InputError
 from traces.base.plain_yaml import parse_yaml, read_yaml
-from traces.readers import graph_challenge, load
+from traces.readers import load
 
 MTX = "%%MatrixMarket matrix coordinate real general\n"
 
@@ -186,9 +186,6 @@ def test_graph_challenge_folders(tmp_path: Path) -> None:
     (tmp_path / "n4-l1.tsv").write_text("1\t1\t1\n")
     with pytest.raises(InputError, match="several networks"):
         load(tmp_path)
-    (tmp_path / "c.tsv").write_text("3\n0\n")
-    with pytest.raises(InputError, match=r"c.tsv:2: '0' is not a sample number"):
-        graph_challenge.read_categories(tmp_path / "c.tsv")
 
 
 @pytest.mark.parametrize("sizes", ["400000000 400000000 1", f"{2**63} 1 1", f"1 {2**64} 1", "30000000 30000000 1"])

@@ -58,7 +58,7 @@ def test_a_pool_ends_with_its_killed_parent(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes without a reader")
 def test_the_scripts_of_charts_say_nothing_of_a_parent_that_is_gone() -> None:
-    """`edgewatt papers`, stopped while it wrote its page, ended with a traceback of this child."""
+    """`python scripts/papers`, stopped while it wrote its page, ended with a traceback of this child."""
     pytest.importorskip("vl_convert")
     command = [sys.executable, "-P", "-c", vega._BUNDLE]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.base.resources import config_root
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 QUICKSTART = str(config_root() / "examples" / "formats.yaml")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.theory import dense_layers
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
@@ -13,7 +14,6 @@ from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
 from reorder.learning.networks import local_network
 from traces.base.errors import InputError
-from traces.generators.theory import dense_layers
 from traces.readers.native import save
 
 

@@ -117,7 +117,7 @@ def test_requests_that_cannot_be(address, write, arrival, message):
         ({"scheduler": "frfcfs"}, "did you mean 'fr-fcfs'"),
         ({"page_policy": "opne"}, "did you mean 'open'"),
         ({"reed_dbi": True}, "did you mean 'read_dbi'"),
-        ({"refresh": "never"}, "refresh mode"),
+        ({"refresh": "never"}, "refresh policy"),
         ({"hit_cap": True}, "hit_cap must be"),
         ({"address_map": "offset:5 colum:6"}, "is no field"),
     ],

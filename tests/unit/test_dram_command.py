@@ -10,14 +10,13 @@ import cython_ext.dram.engine as kernel
 from edgewatt.cli import app
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_table, count_commands
-from hwmodel.dram.engine import ControllerSpec, load_part, simulate_dram
-from hwmodel.dram.memory_kernel import open_memory
+from hwmodel.dram.engine import ControllerSpec, load_part, open_memory, simulate_dram
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from traces.access.stored import save_trace
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace_files.npz import save_trace
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_the_file_of_the_c_library(tmp_path):
     file = tmp_path / "part.edram"
     shown = CliRunner().invoke(app, ["part", "library", "hbm2", str(file), "--set", "page_policy=closed"])
     assert shown.exit_code == 0 and "edgewatt_dram_open" in shown.output
-    assert file.read_text().startswith("edgewatt-dram 2 ")
+    assert file.read_text().startswith("edgewatt-dram 3 ")
 
 
 def test_parts_are_listed_with_what_one_compares_them_by():

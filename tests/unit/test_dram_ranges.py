@@ -8,9 +8,8 @@ from dram_parts import made, one_channel_reads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.dram.energy import core_energy_pj, core_rows, interface_energy
+from hwmodel.dram.energy import core_energy_pj, core_rows, energy_range, interface_energy, scaled
 from hwmodel.dram.engine import load_part, part_names, simulate_dram
-from hwmodel.dram.ranges import energy_range, scaled
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from traces.base.errors import InputError

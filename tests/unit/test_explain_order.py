@@ -20,8 +20,7 @@ from cython_ext.iomodel.occupancy import play
 from edgewatt.cli import app
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.html.escaping import text
-from hwmodel.fastmemory.iomodel import count_io
-from hwmodel.fastmemory.occupancy import occupancy
+from hwmodel.fastmemory.iomodel import count_io, occupancy
 from reorder.edges.methods.learned import TERMS
 from reorder.edges.search.explain import reasons
 from reorder.edges.search.intervals import Items

@@ -43,7 +43,6 @@ FUNCTIONS = {
     "list": "catalogue",
     "cache": "profile_caches",
     "doctor": "diagnose",
-    "papers": "reproduce",
     "export": "export_trace",
     "dram": "simulate_dram",
     "accelerator": "layer_costs",

@@ -11,14 +11,14 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.pages.report import report
-from edgewatt.papers.page import compare_claims, paper_page
-from edgewatt.papers.reproduction import reproduce
-from edgewatt.papers.study import STUDIES
 from edgewatt.results.collection import collect, frame
 from edgewatt.results.comparison import compare
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from edgewatt.runs.compute import rerun
+from papers.page import compare_claims, paper_page
+from papers.reproduction import reproduce
+from papers.study import STUDIES
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

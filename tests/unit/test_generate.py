@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from oracles.theory import chains, dense_layers
 
 from traces.base.errors import InputError
 from traces.generators.networks import bert_ffn, compact_growth, radix_net, random_layered, uniform_layers
-from traces.generators.theory import chains, dense_layers
 from traces.work.network import Network
 
 MAKERS: dict[str, Callable[[int], Network]] = {

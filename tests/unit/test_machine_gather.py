@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.moves import io_moves
 from oracles.random_networks import dags
 
+from cython_ext.iomodel.counts import LOAD
 from hwmodel.fastmemory.iomodel import count_io
-from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import check_order
 from reorder.edges.machine.links import gathered, windows
 from reorder.edges.machine.surrogate import MachineShape

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.moves import io_moves
 
 import edgewatt as ew
+from cython_ext.iomodel.counts import LOAD
 from edgewatt.evaluation import machine_cost as judging
 from edgewatt.evaluation.machine_cost import (
     STRETCHES,
@@ -21,7 +23,6 @@ from edgewatt.evaluation.machine_cost import (
 from edgewatt.orders import request
 from edgewatt.orders.ordering import judge_for
 from edgewatt.orders.request import OrderRequest, find_order
-from hwmodel.fastmemory.moves import LOAD, io_moves
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine import candidates
 from reorder.edges.machine import search as searching

@@ -1,7 +1,6 @@
 """Many records: what reads them keeps little of each."""
 
 import hashlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from many_records import fill
 
 from edgewatt.results.collection import collect
 from edgewatt.results.columns import ABSENT, ColumnTable, distinct_of
@@ -64,11 +64,7 @@ def test_configurations_by_column_are_those_given(configs: list[dict[str, Any]],
 
 
 def filled(folder: Path, count: int, measure: str, shift: float = 0.0) -> Path:
-    spec = importlib.util.spec_from_file_location("many_records", ROOT / "scripts" / "many_records.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.fill(folder, count, measure, shift)
+    fill(folder, count, measure, shift)
     return folder
 
 

@@ -2,6 +2,8 @@
 
 import csv
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,9 @@ from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay import replay
 from traces.access.build import build_trace
 from traces.base.errors import InputError
+from traces.formats.floats import FloatFormat
+from traces.formats.format import FORMATS, Format
+from traces.formats.integers import IntegerFormat
 from traces.layouts.layout import Layout
 
 NODES = ("lop-45nm", "lop-32nm", "lop-22nm")
@@ -106,6 +111,40 @@ def test_a_cache_is_look_ups_fills_and_write_backs() -> None:
     assert rows["l1_fill"] == (level.fills, each.write_pj)
     assert rows["l1_writeback"] == (level.writebacks + level.dirty_at_end, each.read_pj)
     assert rows["l1_leakage"] == (10, each.leakage_mw)
+
+
+def test_a_format_that_the_technology_does_not_list_is_estimated_and_marked() -> None:
+    """By the bits of its significand: log-log between listed formats, by their square beyond; the sum stays."""
+    technology = load_technology("lop-45nm")
+    with _format("fp8_e3m4", FloatFormat(8, "float8_e3m4")), _format("ternary", IntegerFormat(2)):
+        found = technology.arithmetic("fp8_e3m4")  # 5 bits, between fp8_e4m3 (4) and bf16 (8)
+        listed = technology.arithmetic("fp8_e4m3"), technology.arithmetic("bf16")
+        assert found.estimate and found.estimated_from == ("fp8_e4m3", "bf16")
+        assert found.product_pj == pytest.approx(listed[0].product_pj * (5 / 4) ** 2, rel=0.01)
+        assert found.sum_pj == listed[0].sum_pj
+        least = technology.arithmetic("ternary")
+        assert least.estimated_from == ("int4",) and least.product_pj == pytest.approx(0.05 / 4)
+        machine = Machine(caches=(CacheSpec(8192, 64, 4),), technology=technology)
+        result = replay(build_trace(small_network(), layout=Layout("tuples", value_format="fp8_e3m4")), machine)
+        (row,) = onchip_energy(result, machine, 10.0).compute
+        assert row.unit == "multiply-adds in fp8_e3m4 (estimate from fp8_e4m3 and bf16)"
+
+
+@contextmanager
+def _format(name: str, item: Format) -> Iterator[None]:
+    FORMATS.register(name, summary="of a test")(item)
+    try:
+        yield
+    finally:
+        del FORMATS._entries[name]
+
+
+def test_listed_formats_agree_with_the_rule() -> None:
+    """What the shipped files list is within what the rule would say of it from its neighbours."""
+    technology = load_technology("lop-45nm")
+    for name in ("bf16", "fp8_e4m3"):
+        others = replace(technology, multiply_add={k: v for k, v in technology.multiply_add.items() if k != name})
+        assert others.arithmetic(name).product_pj == pytest.approx(technology.arithmetic(name).product_pj, rel=0.02)
 
 
 def test_bad_files(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import edgewatt as ew
 from edgewatt import InputError
-from traces.readers.loading import load, written
+from traces.readers.reader import load, written
 
 onnx = pytest.importorskip("onnx")
 helper, numpy_helper = onnx.helper, onnx.numpy_helper

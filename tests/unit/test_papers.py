@@ -11,27 +11,25 @@ import pytest
 import vl_convert
 from safetensors.numpy import save_file
 
-import edgewatt as ew
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.cli import app
-from edgewatt.papers.charts import study_chart
-from edgewatt.papers.claims import chosen, load_catalogue
-from edgewatt.papers.estimate import cpu_seconds_left, time_left, words
-from edgewatt.papers.measurements import Measurement
-from edgewatt.papers.measures import MEASURES
-from edgewatt.papers.page import VERDICTS, compare_claims, render
-from edgewatt.papers.reproduction import FULL_ITERATIONS, Reproduction, figure_plan
-from edgewatt.papers.statistics import interval_words, median_interval
-from edgewatt.papers.study import STUDIES, Job, Study, StudyRun, missing_jobs, run_study
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from hwmodel.fastmemory.iomodel import compact_growth_memory
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
+from papers.charts import study_chart
+from papers.claims import FIGURES, chosen, load_catalogue
+from papers.command import app
+from papers.estimate import cpu_seconds_left, time_left, words
+from papers.measurements import Measurement
+from papers.measures import MEASURES
+from papers.page import VERDICTS, compare_claims, paper_page, render
+from papers.reproduction import FULL_ITERATIONS, Reproduction, figure_plan, reproduce
+from papers.statistics import interval_words, median_interval
+from papers.study import STUDIES, Job, Study, StudyRun, missing_jobs, run_study
 from reorder.order import order
-from traces.base.errors import InputError
+from traces.base.errors import InputError, MissingExtraError
 from traces.base.registry import Entry
-from traces.base.resources import shipped_names
 from traces.generators.networks import compact_growth
 
 pytestmark = pytest.mark.application
@@ -41,7 +39,7 @@ SMALL = ["network.generate.width=16", "fast_memory.size=8", "grid={network.gener
 
 
 def test_every_figure_has_a_sweep_and_every_claim_a_measure() -> None:
-    assert {*CATALOGUE.figures, "figures"} == {*shipped_names("papers")}
+    assert {*CATALOGUE.figures, "figures"} == {path.stem for path in FIGURES.glob("*.yaml")}
     for claim in CATALOGUE.claims:
         assert claim.paper in CATALOGUE.papers
         assert set(claim.figures) <= CATALOGUE.figures.keys() | CATALOGUE.studies.keys()
@@ -65,15 +63,15 @@ def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: py
     ]
     entry = Entry("ego-misses", replace(study, jobs=lambda full: small), "", None)
     monkeypatch.setitem(STUDIES._entries, "ego-misses", entry)
-    first = ew.reproduce("ego-misses", results=tmp_path, executor="inline", seeds=1)
+    first = reproduce("ego-misses", results=tmp_path, executor="inline", seeds=1)
     assert first.complete and len(first.records) == 2
     seen: list[int] = []
-    again = ew.reproduce("ego-misses", results=tmp_path, executor="inline", progress=lambda done, *_: seen.append(done))
+    again = reproduce("ego-misses", results=tmp_path, executor="inline", progress=lambda done, *_: seen.append(done))
     assert again.complete and seen == [3, 4]
     claims = {c["claim"]: c for c in compare_claims([again])}
     nearly_half = next(c for text, c in claims.items() if "nearly half" in text)
     assert nearly_half["measured"] and "times at 2 layers" in nearly_half["theirs"]
-    text = Path(ew.paper_page([again], tmp_path / "page.html")[0]).read_text()
+    text = Path(paper_page([again], tmp_path / "page.html")[0]).read_text()
     assert "Figure 5b: misses of EGO" in text and "agrees under a reading" in text
     assert '<figure id="chart-ego-misses-5b"' in text and '"ego-misses-5b":{"$schema"' in text.replace(" ", "")
     assert nearly_half["figures"] == ["ego-misses"] and text.count('<a href="#ego-misses">') > 1
@@ -81,20 +79,20 @@ def test_a_study_runs_resumes_and_makes_its_page(tmp_path: Path, monkeypatch: py
 
 def test_what_a_study_refuses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="eon-frontier is a study: it has no values to replace"):
-        ew.reproduce("eon-frontier", results=tmp_path, overrides=["network.width=3"])
+        reproduce("eon-frontier", results=tmp_path, overrides=["network.width=3"])
     with pytest.raises(InputError, match="workers must be at least 1, not 0"):
-        ew.reproduce("eon-frontier", results=tmp_path, workers=0)
+        reproduce("eon-frontier", results=tmp_path, workers=0)
     with pytest.raises(InputError, match="unknown executor 'threads'"):
-        ew.reproduce("eon-frontier", results=tmp_path, executor="threads")
+        reproduce("eon-frontier", results=tmp_path, executor="threads")
     with pytest.raises(InputError, match="seeds is 0: it is at least 1"):
-        ew.reproduce("eon-frontier", results=tmp_path, seeds=0)
+        reproduce("eon-frontier", results=tmp_path, seeds=0)
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     (tmp_path / "file").touch()
-    wanted = ["papers", "eon-frontier", "-r", str(tmp_path / "store"), "-o", str(tmp_path / "file" / "page.html")]
+    wanted = ["eon-frontier", "-r", str(tmp_path / "store"), "-o", str(tmp_path / "file" / "page.html")]
     done = CliRunner().invoke(app, wanted)
     assert done.exit_code != 0 and "cannot be written" in str(done.exception)
     assert not (tmp_path / "store").exists()
@@ -163,8 +161,8 @@ def test_what_an_older_edgewatt_counted_is_told_and_computed_again(
 
     def runs(**more: object) -> list[Reproduction | StudyRun]:
         return [
-            ew.reproduce("gleinig-2c", executor="inline", **figure, **more),
-            ew.reproduce("ego-misses", executor="inline", **study, **more),
+            reproduce("gleinig-2c", executor="inline", **figure, **more),
+            reproduce("ego-misses", executor="inline", **study, **more),
         ]
 
     for run in runs():
@@ -199,8 +197,8 @@ def test_the_default_selection_leaves_out_what_full_takes() -> None:
 def test_figures_share_the_points_they_have_in_common(tmp_path: Path) -> None:
     settings = {"results": tmp_path, "seeds": 1, "iterations": 20, "executor": "inline"}
     shared = ["network.generate.width=12", "fast_memory.size=8"]
-    first = ew.reproduce("gleinig-2a", overrides=[*shared, "grid={network.generate.width: [12]}"], **settings)
-    second = ew.reproduce("gleinig-2b", overrides=[*shared, "grid={network.generate.n_layers: [4, 3]}"], **settings)
+    first = reproduce("gleinig-2a", overrides=[*shared, "grid={network.generate.width: [12]}"], **settings)
+    second = reproduce("gleinig-2b", overrides=[*shared, "grid={network.generate.n_layers: [4, 3]}"], **settings)
     assert first.results is not None and second.results is not None
     assert (first.results.computed, second.results.computed) == (4, 4)
 
@@ -257,13 +255,13 @@ def test_the_baseline_of_figure_3_keeps_the_growths_memory() -> None:
 
 def test_a_tiny_figure_runs_resumes_and_makes_its_page(tmp_path: Path) -> None:
     settings = {"results": tmp_path, "seeds": 2, "iterations": 50, "executor": "inline"}
-    first = ew.reproduce("gleinig-2c", overrides=SMALL, **settings)
+    first = reproduce("gleinig-2c", overrides=SMALL, **settings)
     assert first.complete and first.results is not None and first.results.computed == 2 * 2 * 4
-    again = ew.reproduce("gleinig-2c", overrides=SMALL, **settings)
+    again = reproduce("gleinig-2c", overrides=SMALL, **settings)
     assert again.results is not None and again.results.computed == 0
     assert [r.hash for r in again.records] == [r.hash for r in first.records]
     assert all("energy_pj" not in record.results for record in first.records)
-    page, *charts = ew.paper_page([again], tmp_path / "page.html", figures=tmp_path / "figures")
+    page, *charts = paper_page([again], tmp_path / "page.html", figures=tmp_path / "figures")
     assert sorted(Path(path).name for path in charts) == [f"gleinig-2c.{kind}" for kind in ("pdf", "png", "svg")]
     svg = (tmp_path / "figures" / "gleinig-2c.svg").read_text()
     assert "density of connections" in svg and "connection-reordering" in svg
@@ -347,7 +345,7 @@ def test_the_time_that_is_left_is_estimated_and_falls(tmp_path: Path) -> None:
     seconds = CATALOGUE.figures["gleinig-2b"].cpu_s
     expected = sum(s.default * (0.1 if kind == "connection-reordering" else 1) for kind, s in seconds.items())
     assert cpu_seconds_left("gleinig-2b", **small) == pytest.approx(expected)
-    ew.reproduce("gleinig-2b", executor="inline", **small)
+    reproduce("gleinig-2b", executor="inline", **small)
     assert cpu_seconds_left("gleinig-2b", **small) == 0
     one, five = (
         sum(cpu_seconds_left(n, results=tmp_path, full=True, seeds=s) for n in CATALOGUE.figures) for s in (None, 5)
@@ -367,7 +365,7 @@ def test_every_kind_of_ordering_has_its_measured_seconds(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALLEST)
 def test_a_job_of_every_study_computes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.papers.studies.gleinig_clock.this_cpu", lambda: PROCESSOR)
+    monkeypatch.setattr("papers.studies.gleinig_clock.this_cpu", lambda: PROCESSOR)
     study = STUDIES[name].item
     assert name != "cdr-search" or pytest.importorskip("ortools")
     result = json.loads(json.dumps(study.compute(SMALLEST[name])))
@@ -382,9 +380,9 @@ def test_a_job_of_every_study_computes(name: str, monkeypatch: pytest.MonkeyPatc
 def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    listed = CliRunner().invoke(app, ["papers", "--json", "-"])
+    listed = CliRunner().invoke(app, ["--json", "-"])
     assert [figure["name"] for figure in json.loads(listed.stdout)] == [*CATALOGUE.figures, *CATALOGUE.studies]
-    wanted = ["papers", "gleinig-2b", "-r", str(tmp_path), "--seeds", "1", "--iterations", "20", "--executor", "inline"]
+    wanted = ["gleinig-2b", "-r", str(tmp_path), "--seeds", "1", "--iterations", "20", "--executor", "inline"]
     changes = ["-s", "network.generate.width=12", "-s", "fast_memory.size=8"]
     changes += ["-s", "grid={network.generate.n_layers: [2, 3]}"]
     done = CliRunner().invoke(app, [*wanted, *changes, "--json", "-"], catch_exceptions=False)
@@ -392,3 +390,12 @@ def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
     claims = json.loads(done.stdout)["claims"]
     assert [c["measured"] for c in claims][:5] == [True, True, True, True, False]
     assert (tmp_path / "papers.html").exists()
+
+
+def test_the_command_asks_for_its_charts_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    monkeypatch.setattr("edgewatt.pages.html.vega.find_spec", lambda name: None)
+    done = CliRunner().invoke(app, ["eon-frontier", "-r", str(tmp_path / "papers")])
+    assert isinstance(done.exception, MissingExtraError) and "[report]" in str(done.exception)
+    assert not (tmp_path / "papers").exists()

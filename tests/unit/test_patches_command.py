@@ -12,10 +12,8 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.patches import plan_energy
-from reorder.operators.patches.chain import read_chain
-from reorder.operators.patches.from_graph import chain_of
-from reorder.operators.patches.front import patch_front
-from reorder.operators.patches.transfers import transfers
+from reorder.operators.patches.chain import chain_of, read_chain
+from reorder.operators.patches.plans import patch_front, transfers
 from tests.property.test_patches import BASIC, INVERTED
 from traces.base.errors import InputError
 

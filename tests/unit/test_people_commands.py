@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from oracles.theory import dense_layers
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
@@ -17,7 +18,6 @@ from edgewatt.cli.parts.guard import written
 from reorder.tuples.files import read_matrix
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
-from traces.generators.theory import dense_layers
 from traces.readers.native import save
 
 pytestmark = pytest.mark.application

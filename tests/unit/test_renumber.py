@@ -19,8 +19,7 @@ from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.readers.native import read_extras, save
 from traces.work.forward import forward
-from traces.work.network import Network
-from traces.work.renumber import renumbered
+from traces.work.network import Network, renumbered
 
 CACHE = {"caches": [{"size_bytes": 2048, "line_bytes": 64, "ways": 8, "policy": "lru"}]}
 

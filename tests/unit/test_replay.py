@@ -20,8 +20,8 @@ from hwmodel.replay.hierarchy import burst_trace
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.trace_readers import open_trace
-from traces.trace_writers.export import export_trace
+from traces.trace_files import open_trace
+from traces.trace_files.writer import export_trace
 
 MACHINE = Machine((CacheSpec(64, 32, 2),), part="lpddr4-3200", engine=EngineSpec(accesses_per_ns=0.5))
 
@@ -72,7 +72,7 @@ def test_a_bus_that_does_not_fit_the_part_is_refused():
 def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
     from hwmodel.dram.command_table import command_table, count_commands
     from hwmodel.dram.engine import load_part
-    from hwmodel.replay.command_export import export_commands
+    from hwmodel.replay.commands import export_commands
 
     part = load_part("lpddr4-3200")
     machine = Machine(MACHINE.caches, part=part, engine=MACHINE.engine, controller={"power_down_cycles": 100})

@@ -10,7 +10,7 @@ import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.operators.energy import OperatorMachine, machine_of
 from edgewatt.operators.traffic import operator_energy
-from reorder.operators.schedule.footprint import footprint
+from reorder.operators.schedule.operator_problem import footprint
 from traces.base.errors import InputError
 
 

@@ -8,8 +8,7 @@ import pytest
 from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
-from reorder.operators.schedule.footprint import footprint
-from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.readers import opgraph_json

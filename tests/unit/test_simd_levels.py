@@ -18,14 +18,13 @@ CASES = [
 
 RUN = """
 import json, sys
-from hwmodel.bus import dbi_dc_totals
 from hwmodel.encoders import encode
 from test_simd_levels import CASES, stream
 found = []
 for case in CASES:
     data, lanes = stream(*case), case[0]
     sent = [encode(data, e, element_bytes=2, bus_bytes=lanes) for e in ("dbi-dc", "base-xor+dbi-dc")]
-    found.append([*dbi_dc_totals(data, lanes), *(int(v) for s in sent for v in (s.ones, s.toggles))])
+    found.append([int(v) for s in sent for v in (s.ones, s.toggles)])
 json.dump(found, sys.stdout)
 """
 
@@ -67,7 +66,7 @@ def test_every_simd_level_counts_as_the_definition_does(level):
         data, lanes = stream(*case), case[0]
         plain = counted(data, lanes) if len(data) else (0, 0)
         chained = counted(xored(data), lanes) if len(data) else (0, 0)
-        assert found == [*plain, *plain, *chained], case
+        assert found == [*plain, *chained], case
 
 
 def test_an_unknown_level_is_refused() -> None:

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
+from oracles.theory import chains, dense_layers
 from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
 from traces.base.errors import InputError
-from traces.generators.theory import chains, dense_layers
 
 NETWORK = "configs/examples/networks/digits_small.npz"
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from traces.base.errors import InputError
 from traces.readers import load
-from traces.readers.parts.patterns import zero_pattern
+from traces.readers.parts.layers import zero_pattern
 from traces.work.forward import forward
 
 pytestmark = pytest.mark.application

@@ -11,10 +11,10 @@ import pytest
 from oracles.trace_oracle import small_network
 
 from traces.access.build import build_trace
-from traces.access.stored import load_trace, save_trace
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
+from traces.trace_files.npz import load_trace, save_trace
 
 
 def npy(values: np.ndarray) -> bytes:

@@ -3,11 +3,11 @@
 from itertools import pairwise
 
 import pytest
+from oracles.theory import chains, dense_layers, star, wide_output
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.order import order
 from traces.base.errors import InputError
-from traces.generators.theory import chains, dense_layers, star, wide_output
 
 
 @pytest.mark.parametrize("widths", [[5, 4, 6, 3], [1, 1], [9, 1, 9, 1], [4, 4, 4, 4, 4]])

@@ -7,10 +7,10 @@ import pytest
 from oracles.trace_oracle import small_network as small
 
 from traces.access.build import build_trace, final_image, stored_activations
-from traces.access.stored import load_trace, save_trace
 from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.layouts.layout import Layout
+from traces.trace_files.npz import load_trace, save_trace
 from traces.work.forward import forward
 
 

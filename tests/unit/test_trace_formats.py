@@ -10,8 +10,7 @@ from oracles.trace_oracle import small_network
 from traces.access.build import build_trace
 from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
-from traces.trace_readers import open_trace
-from traces.trace_writers import TRACE_WRITERS, export_trace
+from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 
 FORMATS = ("dramsim3", "ramulator2", "dinero", "dramsys", "libcachesim-csv", "libcachesim")
 
@@ -149,7 +148,7 @@ def test_many_lines_at_once_read_as_line_by_line(tmp_path, monkeypatch, name):
     path = tmp_path / "trace"
     export_trace(Trace.from_chunks([chunk], Memory(0, 2**62, None)), path, name)
     (fast,) = open_trace(path, name)
-    monkeypatch.setattr("traces.trace_readers.text._plain", lambda *_: None)
+    monkeypatch.setattr("traces.trace_files.text._plain", lambda *_: None)
     (slow,) = open_trace(path, name)
     for column in ("address", "size", "op", "stream", "cycle"):
         assert np.array_equal(getattr(fast, column), getattr(slow, column)), column
@@ -255,7 +254,7 @@ def test_standard_input_is_a_trace(tmp_path):
     import sys
 
     program = (
-        "from traces.trace_readers import open_trace; t = open_trace('-');"
+        "from traces.trace_files import open_trace; t = open_trace('-');"
         "print([int(sum(map(len, t))), int(sum(map(len, t))), t.description])"
     )
     for given in (LACKEY.encode(), packed("gz", LACKEY.encode())):

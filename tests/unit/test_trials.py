@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from traces.base.errors import InputError, MissingExtraError
+from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
 from traces.readers.native import save
 
@@ -167,13 +167,6 @@ def test_exports_say_which_of_several_points(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "point 0 of 0 to 1 (--point): by-source" in done.output, done.output
     done = invoke("export", config, "-f", "dinero", "-o", tmp_path / "m.din", "-s", "orderings=two-optimal")
     assert done.exit_code == 0 and "--point" not in done.output, done.output
-
-
-def test_papers_ask_for_their_charts_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.pages.html.vega.find_spec", lambda name: None)
-    done = invoke("papers", "eon-frontier", "-r", tmp_path / "papers")
-    assert isinstance(done.exception, MissingExtraError) and "[report]" in str(done.exception)
-    assert not (tmp_path / "papers").exists()
 
 
 def test_a_cache_is_said_once_beside_no_cache(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_default_search_is_within_a_hundredth_of_the_best_known(reference):
     for name, facts, stored in cdr_cases(reference):
         matrix = sp.csr_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=tuple(stored["shape"]))
         if name != "resnet8_conv7_d20":
-            continue  # the benchmark scripts/bench_tuple_orders.py has them all
+            continue  # the benchmark scripts/bench/suites/tuples.py has them all
         known = facts["formats"]["int8"]["stride"]["32"]
         got = ew.order_tuples(matrix, value_format="int8", stride=32)
         assert got.ones <= 1.01 * sum(known["best_joint"])

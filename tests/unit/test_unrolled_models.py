@@ -8,7 +8,7 @@ import pytest
 from traces.access.build import build_trace
 from traces.base.errors import InputError
 from traces.readers import load
-from traces.readers.parts.models import to_network
+from traces.readers.parts.model_network import to_network
 from traces.work.execute import execute
 from traces.work.forward import forward
 from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor

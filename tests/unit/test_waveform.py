@@ -17,7 +17,7 @@ from hwmodel.replay.waveform import export_waveform
 from traces.access.build import build_trace
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.trace_readers import open_trace
+from traces.trace_files import open_trace
 
 
 def read(path):

@@ -101,7 +101,7 @@ def test_no_prefix_is_written_by_hand() -> None:
     by_hand = re.compile(r"\} ?([pnuµm]J|[nuµm]s|[kM]B)\b|\"[ ]?([nuµ]J|[nuµ]s|kB)\"")
     found = [
         f"{path.name}:{number}: {line.strip()}"
-        for folder in ("cli", "judging", "operators", "orders", "reporting", "bench", "sweeps", "results")
+        for folder in ("cli", "evaluation", "operators", "orders", "pages", "bench", "runs", "results")
         for path in (Path(__file__).parents[2] / "edgewatt" / folder).rglob("*.py")
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if by_hand.search(line) and path.name != "swept.py"
@@ -110,7 +110,8 @@ def test_no_prefix_is_written_by_hand() -> None:
 
 
 def test_gap_is_per_cent_in_every_table(tmp_path: Path) -> None:
-    from traces.generators.theory import dense_layers
+    from oracles.theory import dense_layers
+
     from traces.readers.native import save
 
     save(dense_layers([12, 10, 8]), tmp_path / "net.npz")

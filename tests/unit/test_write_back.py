@@ -14,8 +14,8 @@ from tests.branching_models import SIDE, onnx_cells, tflite_cells
 from tests.model_files import BRANCHES, MLP, make_tflite
 from traces.base.errors import InputError
 from traces.readers import tflite
-from traces.readers.loading import written
-from traces.readers.parts.tflite_writing import offsets_of
+from traces.readers.parts.tflite_writing import NAME
+from traces.readers.reader import written
 
 MODELS = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "models"
 BIG = ("mlperf_tiny_resnet8_int8", "mlperf_tiny_ad01_fp32", "swiftnet_vww_uint8")
@@ -30,6 +30,16 @@ def _schema(data: bytes):
     import tflite as schema
 
     return schema.Model.GetRootAs(data, 0)
+
+
+def offsets_of(model) -> list[int] | None:
+    """The offsets that a file holds for its first subgraph, None where it holds none."""
+    for i in range(model.MetadataLength()):
+        if model.Metadata(i).Name() == NAME.encode():
+            words = np.frombuffer(bytes(model.Buffers(model.Metadata(i).Buffer()).DataAsNumpy()), "<i4").tolist()
+            if words[1] == 0:
+                return words[3 : 3 + words[2]]
+    return None
 
 
 def _values(shape, dtype) -> np.ndarray:

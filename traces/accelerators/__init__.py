@@ -1,1 +1,0 @@
-"""Runs of accelerator simulators as memory traffic with the true bytes of each word, one module per tool."""

@@ -103,8 +103,9 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
         if f"layer{layer}_{tensor}" not in tensors:
             raise InputError(f"{where}: the tensors lack 'layer{layer}_{tensor}'")
         data = np.ascontiguousarray(tensors[f"layer{layer}_{tensor}"]).view(np.uint8).reshape(-1)
-        passes = _whole(row, "passes", where) if (row.get("passes") or "").strip() else None
-        cycles = _whole(row, "layer_cycles", where) if (row.get("layer_cycles") or "").strip() else 0
+        passes, cycles = (
+            _whole(row, name, where) if (row.get(name) or "").strip() else None for name in ("passes", "layer_cycles")
+        )
         for accesses, is_write in ((reads, False), (writes, True)):
             if not accesses:
                 continue
@@ -112,7 +113,7 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
                 counted = count_tensor(data, accesses, bits, passes=passes if not (reads and writes) else None)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
-            walked.append((_walk(layer, tensor, is_write, data, counted, cycles, where), counted))
+            walked.append((_walk(layer, tensor, is_write, data, counted, cycles or 0, where), counted))
     return walked
 
 

@@ -56,7 +56,6 @@ class TensorTraffic:
 
     @property
     def ones(self) -> int:
-        """Set bits over all words moved."""
         return int(np.unpackbits(self.data).sum())
 
 
@@ -134,15 +133,9 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
             payload = payload[at + np.arange(len(at))]
             clock = begin + cycle[order] - first
             begin = int(clock[-1]) + 1 if len(clock) else begin
-            yield Chunk(
-                address[order].astype(np.uint64),
-                size[order].astype(np.uint16),
-                op[order],
-                stream[order],
-                np.concatenate([[0], np.cumsum(size[order])]),
-                payload,
-                clock,
-            )
+            address, size = address[order].astype(np.uint64), size[order].astype(np.uint16)
+            offset = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
+            yield Chunk(address, size, op[order], stream[order], offset, payload, clock)
 
     return Trace(chunks, Memory(0, len(image), image), None, {"source": "SCALE-Sim", "burst_bytes": burst_bytes})
 

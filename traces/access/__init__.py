@@ -1,1 +1,0 @@
-"""Memory traces: accesses with their bytes, and how an order of work becomes one."""

@@ -39,13 +39,8 @@ def executed_outputs(
     outputs = []
     for start in range(0, len(vectors), MOST_VECTORS):
         part = vectors[start : start + MOST_VECTORS]
-        given = Layout(
-            kind=layout.kind,
-            value_format=layout.value_format,
-            neuron_format=layout.neuron_format,
-            registers=layout.registers,
-            lanes=len(part),
-        )
+        formats = {name: getattr(layout, name) for name in ("kind", "value_format", "neuron_format", "registers")}
+        given = Layout(**formats, lanes=len(part))
         trace = build_trace(network, order, layout=given, inputs=part)
         outputs.append(stored_activations(trace, network.n_neurons, layout.neuron_format)[:, network.outputs])
     return np.concatenate(outputs)

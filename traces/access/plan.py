@@ -1,22 +1,46 @@
-"""From a layout and an order of work to the arrays the walk reads: steps, addresses, and the first memory image."""
+"""From a layout and an order of work to the arrays of a walk: steps, addresses, the first memory image, chunks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.buffers import NEURON_STREAMS
-from traces.access.trace import STREAMS, Memory, Region
+from traces.access.trace import STREAMS, Chunk, Memory, Region
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
+from traces.layouts.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layouts.layout import BEST, NEURON_FORMATS, Layout, choose_kind
-from traces.layouts.space import Space
-from traces.layouts.steps import Steps
 from traces.work.checks import weights_of
 from traces.work.network import ACTIVATIONS, Network
+
+NEURON_STREAMS = tuple(STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs"))
+MOST_PAYLOAD_BYTES = 2**25  # per chunk, unless that leaves fewer than LEAST_ACCESSES
+LEAST_ACCESSES = 64
+
+
+class ChunkBuffers:
+    """Columns of one chunk of at most `chunk_accesses` accesses, none wider than `widest` bytes."""
+
+    def __init__(self, chunk_accesses: int, widest: int) -> None:
+        self.capacity = min(chunk_accesses, max(MOST_PAYLOAD_BYTES // widest, LEAST_ACCESSES))
+        self.widest = widest
+
+    def fresh(self) -> tuple[np.ndarray, ...]:
+        """Return new arrays address, size, op, stream, payload_offset, payload for a walk's `fill`."""
+        n = self.capacity
+        size = np.empty(n, np.uint8 if self.widest < 256 else np.uint16)
+        columns: tuple[Any, ...] = (np.empty(n, np.uint64), size, np.empty(n, np.uint8), np.empty(n, np.uint8))
+        self.columns = (*columns, np.empty(n + 1, np.int64), np.empty(n * self.widest, np.uint8))
+        return self.columns
+
+    def chunk(self, n: int, work: np.ndarray | None = None) -> Chunk:
+        """Return the first n accesses of the arrays last handed out."""
+        address, size, op, stream, offset, payload = self.columns
+        return Chunk(address[:n], size[:n], op[:n], stream[:n], offset[: n + 1], payload[: offset[n]], work=work)
+
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -97,7 +121,6 @@ class Plan:
 
     @property
     def pass_bytes(self) -> int:
-        """Bytes of all rows of a pass."""
         return len(self.bias) * self.row_pitch
 
 
@@ -132,7 +155,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         finish[last[active]] = 1 + ACTIVATIONS.index(network.activation)
     return Plan(
         kind=kind,
-        memory=_memory(space),
+        memory=memory_of(space),
         source=steps.source.astype(np.int32),
         target=steps.target.astype(np.int32),
         weight=weight,
@@ -176,51 +199,29 @@ def _stored(
 ) -> tuple[Stored, npt.NDArray[np.float32], int]:
     """Return what a layout kind is given to place, the weights float32[K] as decoded, and how many became zero."""
     assert network.weights is not None
-    steps = member.steps(network, edges)
-    sharing = _Sharing.of(network, edges, steps)
-    bits, weight, value_bits, zeroed = _stored_weights(sharing.values, layout.value_format)
+    steps, ids_of = member.steps(network, edges), network.weight_ids
+    values, weight_slot = network.weights[edges], None
+    if ids_of is not None:  # padding has a stored weight of its own, the last
+        values = np.zeros(int(ids_of.max()) + 1 + steps.is_padding.any(), np.float32)
+        values[ids_of] = network.weights
+        weight_slot = ids_of[edges][steps.origin]
+        weight_slot[steps.is_padding] = len(values) - 1
+
+    def spread(of_values: np.ndarray) -> np.ndarray:
+        """Return what is given per value for each step."""
+        return steps.spread(of_values) if weight_slot is None else of_values[weight_slot]
+
+    bits, weight, value_bits, zeroed = _stored_weights(values, layout.value_format)
     ids, id_bytes = _ids(network, steps, member, layout)
     slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
-    each, kept = sharing.spread(bits), sharing.store(bits)
-    stored = Stored(steps, ids, id_bytes, each, value_bits, layout.value_format, slot, sharing.weight_slot, kept)
-    return stored, sharing.spread(weight), zeroed
+    kept = None if weight_slot is None else bits
+    stored = Stored(steps, ids, id_bytes, spread(bits), value_bits, layout.value_format, slot, weight_slot, kept)
+    return stored, spread(weight), zeroed
 
 
 def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
     streams, index = np.unique(names, return_inverse=True)
     return np.array([STREAMS.index(name) for name in streams], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sharing:
-    """Which weights are stored, and which of them each step reads.
-
-    values: float32 of the connections in the order of work or, where connections share weights, of each stored weight.
-    weight_slot: int64[K], the stored weight of each step (padding has a zero of its own, the last), or None.
-    """
-
-    values: npt.NDArray[np.float32]
-    weight_slot: Int64Array | None
-    steps: Steps
-
-    @classmethod
-    def of(cls, network: Network, edges: Int64Array, steps: Steps) -> _Sharing:
-        assert network.weights is not None
-        if network.weight_ids is None:
-            return cls(network.weights[edges], None, steps)
-        values = np.zeros(int(network.weight_ids.max()) + 1 + steps.is_padding.any(), np.float32)
-        values[network.weight_ids] = network.weights
-        slot = network.weight_ids[edges][steps.origin]
-        slot[steps.is_padding] = len(values) - 1
-        return cls(values, slot, steps)
-
-    def store(self, bits: np.ndarray) -> np.ndarray | None:
-        """Return the bits of each stored weight where steps share them."""
-        return None if self.weight_slot is None else bits
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return what is given per value for each step."""
-        return self.steps.spread(values) if self.weight_slot is None else values[self.weight_slot]
 
 
 def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:
@@ -234,7 +235,8 @@ def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: i
     return slots
 
 
-def _memory(space: Space) -> Memory:
+def memory_of(space: Space) -> Memory:
+    """Return the memory with all arrays of a space, one region each. Raises InputError beyond the bound of memory."""
     claim(space.end, f"alignment_bytes {space.alignment}", "the memory with all arrays")
     regions = tuple(Region(name, space.base + offset, len(data)) for name, offset, data in space.parts)
     return Memory(space.base, space.end, space.image(), regions)

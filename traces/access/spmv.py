@@ -7,25 +7,21 @@ convolution is a series of products of one matrix with shifted windows of the pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.access.plan import memory_of
+from traces.access.trace import Memory
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.formats import element_bits, from_bits, pack, to_bits
+from traces.layouts.kind import Space
 from traces.layouts.layout import NEURON_FORMATS
 
 Int64Array = npt.NDArray[np.int64]
-
-_VALUES, _IDS, _POINTERS, _INPUTS, _OUTPUTS = (
-    STREAMS.index(name) for name in ("values", "ids", "row_pointers", "inputs", "outputs")
-)
-_CHUNK_TUPLES = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +49,9 @@ class SpmvProblem:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the matrix."""
         return len(self.start) - 1
 
-    @property
-    def element_bytes(self) -> dict[str, int]:
-        """Bytes of one element of each stream."""
-        pointers = self.memory.region("row_pointers").n_bytes // len(self.start)
-        streams = {"values": max(1, self.value_bits // 8), "ids": self.id_bytes, "row_pointers": pointers}
-        return streams | dict.fromkeys(("inputs", "partial_sums", "outputs"), self.vector_bytes)
-
     def address(self, region: str) -> int:
-        """Return the base address of an array."""
         return self.memory.region(region).base_address
 
     def products(self, p: int) -> npt.NDArray[np.float32]:
@@ -91,28 +78,11 @@ def lay_out_spmv(
     it); None keeps the stored order. vector_format: fp32, fp16 or bf16, of x and y. id_bits: 8, 16 or 32.
     Raises InputError for an empty matrix, ids that do not fit, a permutation that leaves its row.
     """
-    start, column, values, shape = _csr(matrix)
-    vector = np.asarray(x, np.float32)
-    if vector.shape != (shape[1],):
-        raise InputError(f"x has shape {vector.shape}, expected ({shape[1]},): one value per column")
-    if positions is not None:
-        moved = _inside_rows(np.asarray(positions), start)
-        column, values = column[moved], values[moved]
-    zero = np.zeros(1, np.int64)
-    return _lay_out(
-        start,
-        column,
-        values,
-        vector,
-        zero,
-        zero,
-        1,
-        value_format,
-        vector_format,
-        id_bits,
-        base_address,
-        alignment_bytes,
-    )
+    stored = (value_format, vector_format, id_bits, base_address, alignment_bytes)
+    csr, vector, zero = _csr(matrix), np.asarray(x, np.float32), np.zeros(1, np.int64)
+    if vector.shape != (csr.shape[1],):
+        raise InputError(f"x has shape {vector.shape}, expected ({csr.shape[1]},): one value per column")
+    return _lay_out(csr, positions, vector, zero, zero, 1, *stored)
 
 
 def convolution_matrix(weights: npt.ArrayLike, height: int, width: int) -> Any:
@@ -165,105 +135,15 @@ def lay_out_convolution(
         whole_number(value, name, least)
     padded = np.pad(picture, ((0, 0), (padding, padding), (padding, padding)))
     _, height, width = padded.shape
-    start, column, values, _ = _csr(convolution_matrix(kernel, height, width))
-    if positions is not None:
-        moved = _inside_rows(np.asarray(positions), start)
-        column, values = column[moved], values[moved]
+    matrix = _csr(convolution_matrix(kernel, height, width))
     rows, columns = (height - kernel.shape[2]) // stride + 1, (width - kernel.shape[3]) // stride + 1
     down, right = np.divmod(np.arange(rows * columns), columns)
-    x_shift = (down * width + right) * stride
-    return _lay_out(
-        start,
-        column,
-        values,
-        padded.reshape(-1),
-        x_shift.astype(np.int64),
-        np.arange(rows * columns, dtype=np.int64),
-        rows * columns,
-        value_format,
-        vector_format,
-        id_bits,
-        base_address,
-        alignment_bytes,
-    )
+    x_shift, y_shift = (down * width + right) * stride, np.arange(rows * columns)
+    stored = (value_format, vector_format, id_bits, base_address, alignment_bytes)
+    return _lay_out(matrix, positions, padded.reshape(-1), x_shift, y_shift, rows * columns, *stored)
 
 
-def spmv_trace(problem: SpmvProblem) -> Trace:
-    """Return the trace of one core that works row by row, with its real bytes.
-
-    A product loads the first row pointer once, and per row: the next pointer, per tuple the id, the value and x, and
-    stores y once at the end. The sum stays in a register and starts at zero.
-    """
-    description = {"spmv": "row-wise", "products": len(problem.x_shift), "element_bytes": problem.element_bytes}
-    return Trace(lambda: _rows(problem), problem.memory, None, description)
-
-
-def _rows(problem: SpmvProblem) -> Iterator[Chunk]:
-    assert problem.memory.image is not None
-    image, base = problem.memory.image, problem.memory.base_address
-    blocks = _row_blocks(problem.start)
-    for p in range(len(problem.x_shift)):
-        y = _vector_bits(problem.products(p), problem.vector_format)
-        for k, (first, last) in enumerate(blocks):
-            yield _row_chunk(problem, p, first, last, k == 0, y, image, base)
-
-
-def _row_blocks(start: Int64Array) -> list[tuple[int, int]]:
-    """Cut rows into blocks of about _CHUNK_TUPLES tuples."""
-    cuts = np.unique(np.searchsorted(start, np.arange(0, start[-1] + _CHUNK_TUPLES, _CHUNK_TUPLES)))
-    cuts = np.unique(np.concatenate(([0], np.clip(cuts, 0, len(start) - 1), [len(start) - 1])))
-    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
-
-
-def _row_chunk(
-    problem: SpmvProblem,
-    p: int,
-    first: int,
-    last: int,
-    opening: bool,
-    y: npt.NDArray[np.uint8],
-    image: npt.NDArray[np.uint8],
-    base: int,
-) -> Chunk:
-    start = problem.start[first : last + 1]
-    lengths = np.diff(start)
-    tuples, rows = np.arange(start[0], start[-1]), np.arange(first, last)
-    head = int(opening)
-    # Place of each access: rows take 2 + 3 * length each, the opening pointer comes before all.
-    row_at = head + np.concatenate(([0], np.cumsum(2 + 3 * lengths)))[:-1]
-    tuple_at = np.repeat(row_at + 1, lengths) + 3 * (tuples - np.repeat(start[:-1], lengths))
-    n = head + 2 * len(rows) + 3 * len(tuples)
-    address, size = np.empty(n, np.uint64), np.empty(n, np.uint8)
-    stream, op = np.empty(n, np.uint8), np.full(n, LOAD, np.uint8)
-    pointer_bytes = problem.memory.region("row_pointers").n_bytes // len(problem.start)
-
-    def put(at: Int64Array, where: Int64Array, n_bytes: int, name: int) -> None:
-        address[at], size[at], stream[at] = where.astype(np.uint64), n_bytes, name
-
-    pointers = problem.address("row_pointers")
-    if opening:
-        put(np.zeros(1, np.int64), np.array([pointers]), pointer_bytes, _POINTERS)
-    put(row_at, pointers + pointer_bytes * (rows + 1), pointer_bytes, _POINTERS)
-    put(tuple_at, problem.address("column_ids") + problem.id_bytes * tuples, problem.id_bytes, _IDS)
-    value_bytes = (problem.value_bits + 7) // 8
-    put(tuple_at + 1, problem.address("values") + tuples * problem.value_bits // 8, value_bytes, _VALUES)
-    x_at = problem.address("x") + problem.vector_bytes * (problem.column[tuples] + problem.x_shift[p])
-    put(tuple_at + 2, x_at, problem.vector_bytes, _INPUTS)
-    y_at = problem.address("y") + problem.vector_bytes * (rows * problem.y_stride + problem.y_shift[p])
-    store_at = row_at + 1 + 3 * lengths
-    put(store_at, y_at, problem.vector_bytes, _OUTPUTS)
-    op[store_at] = STORE
-
-    offset = np.concatenate(([0], np.cumsum(size, dtype=np.int64)))
-    payload = np.empty(int(offset[-1]), np.uint8)
-    within = np.arange(int(offset[-1])) - np.repeat(offset[:-1], size)
-    payload[:] = image[np.repeat((address - np.uint64(base)).astype(np.int64), size) + within]
-    width = problem.vector_bytes
-    payload[offset[store_at][:, None] + np.arange(width)] = y.reshape(-1, width)[first:last]
-    return Chunk(address, size, op, stream, offset, payload)
-
-
-def _csr(matrix: Any) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float32], tuple[int, int]]:
+def _csr(matrix: Any) -> Any:
     from scipy.sparse import csr_array
 
     try:
@@ -272,10 +152,10 @@ def _csr(matrix: Any) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float32], 
         raise InputError(f"this is no matrix: {error}") from error
     if csr.ndim != 2 or not csr.nnz:
         raise InputError(f"the matrix of shape {csr.shape} has no stored element")
-    values = np.asarray(csr.data, np.float32)
-    if not np.isfinite(values).all():
-        raise InputError(f"stored element {int(np.argmin(np.isfinite(values)))} is not finite")
-    return csr.indptr.astype(np.int64), csr.indices.astype(np.int64), values, csr.shape
+    finite = np.isfinite(np.asarray(csr.data, np.float32))
+    if not finite.all():
+        raise InputError(f"stored element {int(np.argmin(finite))} is not finite")
+    return csr
 
 
 def _inside_rows(positions: npt.NDArray[Any], start: Int64Array) -> Int64Array:
@@ -292,17 +172,9 @@ def _inside_rows(positions: npt.NDArray[Any], start: Int64Array) -> Int64Array:
     return moved
 
 
-def _vector_bits(values: npt.NDArray[np.float32], vector_format: int) -> npt.NDArray[np.uint8]:
-    from cython_ext.trace.walk import neuron_bits
-
-    bits: npt.NDArray[np.uint8] = neuron_bits(np.ascontiguousarray(values), vector_format)
-    return bits
-
-
 def _lay_out(
-    start: Int64Array,
-    column: Int64Array,
-    values: npt.NDArray[np.float32],
+    matrix: Any,
+    positions: npt.ArrayLike | None,
     x: npt.NDArray[np.float32],
     x_shift: Int64Array,
     y_shift: Int64Array,
@@ -313,34 +185,27 @@ def _lay_out(
     base_address: int,
     alignment_bytes: int,
 ) -> SpmvProblem:
-    from cython_ext.trace.walk import neuron_values
+    from cython_ext.trace.walk import neuron_bits, neuron_values
 
+    start, column = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    values = np.asarray(matrix.data, np.float32)
+    if positions is not None:
+        moved = _inside_rows(np.asarray(positions), start)
+        column, values = column[moved], values[moved]
     if vector_format not in NEURON_FORMATS:
         raise InputError(f"unknown vector format {vector_format!r} (known: {', '.join(NEURON_FORMATS)})")
     if id_bits not in (8, 16, 32) or int(column.max()) >= 2**id_bits:
         raise InputError(f"column id {int(column.max())} does not fit id_bits {id_bits}: use 8, 16 or 32 bits")
     bits, scale, report = to_bits(values, value_format)
     vector_bytes, number = NEURON_FORMATS[vector_format], list(NEURON_FORMATS).index(vector_format)
-    stored_x = _vector_bits(x, number)
-    n_y = (len(start) - 1) * y_stride
+    stored_x = neuron_bits(np.ascontiguousarray(x), number)
     pointer = "<u4" if start[-1] < 2**32 else "<u8"
-    arrays = {
-        "values": np.asarray(pack(bits, value_format), np.uint8),
-        "column_ids": column.astype(f"<u{id_bits // 8}").view(np.uint8),
-        "row_pointers": start.astype(pointer).view(np.uint8),
-        "x": stored_x,
-        "y": np.zeros(n_y * vector_bytes, np.uint8),
-    }
-    regions, end = [], -(-base_address // alignment_bytes) * alignment_bytes
-    base = end
-    for name, data in arrays.items():
-        end = -(-end // alignment_bytes) * alignment_bytes
-        regions.append(Region(name, end, len(data)))
-        end += len(data)
-    image = np.zeros(end - base, np.uint8)
-    for region, data in zip(regions, arrays.values(), strict=True):
-        image[region.base_address - base :][: region.n_bytes] = data
-    image.setflags(write=False)
+    space = Space(base_address, alignment_bytes)
+    space.add("values", np.asarray(pack(bits, value_format), np.uint8))
+    space.add("column_ids", column.astype(f"<u{id_bits // 8}").view(np.uint8))
+    space.add("row_pointers", start.astype(pointer).view(np.uint8))
+    space.add("x", stored_x)
+    space.add("y", np.zeros((len(start) - 1) * y_stride * vector_bytes, np.uint8))
     return SpmvProblem(
         start=start,
         column=column,
@@ -349,7 +214,7 @@ def _lay_out(
         x_shift=x_shift,
         y_shift=y_shift,
         y_stride=y_stride,
-        memory=Memory(base, end - base, image, tuple(regions)),
+        memory=memory_of(space),
         value_bits=element_bits(value_format),
         id_bytes=id_bits // 8,
         vector_bytes=vector_bytes,

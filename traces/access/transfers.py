@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.buffers import NEURON_STREAMS, ChunkBuffers
-from traces.access.plan import Plan
+from traces.access.plan import NEURON_STREAMS, ChunkBuffers, Plan
 from traces.access.trace import STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
 
@@ -39,13 +39,11 @@ class EngineAccesses:
 class Transfers:
     """A trace of transfers. `trace.plan` is None: it is not to be cut into transfers again.
 
-    engine: filled while the trace is walked. array_bytes: of each array of connections. piece_bytes: of one fetch.
+    engine: filled while the trace is walked.
     """
 
     trace: Trace
     engine: EngineAccesses
-    array_bytes: dict[str, int]
-    piece_bytes: int
 
 
 def plan_of(trace: Trace) -> Plan:
@@ -80,7 +78,7 @@ def transfers(
     that bring one fp32 bias from an array of its own, in the order of use, instead of a row.
     """
     plan = plan_of(trace)
-    starts, ends, names = _connection_arrays(plan)
+    starts, ends = _connection_arrays(plan)
     memory, scalars = plan.memory, np.full(len(moves[0]), -1, np.int64)
     streams = [_stream_at(plan, start, end) for start, end in zip(starts, ends, strict=True)]
     if scalar_biases is not None and scalar_biases.any():
@@ -88,10 +86,9 @@ def transfers(
         scalars[scalar_biases] = offset + SCALAR_BYTES * np.arange(int(scalar_biases.sum()))
         starts, ends = np.r_[starts, offset], np.r_[ends, memory.total_bytes]
         streams.append(STREAMS.index(BIASES))
-        names.append(BIASES)
     piece = piece_bytes(buffer_bytes, len(starts))
     arrays = np.stack((starts, ends, np.full(len(starts), piece), np.array(streams)), axis=1).astype(np.int64)
-    lookup = lambda offsets: np.searchsorted(starts, offsets, side="right") - 1  # noqa: E731
+    lookup: Any = lambda offsets: np.searchsorted(starts, offsets, side="right") - 1  # noqa: E731
     engine = EngineAccesses()
 
     def walk() -> Iterator[Chunk]:
@@ -112,10 +109,7 @@ def transfers(
             if n:
                 yield buffers.chunk(n, work[:n])
 
-    sizes: dict[str, int] = {}
-    for name, start, end in zip(names, starts.tolist(), ends.tolist(), strict=True):
-        sizes[name] = end - start
-    return Transfers(Trace(walk, memory, None, trace.description), engine, sizes, piece)
+    return Transfers(Trace(walk, memory, None, trace.description), engine)
 
 
 def piece_bytes(buffer_bytes: int, n_arrays: int) -> int:
@@ -124,12 +118,12 @@ def piece_bytes(buffer_bytes: int, n_arrays: int) -> int:
     return min(1 << (share.bit_length() - 1), MOST_PIECE_BYTES)
 
 
-def _connection_arrays(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str]]:
-    """Return start and end (image offsets) and name of each array that holds connections, ascending."""
+def _connection_arrays(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return start and end (image offsets) of each array that holds connections, ascending."""
     regions = [region for region in plan.memory.regions if region.name != "neurons"]
     starts = np.array([region.base_address - plan.base_address for region in regions], np.int64)
     ends = starts + np.array([region.n_bytes for region in regions], np.int64)
-    return starts, ends, [region.name for region in regions]
+    return starts, ends
 
 
 def _stream_at(plan: Plan, start: int, end: int) -> int:

@@ -224,7 +224,7 @@ class Registry(Mapping[str, Entry[T]]):
         """Return where a member that a module registers comes from: the distribution whose entry points name it, else
         the file that holds its body."""
         package = module.partition(".")[0]
-        if package in OUR_PACKAGES:
+        if package in OUR_PACKAGES or self.entry_point_group is None:
             return None
         points = [point for point in _entry_points() if point.module.partition(".")[0] == package]
         if not points:

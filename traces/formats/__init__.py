@@ -6,10 +6,8 @@ from traces.formats.convert import (
     element_bits,
     from_bits,
     pack,
-    packed_bytes,
     symmetric_scale,
     to_bits,
-    unpack,
 )
 from traces.formats.format import FORMATS, BitsArray, Float32Array, Format
 
@@ -23,8 +21,6 @@ __all__ = [
     "element_bits",
     "from_bits",
     "pack",
-    "packed_bytes",
     "symmetric_scale",
     "to_bits",
-    "unpack",
 ]

@@ -21,7 +21,7 @@ class ConversionReport:
     """What a conversion did to `n_values` numbers.
 
     zeroed: stored non-zeros that became zero. saturated: values beyond the range, set to the largest finite value.
-    max_error, mean_error: of |converted - given|, in the values' own unit.
+    max_error: the largest |converted - given|, in the values' own unit.
     """
 
     format: str
@@ -29,27 +29,11 @@ class ConversionReport:
     zeroed: int
     saturated: int
     max_error: float
-    mean_error: float
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Sentences for the user; empty if nothing needs attention."""
-        said = []
-        if self.zeroed:
-            said.append(f"{self.zeroed} of {self.n_values} stored non-zeros become zero in {self.format}")
-        if self.saturated:
-            said.append(f"{self.saturated} of {self.n_values} values are outside the range of {self.format}: saturated")
-        return tuple(said)
 
 
 def element_bits(name: str) -> int:
     """Return the bits of one element in memory."""
     return FORMATS[name].item.bits
-
-
-def packed_bytes(n: int, name: str) -> int:
-    """Return the bytes that `n` packed elements take (an odd int4 tail is padded to a whole byte)."""
-    return (n * element_bits(name) + 7) // 8
 
 
 def symmetric_scale(values: npt.ArrayLike, name: str, *, channel: npt.ArrayLike | None = None) -> Scale:
@@ -94,7 +78,6 @@ def to_bits(
         zeroed=int(np.count_nonzero((given != 0) & (converted == 0))),
         saturated=int(np.count_nonzero(saturated)),
         max_error=float(error.max(initial=0.0)),
-        mean_error=float(error.mean()) if len(error) else 0.0,
     )
     return bits, scale, report
 
@@ -125,19 +108,6 @@ def pack(bits: npt.ArrayLike, name: str) -> npt.NDArray[np.uint8]:
     for k in range(1, in_byte):
         packed |= padded[k::in_byte] << np.uint8(k * form.bits)
     return packed
-
-
-def unpack(data: npt.ArrayLike, name: str, n: int) -> BitsArray:
-    """Undo `pack`: return the bits of the first `n` elements. Raises InputError if `data` is too short."""
-    form = FORMATS[name].item
-    raw = np.ascontiguousarray(data, dtype=np.uint8).reshape(-1)
-    if len(raw) < packed_bytes(n, name):
-        raise InputError(f"{n} elements of {name} take {packed_bytes(n, name)} bytes, only {len(raw)} are there")
-    raw = raw[: packed_bytes(n, name)]
-    if form.bits >= 8:
-        return raw.view(form.bits_dtype.newbyteorder("<")).astype(form.bits_dtype, copy=False)
-    shifts = np.arange(0, 8, form.bits, dtype=np.uint8)
-    return ((raw[:, None] >> shifts) & np.uint8((1 << form.bits) - 1)).reshape(-1)[:n]
 
 
 def _finite(values: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -24,27 +24,34 @@ class FloatFormat(Format):
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy type."""
         import ml_dtypes  # registers bfloat16 and the float8 types
 
         return np.dtype(getattr(ml_dtypes, self.numpy_name, self.numpy_name))
 
-    @cached_property
-    def largest(self) -> float:
-        """The largest finite value."""
+    @property
+    def significand_bits(self) -> int:
         import ml_dtypes
 
-        return float(ml_dtypes.finfo(self.dtype).max)
+        return int(ml_dtypes.finfo(self.dtype).nmant) + 1
+
+    @cached_property
+    def _limits(self) -> Any:
+        import ml_dtypes
+
+        finfo: Any = ml_dtypes.finfo
+        return finfo(self.dtype)
+
+    @cached_property
+    def largest(self) -> float:
+        return float(self._limits.max)
 
     @cached_property
     def beyond(self) -> float:
         """The smallest value that rounding would carry beyond the largest; infinity where the type itself shows it."""
-        import ml_dtypes
-
         if not np.isfinite(np.array([np.inf], np.float32).astype(self.dtype))[0]:
-            return np.inf
-        info = ml_dtypes.finfo(self.dtype)  # a type without infinity and NaN saturates silently
-        return self.largest + float(info.eps) * 2.0 ** np.floor(np.log2(self.largest)) / 2
+            return float(np.inf)
+        above = float(self._limits.eps) * 2.0 ** np.floor(np.log2(self.largest)) / 2
+        return float(self.largest + above)  # a type without infinity and NaN saturates silently
 
     def encode(self, values: Float64Array, step: Float64Array | None) -> tuple[BitsArray, npt.NDArray[np.bool_]]:
         with np.errstate(over="ignore"):  # overflow is what is looked for

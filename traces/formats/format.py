@@ -36,9 +36,9 @@ class Format(ABC):
         self.bits = bits
 
     @property
-    def is_integer(self) -> bool:
-        """Whether the stored codes are whole numbers times a step."""
-        return self.needs_scale
+    def significand_bits(self) -> int:
+        """Bits that a multiplier multiplies, hidden one and sign of integers counted; here the most there can be."""
+        return self.bits
 
     @property
     def bits_dtype(self) -> np.dtype[Any]:

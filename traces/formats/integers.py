@@ -22,6 +22,10 @@ class IntegerFormat(Format):
             raise ValueError("one bit holds no symmetric integer")
         self.code_max = (1 << (bits - 1)) - 1
 
+    @property
+    def significand_bits(self) -> int:
+        return self.code_max.bit_length() + 1
+
     def encode(self, values: Float64Array, step: Float64Array | None) -> tuple[BitsArray, npt.NDArray[np.bool_]]:
         assert step is not None
         codes = np.rint(values / step)

@@ -1,1 +1,0 @@
-"""Synthetic networks and operator graphs."""

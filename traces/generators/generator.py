@@ -1,4 +1,7 @@
-"""The registry of network generators; parameters and defaults come from the functions' own signatures."""
+"""The registry of network generators, and how large what they make may be.
+
+Parameters and defaults come from the functions' own signatures.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
+from traces.base.errors import InputError, shown
+from traces.base.memory import claim
 from traces.base.registry import Registry
-from traces.work.network import Network
+from traces.work.network import MAX_CONNECTIONS, MAX_NEURONS, Network
 
 Function = TypeVar("Function", bound=Callable[..., Network])
 
@@ -52,3 +58,29 @@ def _parameters(function: Callable[..., Network]) -> type:
         else:
             fields.append((name, hint, dataclasses.field(default=parameter.default)))
     return dataclasses.make_dataclass(f"{function.__name__}_parameters", fields, frozen=True, kw_only=True)
+
+
+_CONNECTION, _NEURON = 120, 180  # bytes of memory at the most while one is made, measured on every generator
+
+
+def check_size(n_neurons: int, n_connections: int) -> None:
+    """Raise InputError for a network that is too large to be numbered, or for the bound of memory."""
+    if n_connections > MAX_CONNECTIONS or n_neurons > MAX_NEURONS:
+        raise InputError(f"{n_neurons} neurons and {n_connections} connections are too many to be held")
+    claim(_CONNECTION * n_connections + _NEURON * n_neurons, "generate", f"a network of {n_connections} connections")
+
+
+def at_least(what: str, value: int, least: int) -> int:
+    """Return a whole number of a generator. Raises InputError naming it."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} must be an integer of at least {least}, not {value!r}")
+    if value > MAX_NEURONS:
+        raise InputError(f"{what} is at most {MAX_NEURONS}, not {value}")
+    return int(value)
+
+
+def checked_seed(seed: int) -> int:
+    """Return a seed of random numbers. Raises InputError for one that is negative or no whole number."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be a whole number of at least 0, not {shown(seed)}")
+    return int(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,12 +18,8 @@ class _Builder:
         self.shapes: dict[str, tuple[int, ...]] = {}
 
     def add(self, name: str, op: str, inputs: Sequence[str], shape: tuple[int, ...], **attributes: Any) -> str:
-        size = 1
-        for side in shape:
-            size *= side
-        self.nodes.append(
-            Operator(name, op, tuple(dict.fromkeys(inputs)), (Tensor(name, shape, size, name),), (), attributes)
-        )
+        tensor = Tensor(name, shape, math.prod(shape), name)
+        self.nodes.append(Operator(name, op, tuple(dict.fromkeys(inputs)), (tensor,), (), attributes))
         self.shapes[name] = shape
         return name
 
@@ -38,18 +35,13 @@ def _erdos_renyi(networkx: Any, n: int, p: float, k: int, m: int, seed: int) -> 
     raise InputError(f"no connected Erdős-Rényi graph of {n} nodes with p = {p} in 200 draws: raise p")
 
 
-def _barabasi_albert(networkx: Any, n: int, p: float, k: int, m: int, seed: int) -> Any:
-    return networkx.barabasi_albert_graph(n, m, seed=seed)
-
-
-def _watts_strogatz(networkx: Any, n: int, p: float, k: int, m: int, seed: int) -> Any:
-    return networkx.connected_watts_strogatz_graph(n, k, p, tries=200, seed=seed)
-
-
 RANDOM_GRAPHS: Mapping[str, tuple[Callable[..., Any], float]] = {
     "er": (_erdos_renyi, 0.2),
-    "ba": (_barabasi_albert, 0.0),
-    "ws": (_watts_strogatz, 0.75),
+    "ba": (lambda networkx, n, p, k, m, seed: networkx.barabasi_albert_graph(n, m, seed=seed), 0.0),
+    "ws": (
+        lambda networkx, n, p, k, m, seed: networkx.connected_watts_strogatz_graph(n, k, p, tries=200, seed=seed),
+        0.75,
+    ),
 }
 
 

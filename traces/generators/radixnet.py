@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.generators.generator import generator
-from traces.generators.sizes import at_least, check_size, checked_seed
-from traces.work.challenge import default_bias
+from traces.generators.generator import at_least, check_size, checked_seed, generator
+from traces.work.forward import default_bias
 from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]

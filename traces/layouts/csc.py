@@ -1,16 +1,12 @@
 """Compressed columns: values, row ids and column pointers."""
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.pointers import row_pointers
-from traces.layouts.space import Loads, Space
+from traces.layouts.kind import LAYOUTS, LayoutKind
 
 
 class Csc(LayoutKind):
     runs_of = "source"
     ids = ("target",)
-
-    def structure(self, stored: Stored, space: Space) -> Loads:
-        return row_pointers(stored, space, self.run_name)
+    pointers = True
 
 
 LAYOUTS.register("csc", summary="values, row ids, column pointers")(Csc())

@@ -1,16 +1,12 @@
 """Compressed rows: values, column ids and row pointers."""
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.pointers import row_pointers
-from traces.layouts.space import Loads, Space
+from traces.layouts.kind import LAYOUTS, LayoutKind
 
 
 class Csr(LayoutKind):
     runs_of = "target"
     ids = ("source",)
-
-    def structure(self, stored: Stored, space: Space) -> Loads:
-        return row_pointers(stored, space, self.run_name)
+    pointers = True
 
 
 LAYOUTS.register("csr", summary="values, column ids, row pointers")(Csr())

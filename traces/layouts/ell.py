@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.pointers import named_rows
-from traces.layouts.space import Loads, Space
-from traces.layouts.steps import Int64Array, Steps, run_starts
+from traces.layouts.kind import LAYOUTS, Int64Array, LayoutKind, Loads, Space, Steps, Stored, named_rows, run_starts
 from traces.work.network import Network
 
 

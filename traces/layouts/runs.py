@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.space import Element, Loads, Space
-from traces.layouts.steps import run_starts
+from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored, run_starts
 
 
 def run_headers(stored: Stored, space: Space) -> Loads:
@@ -26,9 +24,6 @@ def run_headers(stored: Stored, space: Space) -> Loads:
 class Runs(LayoutKind):
     ids = ("source", "target")
     ids_per_layer = False
-
-    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
-        return id_bytes + max(value_bits // 8, 1)
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         """Little-endian records: source id, weight bits."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
+from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
 from traces.layouts.runs import run_headers
-from traces.layouts.space import Element, Loads, Space
 
 
 def encode_steps(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -28,23 +27,9 @@ def encode_steps(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt
     return (groups | (within < lengths[owner] - 1) << 7).astype(np.uint8), lengths
 
 
-def decode_steps(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return int64[n], the ids that `encode_steps` was given."""
-    last = data < 0x80
-    owner: npt.NDArray[np.int64] = np.cumsum(last) - last
-    start = np.r_[0, np.flatnonzero(last)[:-1] + 1]
-    within = np.arange(len(data)) - start[owner]
-    code = np.zeros(int(last.sum()), np.int64)
-    np.add.at(code, owner, (data & 0x7F).astype(np.int64) << (7 * within))
-    return np.cumsum(np.where(code & 1, -(code + 1) // 2, code // 2))
-
-
 class RunsDelta(LayoutKind):
     ids = ("source", "target")
     ids_per_layer = False
-
-    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
-        return 1 + value_bits / 8  # where sources are near each other
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         headers = run_headers(stored, space)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, LayoutKind, Stored
-from traces.layouts.space import Element, Loads, Space
+from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
 
 
 class Tuples(LayoutKind):
     ids = ("source", "target")
     ids_per_layer = False
     same_bytes = True
-
-    def bytes_per_connection(self, value_bits: int, id_bytes: int) -> float:
-        return 2 * id_bytes + max(value_bits // 8, 1)  # a weight smaller than a byte takes one
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         """Little-endian, packed: source id, target id, weight bits."""

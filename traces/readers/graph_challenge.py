@@ -16,12 +16,10 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.readers.parts.layers import Matrix, from_layers
-from traces.readers.parts.names import natural_key
-from traces.readers.parts.triplets import numbered_lines, read_triplets
+from traces.readers.parts.layers import Matrix, from_layers, natural_key
+from traces.readers.parts.triplets import read_triplets
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
-from traces.work.challenge import default_bias
-from traces.work.forward import forward
+from traces.work.forward import default_bias
 from traces.work.network import Network
 
 _LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")
@@ -72,29 +70,6 @@ def read_images(path: str | Path, n_inputs: int) -> npt.NDArray[np.float32]:
     images = np.zeros((n_samples, n_inputs), np.float32)
     images[table.rows, table.columns] = table.values
     return images
-
-
-def read_categories(path: str | Path) -> npt.NDArray[np.int64]:
-    """Return the 1-based sample numbers of a category file, ascending."""
-    numbers = []
-    try:
-        with open(path, encoding="ascii", errors="replace") as stream:
-            for line_number, line in numbered_lines(stream, Path(path)):
-                word = line.strip()
-                if not word:
-                    continue
-                if not re.fullmatch("0*[1-9][0-9]{0,17}", word):
-                    raise InputError(f"{path}:{line_number}: {word[:40]!r} is not a sample number from 1 up")
-                numbers.append(int(word))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return np.array(sorted(numbers), np.int64)
-
-
-def categories(network: Network, batch: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
-    """Return the challenge's result: 1-based numbers of the samples whose outputs do not sum to zero."""
-    sums = forward(network, batch)[:, network.outputs].sum(axis=1, dtype=np.float64)
-    return np.flatnonzero(sums) + 1
 
 
 def _layer_files(folder: Path) -> list[Path]:

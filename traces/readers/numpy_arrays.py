@@ -9,8 +9,7 @@ import numpy as np
 
 from traces.base.archive import npz_names, read_npy, read_npz
 from traces.base.errors import InputError, did_you_mean
-from traces.readers.parts.layers import Matrix, dense_layer
-from traces.readers.parts.names import natural_key
+from traces.readers.parts.layers import Matrix, dense_layer, natural_key
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 from traces.work.network import is_real
 

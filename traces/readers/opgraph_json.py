@@ -51,23 +51,6 @@ def from_dict(value: Any, *, source: str = "") -> OpGraph:
     return OpGraph(name, tuple(nodes), tuple(outputs), source=source)
 
 
-def to_dict(graph: OpGraph) -> dict[str, Any]:
-    """Return the JSON form of a graph: what scheduling needs, without constants and attributes."""
-
-    def tensor(t: Tensor) -> dict[str, Any]:
-        return {"name": t.name, "shape": list(t.shape), "bytes": t.n_bytes, "buffer": t.buffer, "dtype": t.dtype}
-
-    nodes = []
-    for node in graph.nodes:
-        if node.name != node.output.name:
-            raise InputError(f"{graph.name}: operator {node.name!r} must be named like its first tensor to be written")
-        entry = {**tensor(node.output), "op": node.op, "inputs": list(node.inputs)}
-        if len(node.outputs) > 1:
-            entry["also"] = [tensor(t) for t in node.outputs[1:]]
-        nodes.append(entry)
-    return {"name": graph.name, "nodes": nodes, "outputs": list(graph.outputs)}
-
-
 def _node(entry: Any, index: int, where: str) -> Operator:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise InputError(f"{where}nodes[{index}] must be an object with a `name`")

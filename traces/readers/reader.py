@@ -1,4 +1,4 @@
-"""What a reader of networks and operator graphs declares, and the registry of readers.
+"""What a reader of networks and operator graphs declares, the registry of readers, and `load`, which chooses one.
 
 A member is a `NetworkReader` registered under a name, one module of this folder each. `load` chooses it by the suffix
 of the file, or by asking where several read one suffix. Files of one matrix per layer need a `MatrixReader` only.
@@ -6,15 +6,17 @@ of the file, or by asking where several read one suffix. Files of one matrix per
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.files import why_no_file
 from traces.base.registry import Registry
-from traces.readers.parts.layers import Matrix, from_layers
+from traces.readers.parts.layers import Matrix, check_orientation, from_layers, natural_key
 
 if TYPE_CHECKING:
     from traces.work.network import Network
@@ -99,3 +101,167 @@ class MatrixReader(NetworkReader):
 NETWORK_READERS: Registry[NetworkReader] = Registry(
     "network reader", "edgewatt.network_readers", folder="traces.readers", instances_of=NetworkReader
 )
+
+
+KINDS = ("network", "opgraph")
+_LONGEST_MESSAGE = 1000
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def load(
+    path: Paths,
+    *,
+    kind: str | None = None,
+    orientation: str = "rows-are-outputs",
+    names: Sequence[str] | None = None,
+    image: Sequence[int] | None = None,
+    windows: Mapping[str, Mapping[str, int]] | None = None,
+    batch: int | None = None,
+) -> Network | OpGraph:
+    """Read a network or an operator graph.
+
+    path: a file, a folder, or a list of files with one matrix per layer from input to output. Known are
+        the members of NETWORK_READERS: our npz, SciPy sparse npz, Matrix Market, safetensors, Graph Challenge tsv (file
+        or folder), ONNX, TensorFlow Lite, operator graphs in JSON, and what plug-ins bring.
+        Files of a folder are taken in natural order (layer2 before layer10).
+    kind: 'network' or 'opgraph', where a model file could be read as either.
+    orientation: 'rows-are-outputs' (as PyTorch stores a linear layer) or 'rows-are-inputs'. Our own npz and the Graph
+        Challenge's tsv (rows are sources) have their own.
+    names: tensors (or patterns) to take from a safetensors file, in order; None takes all two-dimensional ones.
+
+    image: (height, width) of the input, or (channels, height, width): convolutions of a safetensors file are unrolled
+        over it, layer after layer. windows: tensor name or pattern -> stride, padding, dilation, pool (side of a mean
+        that follows), where they are not 1, (side - 1) // 2, 1 and 1.
+    batch: value of the inputs' first dimension, where an ONNX file leaves it open.
+
+    `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
+    """
+    check_orientation(orientation)
+    if kind is not None and kind not in KINDS:
+        raise unknown_name("kind", kind, KINDS)
+    try:
+        chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
+        return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch))
+    except OSError as error:  # a folder that may not be listed, a file that vanishes
+        raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+    except InputError as error:
+        text = str(error)
+        if len(text) <= _LONGEST_MESSAGE and "\n" not in text:
+            raise
+        raise InputError(" ".join(text.split())[:_LONGEST_MESSAGE]) from error  # names in the file may hold anything
+
+
+def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGraph:
+    readers = [entry.item for entry in NETWORK_READERS.sound().values()]
+    reader, files = _choose(path, kind, readers)
+    if files[0].is_dir():
+        return reader.network(files, options)
+    asked = {
+        "chooses_tensors": (options.names is not None, "names choose tensors of {} files only"),
+        "unrolls": (
+            options.image is not None or bool(options.windows),
+            "image and windows are for weights without a model, {} files",
+        ),
+        "sets_batch": (options.batch is not None, "batch is for {} files, whose first dimension may be open"),
+    }
+    for able, (given, rule) in asked.items():
+        if given and not getattr(reader, able):
+            known = sorted({suffix for each in readers if getattr(each, able) for suffix in each.suffixes})
+            raise InputError(f"{files[0]}: {rule.format(' and '.join(known))}")
+    if options.windows and options.image is None:
+        raise InputError(f"{files[0]}: windows need the size of the input image: image=(height, width)")
+    if options.batch is not None and (isinstance(options.batch, bool) or not 1 <= options.batch <= 2**31):
+        raise InputError(f"batch is {options.batch}: a whole number of at least 1")
+    if kind == "opgraph" or (kind is None and reader.holds_graphs):
+        if len(files) > 1:
+            raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
+        if options.batch is not None:
+            return reader.opgraph(files[0], options.batch)  # type: ignore[call-arg]
+        return reader.opgraph(files[0])
+    return reader.network(files, options)
+
+
+def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
+    """Return a model file with the operators of `graph`, in its order.
+
+    Operators of the file are known by their names; others say in their attribute `like` whose kind and options they
+    have, or are additions and concatenations (rewriting.lowering). offsets: tensor -> place in the arena, kept
+    where the format has room for it (TensorFlow Lite). Raises InputError for other kinds of files and operators.
+    """
+    readers = [entry.item for entry in NETWORK_READERS.sound().values()]
+    reader, files = _choose(path, "opgraph", readers)
+    return reader.written(files[0], graph, offsets)
+
+
+def reader_name(path: Paths, kind: str | None = None) -> str:
+    """Return the name in NETWORK_READERS of the reader that `load` takes for these files. Raises as `load` does."""
+    readers = {name: entry.item for name, entry in NETWORK_READERS.sound().items()}
+    chosen, _ = _choose(path, kind, list(readers.values()))
+    return next(name for name, reader in readers.items() if reader is chosen)
+
+
+def _choose(path: Paths, kind: str | None, readers: Sequence[NetworkReader]) -> tuple[NetworkReader, list[Path]]:
+    """Return a reader and its files: one that knows the folder as a whole, else the one of the layers' files."""
+    if isinstance(path, str | os.PathLike) and Path(path).is_dir() and kind != "opgraph":
+        for reader in readers:
+            if reader.recognises_folder(Path(path)):
+                return reader, [Path(path)]
+    files = _files(path, readers)
+    return _reader_of(files, readers), files
+
+
+def _files(path: Paths, readers: Sequence[NetworkReader]) -> list[Path]:
+    """Return the files meant: the file itself, those of a folder in natural order, or those of a list as given."""
+    if isinstance(path, str | os.PathLike):
+        files = _folder_files(Path(path), readers) if Path(path).is_dir() else [Path(path)]
+    else:
+        files = [Path(entry) for entry in path]
+    if not files:
+        raise InputError("no file given: one matrix per layer is needed")
+    known = sorted({suffix for reader in readers for suffix in reader.suffixes})
+    for file in files:
+        if not file.is_file():
+            why = why_no_file(file)
+            raise InputError(f"{file}: {why}{_near(file) if why == 'no such file' else ''}")
+        if file.suffix.lower() not in known:
+            if file.suffix.lower() in (".yaml", ".yml"):
+                raise InputError(f"{file}: this is a configuration, no network: `edgewatt run {file}` computes it")
+            raise InputError(f"{file}: unknown kind of file {file.suffix!r}{did_you_mean(file.suffix, known)}")
+    suffixes = sorted({file.suffix.lower() for file in files})
+    if len(suffixes) > 1:
+        raise InputError(f"{files[0].parent}: layers in different kinds of file ({', '.join(suffixes)}): use one kind")
+    return files
+
+
+def _folder_files(folder: Path, readers: Sequence[NetworkReader]) -> list[Path]:
+    layered = [reader for reader in readers if reader.many_files and not reader.folder_files]
+    known = {suffix for reader in layered for suffix in reader.suffixes}
+    files = sorted((p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in known), key=natural_key)
+    if not files:
+        named = [reader.folder_files for reader in readers if reader.folder_files]
+        raise InputError(f"{folder}: holds no layer files (known: {', '.join([*sorted(known), *named])})")
+    return files
+
+
+def _reader_of(files: Sequence[Path], readers: Sequence[NetworkReader]) -> NetworkReader:
+    """Return the reader of the files: the first with their suffix that recognises them and takes so many."""
+    suffix = files[0].suffix.lower()
+    able = [reader for reader in readers if suffix in reader.suffixes and (len(files) == 1 or reader.many_files)]
+    if not able:
+        raise InputError(f"{files[0]}: {suffix} files hold a whole model each: give one file, not {len(files)}")
+    if len(able) == 1:
+        return able[0]
+    for reader in able:
+        if reader.recognises(files[0]):
+            return reader
+    raise InputError(f"{files[0]}: no {suffix} file of a kind that is known here (`edgewatt list network-readers`)")
+
+
+def _near(file: Path) -> str:
+    """Return a suggestion from the files beside a missing one."""
+    try:
+        beside = [entry.name for entry in file.parent.iterdir()][:1000]
+    except OSError:
+        return ""
+    hint = did_you_mean(file.name, beside)
+    return hint if hint.startswith(" (did") else ""

@@ -1,38 +1,142 @@
-"""safetensors files: two-dimensional tensors become layers, with the one-dimensional bias of the same name."""
+"""safetensors files: two-dimensional tensors become layers, with the one-dimensional bias of the same name.
+
+Such a file (a state dict) says nothing of strides, padding and pooling, so that convolutions ask for them; layers
+follow each other in the order of their names. What is assumed is said.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.checks import whole_number
+from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
-from traces.readers.parts.layers import Matrix, dense_layer, from_layers
-from traces.readers.parts.names import natural_key
-from traces.readers.parts.state_dict import NamedLayer, chain
+from traces.readers.parts.layers import Matrix, dense_layer, from_layers, natural_key
+from traces.readers.parts.unroll import Ids, Unrolled, Window
+from traces.readers.parts.weights import StoredTensor, read_header
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 from traces.work.network import Network
 
+
+@dataclass(frozen=True)
+class ConvolutionGeometry:
+    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation.
+
+    pool: side of the windows whose mean follows it (1: none).
+    """
+
+    stride: int = 1
+    padding: int | None = None
+    dilation: int = 1
+    pool: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("stride", "dilation", "pool", "padding"):
+            value, least = getattr(self, name), 0 if name == "padding" else 1
+            if value is None and name == "padding":
+                continue
+            whole_number(value, f"{name} of a convolution", least, 2**12)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedLayer:
+    """A named tensor real[O, I] or real[O, I, R, S] and its bias real[O] or None."""
+
+    name: str
+    weights: np.ndarray
+    bias: np.ndarray | None
+
+    def single(self) -> NamedLayer:
+        bias = None if self.bias is None else self.bias.astype(np.float32)
+        return NamedLayer(self.name, self.weights.astype(np.float32), bias)
+
+
+def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
+    """Return the geometry given for a tensor: all patterns that match, later ones winning."""
+    given: dict[str, int] = {}
+    for pattern, values in windows.items():
+        if name == pattern or fnmatch.fnmatchcase(name, pattern):
+            given |= values
+    known = list(ConvolutionGeometry.__dataclass_fields__)
+    for key in given:
+        if key not in known:
+            raise InputError(f"a convolution has no {key!r}{did_you_mean(key, known)}")
+    return ConvolutionGeometry(**given)
+
+
+def chain(
+    layers: Sequence[NamedLayer],
+    image: tuple[int, ...],
+    windows: Mapping[str, Mapping[str, int]],
+    where: str,
+    name: str,
+) -> Network:
+    """Return the network of the layers, one after the other, ReLU between them.
+
+    image: (height, width) of the input, or (channels, height, width). Raises InputError naming the tensor at fault.
+    """
+    for pattern in windows:
+        if not any(each.name == pattern or fnmatch.fnmatchcase(each.name, pattern) for each in layers):
+            raise InputError(f"{where}: no tensor {pattern!r}{did_you_mean(pattern, [each.name for each in layers])}")
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
+        layers = [each.single() for each in layers]
+    made, first = Unrolled(where), layers[0]
+    if len(image) == 2:
+        image = (first.weights.shape[1] if first.weights.ndim == 4 else 1, *image)
+    if len(image) != 3 or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in image):
+        raise InputError(f"an image has a height and a width (and channels before them), not {list(image)}")
+    inputs = ids = made.image(*image)
+    for layer in layers:
+        at = f"{where}: tensor {layer.name!r}"
+        if not np.isfinite(layer.weights).all() or (layer.bias is not None and not np.isfinite(layer.bias).all()):
+            raise InputError(f"{at} holds a value that is not finite")
+        if layer.weights.ndim == 4:
+            ids = _convolution(made, ids, layer, geometry_of(layer.name, windows), at)
+        else:
+            ids = made.dense(_flat(made, ids, layer, at), layer.weights, at, bias=layer.bias)
+    return made.network(inputs, ids, activation="relu", name=name)
+
+
+def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGeometry, at: str) -> Ids:
+    if ids.ndim != 3:
+        raise InputError(f"{at} is a convolution behind a fully connected layer: choose tensors by `names`")
+    _, inner, rows, columns = layer.weights.shape
+    if not inner or ids.shape[0] % inner:
+        raise InputError(f"{at} of shape {list(layer.weights.shape)} does not fit {ids.shape[0]} channels")
+    pads = [(side - 1) * how.dilation // 2 if how.padding is None else how.padding for side in (rows, columns)]
+    window = Window((how.stride, how.stride), (pads[0], pads[1], pads[0], pads[1]), (how.dilation, how.dilation))
+    ids = made.convolution(ids, layer.weights, window, at, groups=ids.shape[0] // inner, bias=layer.bias)
+    if how.pool > 1:
+        ids = made.pool(ids, (how.pool,) * 2, Window((how.pool,) * 2), at, count_padding=False)
+    return ids
+
+
+def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
+    """Return the neurons a fully connected layer reads; pooling between is inferred where sizes leave one choice."""
+    wanted = layer.weights.shape[1]
+    if ids.ndim != 3 or ids.size == wanted:
+        return ids.ravel()
+    channels, height, width = ids.shape
+    side = math.isqrt(ids.size // wanted) if wanted and ids.size % wanted == 0 else 0
+    if wanted == channels:
+        made.notes.append(f"{layer.name}: the mean over the whole image before it is inferred from the sizes")
+        return made.pool(ids, (height, width), Window(), at, count_padding=False).ravel()
+    if side > 1 and side * side * wanted == ids.size and not (height % side or width % side):
+        made.notes.append(f"{layer.name}: a mean over windows of {side} x {side} before it is inferred from the sizes")
+        return made.pool(ids, (side, side), Window((side, side)), at, count_padding=False).ravel()
+    raise InputError(f"{at} takes {wanted} inputs, but {channels} x {height} x {width} come: give strides or pools")
+
+
 # safetensors' type names -> numpy's (the small floats are ml_dtypes')
-_TYPES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U8": "uint8",
-    "BOOL": "bool",
-}
+_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn"}
+_TYPES |= {"F8_E5M2": "float8_e5m2", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8"}
+_TYPES |= {"U8": "uint8", "BOOL": "bool"}
 
 
 def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix]:
@@ -46,7 +150,7 @@ def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix
     tensors = _tensors(path)
     return [
         dense_layer(layer.weights.reshape(len(layer.weights), -1), f"{path}: tensor {layer.name!r}", bias=layer.bias)
-        for layer in _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)), path)
+        for layer in _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)))
     ]
 
 
@@ -55,7 +159,7 @@ def read_network(path: Path, options: ReadOptions) -> Network:
     tensors = _tensors(path)
     unrolled = options.image is not None
     chosen = _select(tensors, options.names, path, (2, 4) if unrolled else (2,))
-    layers = _layers(tensors, chosen, path)
+    layers = _layers(tensors, chosen)
     if options.image is not None:
         network = chain(layers, options.image, options.windows or {}, str(path), path.stem)
     else:
@@ -64,17 +168,16 @@ def read_network(path: Path, options: ReadOptions) -> Network:
     return network.with_(notes=(*_told(tensors, layers, options), *network.notes))
 
 
-def _layers(tensors: dict[str, dict[str, Any]], chosen: Sequence[str], path: str | Path) -> list[NamedLayer]:
+def _layers(tensors: Mapping[str, StoredTensor], chosen: Sequence[str]) -> list[NamedLayer]:
     layers = []
     for name in chosen:
-        bias_name = f"{name.removesuffix('.weight')}.bias"
-        bias = tensors.get(bias_name)
-        bias_values = None if bias is None or len(bias["shape"]) != 1 else _values(bias, bias_name, path)
-        layers.append(NamedLayer(name, _values(tensors[name], name, path), bias_values))
+        bias = tensors.get(f"{name.removesuffix('.weight')}.bias")
+        bias_values = None if bias is None or len(bias.shape) != 1 else _values(bias)
+        layers.append(NamedLayer(name, _values(tensors[name]), bias_values))
     return layers
 
 
-def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[NamedLayer], options: ReadOptions) -> list[str]:
+def _told(tensors: Mapping[str, StoredTensor], layers: Sequence[NamedLayer], options: ReadOptions) -> list[str]:
     """Say what was read, in which order where nobody chose one, and what was left."""
     taken = {layer.name for layer in layers}
     taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}
@@ -83,9 +186,9 @@ def _told(tensors: dict[str, dict[str, Any]], layers: Sequence[NamedLayer], opti
     how = by_name if options.names is None and len(layers) > 1 else ""
     said = [f"read {len(layers)} of {len(tensors)} tensors as layers{how}: {_few([each.name for each in layers])}"]
     if left:
-        shapes = [f"{name} {list(tensors[name]['shape'])}" for name in left]
+        shapes = [f"{name} {list(tensors[name].shape)}" for name in left]
         said.append(f"left {len(left)} tensors: {_few(shapes)}")
-    if options.image is None and any(len(tensors[name]["shape"]) == 4 for name in left):
+    if options.image is None and any(len(tensors[name].shape) == 4 for name in left):
         said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
     return said
 
@@ -94,26 +197,20 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def _tensors(path: str | Path) -> dict[str, dict[str, Any]]:
-    from safetensors import SafetensorError, deserialize
-
-    try:
-        claim(2 * Path(path).stat().st_size, str(path))
-        return dict(deserialize(Path(path).read_bytes()))  # checks every offset against the file's length
-    except SafetensorError as error:
-        raise InputError(f"{path}: damaged or no safetensors file ({brief(error)})") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+def _tensors(path: str | Path) -> dict[str, StoredTensor]:
+    tensors = read_header(Path(path))
+    claim(2 * Path(path).stat().st_size, str(path))
+    return tensors
 
 
 def _select(
-    tensors: dict[str, dict[str, Any]], names: Sequence[str] | None, path: str | Path, ranks: tuple[int, ...]
+    tensors: Mapping[str, StoredTensor], names: Sequence[str] | None, path: str | Path, ranks: tuple[int, ...]
 ) -> list[str]:
     known = sorted(tensors, key=natural_key)
     if names is None:
-        chosen = [name for name in known if len(tensors[name]["shape"]) in ranks]
+        chosen = [name for name in known if len(tensors[name].shape) in ranks]
         if not chosen:
-            images = any(len(each["shape"]) == 4 for each in tensors.values())
+            images = any(len(each.shape) == 4 for each in tensors.values())
             hint = " (its convolutions need the size of the input image: image=(height, width))" if images else ""
             raise InputError(
                 f"{path}: holds no two-dimensional tensor to take as a layer{hint or did_you_mean('', known)}"
@@ -123,32 +220,29 @@ def _select(
     for pattern in names:
         hits = [name for name in known if name == pattern or fnmatch.fnmatchcase(name, pattern)]
         if not hits:
-            layers = [name for name in known if len(tensors[name]["shape"]) in ranks]
+            layers = [name for name in known if len(tensors[name].shape) in ranks]
             raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, layers or known)}")
         if pattern not in tensors:  # a pattern means the layers among what it matches, not their biases
-            hits = [name for name in hits if len(tensors[name]["shape"]) in ranks] or hits
+            hits = [name for name in hits if len(tensors[name].shape) in ranks] or hits
         chosen += hits
     for name in chosen:
-        shape = tensors[name]["shape"]
+        shape = tensors[name].shape
         if len(shape) not in ranks:
             hint = ", a convolution four and an image" if 4 not in ranks else ", a convolution four"
-            raise InputError(f"{path}: tensor {name!r} has shape {shape}: a layer has two dimensions{hint}")
+            raise InputError(f"{path}: tensor {name!r} has shape {list(shape)}: a layer has two dimensions{hint}")
     return chosen
 
 
-def _values(tensor: dict[str, Any], name: str, path: str | Path) -> np.ndarray:
+def _values(tensor: StoredTensor) -> np.ndarray:
     import ml_dtypes
 
-    numpy_name = _TYPES.get(tensor["dtype"])
+    numpy_name = _TYPES.get(tensor.kind)
     if numpy_name is None:
-        raise InputError(f"{path}: tensor {name!r} is of type {tensor['dtype']}{did_you_mean(tensor['dtype'], _TYPES)}")
-    dtype = np.dtype(getattr(ml_dtypes, numpy_name, numpy_name))
-    shape = tensor["shape"]
-    if len(tensor["data"]) != math.prod(shape) * dtype.itemsize:
         raise InputError(
-            f"{path}: tensor {name!r} has {len(tensor['data'])} bytes, which do not fill its shape {shape}"
+            f"{tensor.file}: tensor {tensor.name!r} is of type {tensor.kind}{did_you_mean(tensor.kind, _TYPES)}"
         )
-    return np.frombuffer(tensor["data"], dtype.newbyteorder("<")).reshape(shape)
+    dtype = np.dtype(getattr(ml_dtypes, numpy_name, numpy_name)).newbyteorder("<")
+    return tensor.words(0, math.prod(tensor.shape), dtype).reshape(tensor.shape)
 
 
 class Safetensors(MatrixReader):
@@ -161,7 +255,7 @@ class Safetensors(MatrixReader):
 
     def matrix_names(self, path: Path) -> list[str]:
         tensors = _tensors(path)
-        return [name for name in sorted(tensors, key=natural_key) if len(tensors[name]["shape"]) in (2, 4)]
+        return [name for name in sorted(tensors, key=natural_key) if len(tensors[name].shape) in (2, 4)]
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         if len(files) == 1:

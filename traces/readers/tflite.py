@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
-from traces.readers.parts.models import to_network, unique_names
+from traces.readers.parts.model_network import to_network
 from traces.readers.parts.tflite_writing import TfliteWriting
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 from traces.work.network import Network
@@ -113,7 +113,6 @@ class _Reader:
         return InputError(f"{self.path}: {text}")
 
     def graph(self) -> OpGraph:
-        """Build the graph."""
         with self.damage():
             return self._graph()
 
@@ -334,6 +333,21 @@ class _Reader:
         return attributes
 
 
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Return the names with '#2', '#3' ... behind those that have appeared before."""
+    seen: dict[str, int] = {}
+    result: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        choice = name
+        while choice in taken:
+            seen[name] = seen.get(name, 1) + 1
+            choice = f"{name}#{seen[name]}"
+        taken.add(choice)
+        result.append(choice)
+    return result
+
+
 def _unpack_int4(data: bytes, elements: int) -> npt.NDArray[np.int8]:
     """Two elements in a byte, the first one in the low half."""
     packed = np.frombuffer(data, np.uint8)
@@ -351,7 +365,7 @@ class Tflite(NetworkReader):
         return write(file, graph, offsets)
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        """Read a model of fully connected layers; see traces.readers.parts.models.to_network."""
+        """Read a model of fully connected layers; see traces.readers.parts.model_network.to_network."""
         return to_network(read(files[0]))
 
 

@@ -1,1 +1,0 @@
-"""The work: sparse networks, operator graphs, the forward pass."""

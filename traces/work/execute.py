@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
-from traces.work.opgraph import INPUT, Operator, OpGraph
-from traces.work.quantized import real_values
+from traces.work.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
 
 Array = npt.NDArray[Any]
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -147,19 +146,7 @@ def _activate(value: Array, node: Operator) -> Array:
 def _windows(node: Operator, x: Array, window: tuple[int, int], fill: Any) -> tuple[Array, Array]:
     """Return (windows[B, H, W, C, kh, kw] of the padded NHWC input, how many taps of each window lie inside)."""
     strides, dilations = node.attributes.get("strides", (1, 1)), node.attributes.get("dilations", (1, 1))
-    padding = node.attributes.get("padding", "VALID")
-    pads = []
-    for k in range(2):
-        reach = (window[k] - 1) * dilations[k] + 1
-        if padding in ("SAME", "SAME_UPPER", "SAME_LOWER"):
-            total = max((-(-x.shape[1 + k] // strides[k]) - 1) * strides[k] + reach - x.shape[1 + k], 0)
-            pads.append(
-                (total // 2, total - total // 2) if padding != "SAME_LOWER" else (total - total // 2, total // 2)
-            )
-        elif padding == "VALID":
-            pads.append((0, 0))
-        else:
-            pads.append((padding[k], padding[2 + k]))
+    pads = pads_of(node, x.shape[1:3], window, node.name)
 
     def view(values: Array, blank: Any) -> Array:
         padded = np.pad(values, ((0, 0), *pads, (0, 0)), constant_values=blank)

@@ -44,14 +44,6 @@ def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
     return _read_only(array)
 
 
-def _depth_and_repeats(sources: Int64Array, targets: Int64Array, n_neurons: int) -> tuple[Int64Array, bool]:
-    """Return (depth int64[N], -1 on and behind cycles; whether a connection is there twice)."""
-    from cython_ext.network.graph import depth_and_repeats
-
-    depth, repeated = depth_and_repeats(sources, targets, n_neurons)
-    return depth, repeated
-
-
 def _same_shapes(used: Int64Array) -> None:
     """Check that layers which share stored weights share all of them; used: int64[2, n], each (layer, id) once."""
     layer, ids = used
@@ -118,6 +110,8 @@ class Network(Shown):
     weight_ids: Int64Array | None = field(default=None, kw_only=True)
     positions: Int64Array | None = field(default=None, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+    depth: Int64Array = field(init=False, repr=False)
+    """int64[N]: connections on the longest path from a neuron without incoming ones."""
 
     __repr__ = Shown.__repr__
 
@@ -130,15 +124,13 @@ class Network(Shown):
         }  # fmt: skip
 
     def __post_init__(self) -> None:
-        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
+        put: Any = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
         for name in ("sources", "targets", "inputs", "outputs"):
             put(name, _frozen(getattr(self, name), np.int64, name))
-        for name in ("weights", "biases", "batch"):
+        given = (("weights", "biases", "batch"), np.float32), (("layer", "weight_ids", "positions"), np.int64)
+        for name, dtype in ((name, dtype) for names, dtype in given for name in names):
             if getattr(self, name) is not None:
-                put(name, _frozen(getattr(self, name), np.float32, name))
-        for name in ("layer", "weight_ids", "positions"):
-            if getattr(self, name) is not None:
-                put(name, _frozen(getattr(self, name), np.int64, name))
+                put(name, _frozen(getattr(self, name), dtype, name))
         put("notes", tuple(self.notes))
         try:
             put("n_neurons", operator.index(self.n_neurons))
@@ -180,41 +172,34 @@ class Network(Shown):
             values = getattr(self, name)
             if values is not None and not np.isfinite(values).all():
                 where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-                place = f"connection {where[0]} ({self.sources[where[0]]} -> {self.targets[where[0]]}): " * (
-                    name == "weights"
-                )
+                k = where[0]
+                place = f"connection {k} ({self.sources[k]} -> {self.targets[k]}): " if name == "weights" else ""
                 raise InputError(f"{place}{name}{list(where)} is {values[where]}: only finite numbers can be used")
-        if self.batch is not None and self.batch.shape[1] != len(self.inputs):
-            raise InputError(
-                f"batch has shape {self.batch.shape}, expected (B, {len(self.inputs)}): one column per input"
-            )
-
-        if self.positions is not None and self.positions.shape[1] != 3:
-            raise InputError(
-                f"positions has shape {self.positions.shape}, expected (N, 3): layer, y and x of each neuron"
-            )
-        self._validate_positions()
+        n_inputs = len(self.inputs)
+        if self.batch is not None and self.batch.shape[1] != n_inputs:
+            raise InputError(f"batch has shape {self.batch.shape}, expected (B, {n_inputs}): one column per input")
+        if self.positions is not None:
+            self._validate_positions(self.positions)
         self._validate_sharing()
 
-    def _validate_positions(self) -> None:
+    def _validate_positions(self, positions: Int64Array) -> None:
         """Check that the layers of the position table go the way of the connections."""
-        if self.positions is None:
-            return
-        layer = self.positions[:, 0]
-        low = np.flatnonzero((self.positions < (0, -1, -1)).any(axis=1))
+        if positions.shape[1] != 3:
+            raise InputError(f"positions has shape {positions.shape}, expected (N, 3): layer, y and x of each neuron")
+        layer = positions[:, 0]
+        low = np.flatnonzero((positions < (0, -1, -1)).any(axis=1))
         if low.size:
-            where = tuple(self.positions[low[0]].tolist())
+            where = tuple(positions[low[0]].tolist())
             raise InputError(
                 f"positions do not fit: neuron {low[0]} lies at (layer, y, x) = {where}, but layers count from 0, "
                 "and so do y and x (-1: no image)"
             )
         back = np.flatnonzero(layer[self.sources] >= layer[self.targets])
         if back.size:
-            k = int(back[0])
+            k, s, t = int(back[0]), self.sources[back[0]], self.targets[back[0]]
             raise InputError(
-                f"positions do not fit: connection {k} goes from neuron {self.sources[k]} in layer "
-                f"{layer[self.sources[k]]} to neuron {self.targets[k]} in layer {layer[self.targets[k]]}, but layers "
-                "count up from the inputs"
+                f"positions do not fit: connection {k} goes from neuron {s} in layer {layer[s]} to neuron {t} in layer "
+                f"{layer[t]}, but layers count up from the inputs"
             )
 
     def _validate_sharing(self) -> None:
@@ -251,7 +236,9 @@ class Network(Shown):
         fed = np.flatnonzero(is_input[t])
         if fed.size:
             raise InputError(f"connection {fed[0]} ({s[fed[0]]} -> {t[fed[0]]}) goes into an input neuron")
-        depth, repeated = _depth_and_repeats(s, t, self.n_neurons)
+        from cython_ext.network.graph import depth_and_repeats
+
+        depth, repeated = depth_and_repeats(s, t, self.n_neurons)  # depth: -1 on and behind cycles
         if repeated:
             by_pair = np.lexsort((t, s))
             same = np.flatnonzero((np.diff(s[by_pair]) == 0) & (np.diff(t[by_pair]) == 0))
@@ -311,11 +298,6 @@ class Network(Shown):
         mask[self.outputs] = True
         return _read_only(mask)
 
-    @cached_property
-    def depth(self) -> Int64Array:
-        """int64[N]: connections on the longest path from a neuron without incoming ones."""
-        return _read_only(_depth_and_repeats(self.sources, self.targets, self.n_neurons)[0])
-
     # -- changed copies --------------------------------------------------------------------------------------------
 
     def with_(self, **changes: Any) -> Self:
@@ -327,11 +309,44 @@ class Network(Shown):
         edges = np.asarray(edges)
         if edges.shape != self.sources.shape or not np.array_equal(np.sort(edges), np.arange(self.n_connections)):
             raise InputError(f"an order of connections is a permutation of 0 to {self.n_connections - 1}")
-        pick = lambda values: None if values is None else values[edges]  # noqa: E731
-        return self.with_(
-            sources=self.sources[edges],
-            targets=self.targets[edges],
-            weights=pick(self.weights),
-            layer=pick(self.layer),
-            weight_ids=pick(self.weight_ids),
+        pick: Any = lambda values: None if values is None else values[edges]  # noqa: E731
+        columns = ("sources", "targets", "weights", "layer", "weight_ids")
+        return self.with_(**{name: pick(getattr(self, name)) for name in columns})
+
+
+def renumbered(network: Network, number: npt.ArrayLike) -> Network:
+    """Return the network with neuron v called number[v]; it computes the same outputs from the same inputs.
+
+    number: int[N], a permutation that keeps every neuron among the ids of its depth (its layer, in a layered network).
+    Connections keep their places, so an order of the one is an order of the other; inputs and outputs are still listed
+    in the same sequence. Raises InputError naming the first neuron at fault.
+    """
+    given, n = np.asarray(number), network.n_neurons
+    if given.shape != (n,) or not np.issubdtype(given.dtype, np.integer):
+        kind = f"{given.dtype} of shape {given.shape}"
+        raise InputError(f"a numbering has one integer per neuron, {n} in all, not {kind}")
+    new = given.astype(np.int64)
+    bad = np.flatnonzero((new < 0) | (new >= n))
+    if bad.size:
+        raise InputError(f"numbering: neuron {bad[0]} would become {new[bad[0]]}: ids are 0 to {n - 1}")
+    old = np.full(n, -1, np.int64)
+    old[new] = np.arange(n)
+    if (old < 0).any():
+        twice = int(np.flatnonzero(old[new] != np.arange(n))[0])
+        raise InputError(f"numbering: neurons {twice} and {old[new[twice]]} would both become {new[twice]}")
+    moved = np.flatnonzero(network.depth[new] != network.depth)
+    if moved.size:
+        v = int(moved[0])
+        raise InputError(
+            f"numbering: neuron {v} of depth {network.depth[v]} would take the id {new[v]} of depth "
+            f"{network.depth[new[v]]}: neurons change places inside their layer only"
         )
+    pick: Any = lambda values: None if values is None else values[old]  # noqa: E731
+    return network.with_(
+        sources=new[network.sources],
+        targets=new[network.targets],
+        inputs=new[network.inputs],
+        outputs=new[network.outputs],
+        biases=pick(network.biases),
+        positions=pick(network.positions),
+    )

@@ -213,8 +213,7 @@ class _Validation:
             self._connected()
 
     def _names_and_sizes(self) -> None:
-        names: set[str] = set()
-        nodes: set[str] = set()
+        names, nodes = set[str](), set[str]()
         sizes: dict[str, tuple[int, str]] = {}
         for node in self.graph.nodes:
             if node.name in nodes:
@@ -254,9 +253,8 @@ class _Validation:
             seen: set[str] = set()
             for name in node.inputs:
                 if name not in tensors:
-                    hint = did_you_mean(name, tensors) if len(tensors) <= 2000 else ""
                     raise InputError(
-                        f"{self.where}operator {node.name!r} reads {name!r}, which no operator writes{hint}"
+                        f"{self.where}operator {node.name!r} reads {name!r}, which no operator writes{self._near(name)}"
                     )
                 if name in seen:
                     raise InputError(f"{self.where}operator {node.name!r} lists its input {name!r} twice: list it once")
@@ -268,10 +266,12 @@ class _Validation:
             raise InputError(f"{self.where}the graph has no output: name at least one tensor that is kept")
         for position, name in enumerate(self.graph.outputs):
             if name not in tensors:
-                hint = did_you_mean(name, tensors) if len(tensors) <= 2000 else ""
-                raise InputError(f"{self.where}the output {name!r} is written by no operator{hint}")
+                raise InputError(f"{self.where}the output {name!r} is written by no operator{self._near(name)}")
             if name in self.graph.outputs[:position]:
                 raise InputError(f"{self.where}the output {name!r} is named twice")
+
+    def _near(self, name: str) -> str:
+        return did_you_mean(name, self.graph.tensors) if len(self.graph.tensors) <= 2000 else ""
 
     def _order(self) -> None:
         before = self.graph.predecessors
@@ -327,3 +327,39 @@ class _Validation:
                 f"or through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule "
                 "each on its own (allow_disconnected=True accepts both)"
             )
+
+
+def pads_of(node: Operator, image: Sequence[int], window: Sequence[int], where: str) -> list[tuple[int, int]]:
+    """Return the padding before and behind each of two axes of an image (y, x). Raises InputError for one not known."""
+    strides, dilations = node.attributes.get("strides", (1, 1)), node.attributes.get("dilations", (1, 1))
+    padding = node.attributes.get("padding", "VALID")
+    if padding == "VALID":
+        return [(0, 0), (0, 0)]
+    if padding not in ("SAME", "SAME_UPPER", "SAME_LOWER"):
+        if not isinstance(padding, tuple) or len(padding) != 4:
+            raise InputError(f"{where}: padding {padding!r} is not known")
+        return [(padding[0], padding[2]), (padding[1], padding[3])]
+    pads = []
+    for side, taps, stride, dilation in zip(image, window, strides, dilations, strict=True):
+        total = max((-(-side // max(stride, 1)) - 1) * stride + (taps - 1) * dilation + 1 - side, 0)
+        low = total // 2 if padding != "SAME_LOWER" else total - total // 2
+        pads.append((low, total - low))
+    return pads
+
+
+def real_values(graph: OpGraph, name: str) -> npt.NDArray[np.float32]:
+    """Return a constant as real numbers: scale x (stored - zero point) where it is quantised."""
+    stored = graph.constants[name]
+    given = graph.quantization.get(name)
+    if given is None or np.issubdtype(stored.dtype, np.floating):
+        return stored.astype(np.float32)
+    shape = [1] * stored.ndim
+    if len(given.scale) > 1:
+        if not 0 <= given.axis < stored.ndim or stored.shape[given.axis] != len(given.scale):
+            raise InputError(
+                f"{graph.source or graph.name}: constant {name!r} of shape {list(stored.shape)} has "
+                f"{len(given.scale)} scales along axis {given.axis}"
+            )
+        shape[given.axis] = len(given.scale)
+    scale, zero = given.scale.reshape(shape), given.zero_point.reshape(shape)
+    return ((stored.astype(np.float64) - zero) * scale).astype(np.float32)

@@ -65,7 +65,7 @@ def with_examples(text: str) -> str:
     for part in re.split(r"\n\n|\n(?=Example:)", text):
         words = " ".join(part.split())
         call = words.removeprefix("Example:").strip()
-        parts.append(f"\b\nExample:  {_pasted(call)}" if call.startswith("edgewatt ") else part)
+        parts.append(f"\b\nExample:  {_pasted(call)}" if call.startswith(("edgewatt ", "python ")) else part)
     return "\n\n".join(parts)
 
 

@@ -72,8 +72,8 @@ def _is_pickle(head: bytes) -> bool:
 
 
 def _is_trace(look: FirstLook) -> bool:
-    from traces.trace_readers.reader import TRACE_READERS
-    from traces.trace_readers.source import Source
+    from traces.trace_files.reader import TRACE_READERS
+    from traces.trace_files.source import Source
 
     source = Source.of(look.path)  # which unpacks
     with source.open() as stream:

@@ -15,7 +15,7 @@ from reorder.edges.bounds.bounds import cores, lower_bound
 from reorder.order import order as make_order
 from traces.work.checks import check_order
 from traces.work.network import Network
-from traces.work.residence import widest_bag
+from traces.work.processing import widest_bag
 
 LEAST = 3  # a connection and the two values it joins
 _CHEAP = 1 << 30  # operations of a bound: about a second

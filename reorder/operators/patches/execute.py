@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.operators.patches.blocks import Block, rows_made, tile_rows, window
 from reorder.operators.patches.chain import ConvolutionLayer, LayerChain
-from reorder.operators.patches.front import PatchPlan
+from reorder.operators.patches.plans import Block, PatchPlan, rows_made, tile_rows, window
 from traces.base.memory import claim
 from traces.base.progress import Limit
 

@@ -40,3 +40,13 @@ def random_peaks(problem: OperatorProblem, count: int, seed: int = 0) -> np.ndar
         [problem.costs.random_orders(min(256, count - done), state, last) for done in range(0, count, 256)]
         or [np.empty(0, np.int64)]
     )
+
+
+def simple_orders(problem: OperatorProblem) -> list[Order]:
+    """Return the file's order, both of Kahn's and the greedy one."""
+    return [file_order(problem), kahn(problem), kahn(problem, stack=True), greedy(problem)]
+
+
+def best_simple_order(problem: OperatorProblem) -> Order:
+    """Return the one of `simple_orders` of least peak, the first of equals."""
+    return min(simple_orders(problem), key=lambda order: int(problem.costs.peak(order)))

@@ -1,4 +1,8 @@
-"""An operator graph as flat arrays for the kernels, and the check that an order can run."""
+"""An operator graph as flat arrays for the kernels, the check that an order can run, and its memory over time.
+
+At each step the buffers that the operator is first to write are allocated, then the peak is taken (inputs and outputs
+are live together), then every buffer is freed, outputs excepted, all of whose writers and readers have run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ class OperatorProblem:
     """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order.
 
     work_bytes: memory beyond inputs and outputs that each operator needs while it runs (fused operators: what they hold
-    in between, reorder.operators.schedule.fusion; may be negative where that is less), empty for none.
+    in between, reorder.operators.schedule.schedulers.large; may be negative where that is less), empty for none.
     """
 
     graph: OpGraph
@@ -132,3 +136,23 @@ class OperatorProblem:
         """Refuse graphs whose arena offsets could leave 63 bits."""
         if sum(self.graph.buffer_bytes.tolist()) + 64 * len(self.graph.buffers) > MAX_BYTES:
             raise InputError(f"{self.graph.name}: the buffers are too large to place in one arena of 2^63 - 1 bytes")
+
+
+@dataclass(frozen=True, eq=False)
+class Footprint:
+    """peak_bytes, and int64[n] bytes live while each step runs and after it."""
+
+    peak_bytes: int
+    during_bytes: npt.NDArray[np.int64]
+    after_bytes: npt.NDArray[np.int64]
+
+
+def footprint(graph: OpGraph | OperatorProblem, order: npt.ArrayLike | None = None) -> Footprint:
+    """Return the memory that an order of the operators needs: its peak, and the bytes live at and after each step.
+
+    order: int[n], indices of `graph.nodes` (None: the file's own). Raises InputError if it cannot run. O(edges).
+    """
+    problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
+    steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
+    peak, during, after = problem.costs.footprint(steps)
+    return Footprint(int(peak), during, after)

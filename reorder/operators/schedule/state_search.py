@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from reorder.base import Progress
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.base import SearchResult
+from reorder.operators.schedule.constructive import best_simple_order
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
@@ -185,14 +185,3 @@ def best_first(
         search.descend(min(DESCENT_STATES, max_states))
         search.exact(max_states)
     return search.result()
-
-
-def best_simple_order(problem: OperatorProblem) -> Order:
-    """Return the best of the file's order, both of Kahn's and the greedy one (ties: in this order)."""
-    orders = (
-        constructive.file_order(problem),
-        constructive.kahn(problem),
-        constructive.kahn(problem, stack=True),
-        constructive.greedy(problem),
-    )
-    return min(orders, key=lambda order: int(problem.costs.peak(order)))

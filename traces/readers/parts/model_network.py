@@ -1,25 +1,30 @@
-"""Trained models with convolutions as sparse networks: every operator becomes connections, or rearranges neurons."""
+"""Trained models as sparse networks: every operator becomes connections, or rearranges neurons."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.parts.unroll import NOBODY, Ids, Unrolled, Window
 from traces.work.network import Network
-from traces.work.opgraph import INPUT, Operator, OpGraph
-from traces.work.quantized import real_values
+from traces.work.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
+
+if TYPE_CHECKING:
+    from traces.work.network import Network
+
 
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
 SUMS = {*WEIGHTED, "ADD"}
 SAME_NUMBERS = {"QUANTIZE", "DEQUANTIZE", "IDENTITY", "DROPOUT"}
 RESHAPED = {"RESHAPE", "FLATTEN", "SQUEEZE"}
-LAST = {"SOFTMAX", "LOGSOFTMAX", "LOGISTIC"}
+LAST = {"SOFTMAX", "LOGSOFTMAX", "LOGISTIC"}  # monotone ends of a classifier: outputs stay linear here
 AS_OPERATORS = "`edgewatt schedule` takes it as operators, as ew.load(..., kind='opgraph') reads it"
 RECTIFIERS = {"RELU": "", "RELU6": "RELU6 is read as ReLU: values above 6 are not clipped"}
 
@@ -120,7 +125,7 @@ class _Model:
         shape = node.output.shape
         if node.op == "FULLY_CONNECTED":
             matrix = weights.T if node.attributes.get("transposed") else weights
-            flat = lambda out: None if out is None else out.ravel()  # noqa: E731
+            flat: Any = lambda out: None if out is None else out.ravel()  # noqa: E731
             return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=flat(out)), shape, at)
         if weights.ndim != 4:
             raise InputError(f"{at}: weights of shape {list(weights.shape)}: only images of two dimensions are read")
@@ -306,24 +311,81 @@ class _Model:
     def _window(self, node: Operator, image: Ids, sides: Any, at: str) -> Window:
         strides = tuple(node.attributes.get("strides", (1, 1)))
         dilations = tuple(node.attributes.get("dilations", (1, 1)))
-        padding: Any = node.attributes.get("padding", "VALID")
         if len(strides) != 2 or len(dilations) != 2 or len(sides) != 2:
             raise InputError(f"{at}: only windows of two dimensions are read")
-        if padding in ("SAME", "SAME_UPPER", "SAME_LOWER"):
-            pads: list[tuple[int, int]] = []
-            for axis in range(2):
-                reach = (sides[axis] - 1) * dilations[axis] + 1
-                side = image.shape[1 + axis]
-                total = max((-(-side // max(strides[axis], 1)) - 1) * strides[axis] + reach - side, 0)
-                low = total // 2 if padding != "SAME_LOWER" else total - total // 2
-                pads.append((low, total - low))
-            padding = (pads[0][0], pads[1][0], pads[0][1], pads[1][1])
-        elif padding == "VALID":
-            padding = (0, 0, 0, 0)
-        if not isinstance(padding, tuple) or len(padding) != 4:
-            raise InputError(f"{at}: padding {padding!r} is not known")
-        return Window(strides, padding, dilations)
+        (top, bottom), (left, right) = pads_of(node, image.shape[1:], sides, at)
+        return Window(strides, (top, left, bottom, right), dilations)
 
     def _note(self, text: str) -> None:
         if text not in self.made.notes:
             self.made.notes.append(text)
+
+
+def to_network(graph: OpGraph) -> Network:
+    """Return a chain of fully connected layers as a network (every weight a connection; traces.work.prune thins it).
+
+    A model with anything else than such a chain is unrolled.
+
+    Between two layers there must be ReLU (fused or not) everywhere or nowhere; a final softmax or sigmoid is left out.
+    Raises InputError naming the first operator that does not fit.
+    """
+    if not _is_chain(graph):
+        try:
+            return unroll_model(graph)
+        except InputError:
+            raise
+        except (ValueError, IndexError, TypeError, OverflowError) as error:  # attributes that contradict each other
+            raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
+    where = f"{graph.source or graph.name}: "
+    layers: list[Matrix] = []
+    activations: list[str] = []  # after each layer
+    for node in graph.nodes:
+        at = f"{where}operator {node.name!r} ({node.op})"
+        if len(node.inputs) > 1 or any(len(graph.successors[graph.producer[name]]) > 1 for name in node.inputs):
+            raise InputError(f"{at}: the model is no chain of layers: {AS_OPERATORS}")
+        last = node.op in LAST and not graph.successors[graph.producer[node.name]]
+        if node.op == INPUT or node.op in SAME_NUMBERS | RESHAPED or last:
+            continue
+        if node.op == "RELU" and layers:
+            activations[-1] = "RELU"
+        elif node.op == "FULLY_CONNECTED" and node.constants:
+            layers.append(_layer(graph, node, where))
+            activations.append(str(node.attributes.get("activation", "NONE")))
+        elif node.op in ("ADD", "MATMUL") and layers and len(node.constants) == 1 and layers[-1].bias is None:
+            layers[-1] = _with_bias(graph, node, layers[-1], at)
+        else:
+            raise InputError(f"{at} has no place in a network of fully connected layers: {AS_OPERATORS}")
+    if not layers:
+        raise InputError(f"{where}the model has no fully connected layer with weights")
+    inner = set(activations[:-1]) or {activations[-1]}
+    if len(inner) > 1 or inner - {"RELU", "NONE"} or activations[-1] not in ("NONE", *inner):
+        raise InputError(
+            f"{where}the layers have the activations {', '.join(activations)}: a network has ReLU, or nothing, after "
+            "every layer but the last"
+        )
+    if len(activations) > 1 and activations[-1] == "RELU":
+        raise InputError(f"{where}ReLU behind the last layer: the outputs of a network are linear")
+    return from_layers(layers, name=graph.name, activation="relu" if inner == {"RELU"} else "identity")
+
+
+def _is_chain(graph: OpGraph) -> bool:
+    """Tell whether no operator is one that only unrolling makes connections of."""
+    unrolled = {"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "CONCATENATION"}
+    return not any(node.op in unrolled or (node.op == "ADD" and len(node.inputs) == 2) for node in graph.nodes)
+
+
+def _layer(graph: OpGraph, node: Operator, where: str) -> Matrix:
+    weights = real_values(graph, node.constants[0])
+    if weights.ndim != 2:
+        raise InputError(f"{where}operator {node.name!r}: weights of shape {list(weights.shape)} are no matrix")
+    if node.attributes.get("transposed"):
+        weights = weights.T
+    bias = real_values(graph, node.constants[1]).reshape(-1) if len(node.constants) > 1 else None
+    return dense_layer(np.ascontiguousarray(weights), f"{where}operator {node.name!r}", bias=bias)
+
+
+def _with_bias(graph: OpGraph, node: Operator, layer: Matrix, at: str) -> Matrix:
+    bias = real_values(graph, node.constants[0]).reshape(-1)
+    if bias.shape != (layer.shape[0],):
+        raise InputError(f"{at} adds {bias.size} values to {layer.shape[0]} outputs: it is no bias")
+    return replace(layer, bias=bias)

@@ -83,7 +83,7 @@ def load_beside(onnx: Any, tensor: Any, model: Path, before: int) -> int:
         tensor.raw_data = stream.read(size)
     tensor.data_location = onnx.TensorProto.DEFAULT
     del tensor.external_data[:]
-    return before + size
+    return int(before + size)
 
 
 class Values:

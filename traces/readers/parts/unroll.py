@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.readers.parts.layers import claim_network
-from traces.readers.parts.patterns import MOST_LOOKED_AT, zero_pattern
+from traces.readers.parts.layers import MOST_LOOKED_AT, claim_network, zero_pattern
 from traces.work.network import MAX_NEURONS, Network
 
 Ids = npt.NDArray[np.int64]

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, brief, did_you_mean
 from traces.base.memory import claim
-from traces.readers.parts.names import natural_key
+from traces.readers.parts.layers import natural_key
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -54,7 +54,7 @@ class StoredTensor:
     start: int
     stop: int
 
-    def words(self, first: int, last: int, dtype: str) -> npt.NDArray[Any]:
+    def words(self, first: int, last: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return elements [first, last) of the flat tensor. Raises InputError where the file ends before."""
         size = np.dtype(dtype).itemsize
         return np.frombuffer(self.read(first * size, (last - first) * size), dtype)
@@ -166,31 +166,25 @@ def _grow(pointers: Int64Array) -> bool:
 class Dense(RowMatrix):
     """NAME [rows, columns]; zeros of either sign are no entries."""
 
-    def _rows(self, first: int, last: int) -> npt.NDArray[Any]:
-        columns = self.shape[1]
-        return self.values.words(first * columns, last * columns, self.word)
-
-    def _kept(self, words: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        magnitude = np.iinfo(words.dtype).max >> 1
-        kept: npt.NDArray[np.bool_] = (words & words.dtype.type(magnitude)) != 0
-        return kept
+    def _pieces(self, first: int, last: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
+        """Yield the words of some rows at a time, and which of them are no zeros of either sign."""
+        columns, word = self.shape[1], np.dtype(self.word)
+        for start, stop in _parts(first, last, columns * word.itemsize):
+            words = self.values.words(start * columns, stop * columns, word)
+            yield words, (words & word.type(np.iinfo(word).max >> 1)) != 0
 
     @cached_property
     def pointers(self) -> Int64Array:
         rows, columns = self.shape
         if not columns:
             return np.zeros(rows + 1, np.int64)
-        counts = [
-            np.count_nonzero(self._kept(self._rows(*part)).reshape(-1, columns), axis=1)
-            for part in _parts(0, rows, columns * np.dtype(self.word).itemsize)
-        ]
+        counts = [np.count_nonzero(kept.reshape(-1, columns), axis=1) for _, kept in self._pieces(0, rows)]
         return np.concatenate(([0], np.cumsum(np.concatenate([*counts, np.zeros(0, np.int64)])))).astype(np.int64)
 
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
         columns, values = [np.zeros(0, np.int64)], [np.zeros(0, self.word)]
-        for part in _parts(first, last, self.shape[1] * np.dtype(self.word).itemsize):
-            words = self._rows(*part)
-            at = np.flatnonzero(self._kept(words))
+        for words, kept in self._pieces(first, last):
+            at = np.flatnonzero(kept)
             columns.append(at % max(1, self.shape[1]))
             values.append(words[at])
         return np.concatenate(columns), np.concatenate(values)
@@ -328,9 +322,8 @@ class ModelWeights:
         if index.name.endswith(".index.json") and index.is_file():
             self.files = _shards(index)
         else:
-            self.files = (
-                sorted(path.glob("*.safetensors"), key=lambda f: natural_key(f.name)) if path.is_dir() else [path]
-            )
+            found = sorted(path.glob("*.safetensors"), key=lambda file: natural_key(file.name))
+            self.files = found if path.is_dir() else [path]
         for file in self.files:
             if not file.is_file():  # a pipe would keep who opens it
                 raise InputError(f"{file}: {'no regular file' if file.exists() else 'no such file'}")

@@ -1,0 +1,36 @@
+"""Ramulator 2, frontend LoadStoreTrace: ``LD 0x1f40`` or ``ST 0x1f40``."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from traces.access.trace import Trace
+from traces.trace_files.reader import TRACE_READERS
+from traces.trace_files.text import PlainLine, Record, TextReader, need, number, operation
+from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
+
+
+def _ramulator2(words: list[str]) -> Record:
+    need(words, "LD|ST ADDRESS")
+    base = 16 if words[1][:2].lower() == "0x" else 10
+    return number(words[1], base, "address"), 0, operation(words[0], ("LD",), ("ST",)), -1
+
+
+TRACE_READERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(
+    TextReader(_ramulator2, (PlainLine(("op", "address"), {b"LD": 0, b"ST": 1}, prefixed=True),))
+)
+
+
+class Ramulator2(TraceWriter):
+    suffix = ".trace"
+
+    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
+        written = 0
+        for _, address, _, op, _ in columns(trace):
+            rows = zip(address, op, strict=True)
+            stream.write("".join([f"{'ST' if o else 'LD'} 0x{a:x}\n" for a, o in rows]).encode())
+            written += len(address)
+        return written
+
+
+TRACE_WRITERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(Ramulator2())
