@@ -13,11 +13,12 @@ import numpy.typing as npt
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
 from hwmodel.machine import Machine
-from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
+from reorder.order import check_limits
+from reorder.order import order as order_edges
 from traces.access.build import build_trace, input_vectors
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
@@ -81,7 +82,7 @@ TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  
 
 
 @dataclass(frozen=True, eq=False)
-class MachineJudge:
+class MachineCost:
     """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
 
     layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order. timing: 'system' or 'replay'.
@@ -109,7 +110,7 @@ class MachineJudge:
     @cached_property
     def plain(self) -> Int64Array:
         """The two-optimal order, which others are compared with."""
-        return engine.order(self.network, "two-optimal", memory=3).edges
+        return order_edges(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
         """Return all costs of an order (see `costs_of`); those of two-optimal, the best and the last order are kept."""
@@ -231,7 +232,7 @@ class MachineView:
 
 
 def order_on_machine(
-    judge: MachineJudge,
+    judge: MachineCost,
     method: str,
     *,
     memory: int | None = None,
@@ -250,7 +251,7 @@ def order_on_machine(
     weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
     """
-    engine.check_limits(seed, time_limit_s)
+    check_limits(seed, time_limit_s)
     if memory is not None:
         checked_memory(memory)
     entry = ORDERINGS[method]
@@ -264,14 +265,14 @@ def order_on_machine(
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
-    ordering = engine.order(
+    ordering = order_edges(
         judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
         time_limit_s=time_limit_s, progress=progress, **parameters,
     )  # fmt: skip
     return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
 
 
-def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
+def machine_parameters(judge: MachineCost, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
     """Return the parameters of a search for a machine. Raises InputError naming the one at fault."""
     usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
     asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
@@ -284,18 +285,18 @@ def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str
     return MachineParameters(**asked)
 
 
-def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
+def linear_objective(judge: MachineCost, shape: MachineShape) -> Objective:
     """Return runs and I/Os with the weights that fit the judge's values of a few constructions."""
     surrogate = Surrogate(judge.network, replace(shape, cache=None, burst_rows=1))
     for name in TRIED:
-        edges = engine.order(judge.network, name, memory=shape.memory, policy=shape.policy).edges
+        edges = order_edges(judge.network, name, memory=shape.memory, policy=shape.policy).edges
         if judge.holds(edges):
             surrogate.learn(surrogate.counts(edges), judge(edges))
     run, moved = surrogate.weights[:2].tolist()
     return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
 
 
-def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> MachineView:
+def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     judge.check_plain()
     cost, plain = judge.costs(ordering.edges, progress), judge.costs(judge.plain, progress)
@@ -307,7 +308,7 @@ def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress 
     return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least)
 
 
-def settled(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> Ordering:
+def settled(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
     """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it.
 
     For those who play both orders in full anyway, however long after a time limit; the judge keeps what they cost.
@@ -332,7 +333,7 @@ def what_is_open(ordering: Ordering) -> str:
     return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."
 
 
-def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
     """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why.
 
     A change below LEAST_CHANGE makes no difference.

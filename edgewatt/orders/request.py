@@ -12,7 +12,7 @@ from edgewatt.config.kinds import origins_of
 from edgewatt.evaluation.machine_cost import LANES, order_on_machine, settled, view_on_machine
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
-from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
+from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
 from edgewatt.orders.timed import speed_up, time_objective
 from hwmodel.processor.calibration import processor_for
 from reorder.base import ORDERINGS, Ordering
@@ -152,7 +152,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     if r.system is not None:
         lanes = LANES if r.lanes is None else r.lanes
         layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
-        judge = judge_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
+        judge = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
         memory = judge.shape().memory if memory is None else memory
     elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):
         raise InputError("--layout, --timing, --format and --renumber belong to --system")

@@ -101,13 +101,13 @@ def wants_machine(point: Point) -> bool:
 
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
-    from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine
+    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
     from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
     assert point.layout is not None
     timing = "system" if chosen.search.objective == "time" else point.measure.timing
-    judge = MachineJudge(
+    judge = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
     return order_on_machine(

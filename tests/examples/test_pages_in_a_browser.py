@@ -81,7 +81,7 @@ def _network_pages(folder: Path) -> None:
     from edgewatt.bench.page import bench_page
     from edgewatt.evaluation.machine_cost import view_on_machine
     from edgewatt.orders.order_pages import eon_page, pays_page
-    from edgewatt.orders.ordering import judge_for
+    from edgewatt.orders.ordering import machine_cost_for
     from edgewatt.pages.cache import cache_page
     from edgewatt.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
@@ -90,7 +90,7 @@ def _network_pages(folder: Path) -> None:
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)
-    view = view_on_machine(judge_for(network, "energy", "scratchpad-8k", lanes=4), best)
+    view = view_on_machine(machine_cost_for(network, "energy", "scratchpad-8k", lanes=4), best)
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))

@@ -1,6 +1,5 @@
 """Encoders and wire counts against the bitarray oracle; cutting a stream anywhere changes nothing; decode inverts."""
 
-
 import numpy as np
 import pytest
 from bitarray import bitarray

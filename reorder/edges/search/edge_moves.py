@@ -1,4 +1,9 @@
-"""Moves of single connections on a good order: touches for LRU, and edge moves by the exact objective."""
+"""Single connections of a good order: touches for LRU, and edge moves by the exact objective.
+
+A touch uses a value that LRU would evict before its next use once more (cython_ext/residency/recency.pyx). Edge moves
+are those of Connection Reordering (Gleinig et al. 2023, section IV), all but cold: an order that costs no more is kept.
+Searches over residency intervals see a model of the policy; this sees the policy itself.
+"""
 
 from __future__ import annotations
 
