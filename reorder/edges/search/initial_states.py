@@ -131,7 +131,7 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
 
 
 def before_orders(budget: Budget, items: Items) -> Budget:
-    """Return the budget of making states: an order of one and its count may end a tenth and half a second past the limit."""
+    """Return the budget of making states: an order of one, counted, may end `overrun_s` + `overrun` past the limit."""
     beyond = COSTS.overrun_s + COSTS.overrun * (budget.limit_s or 0.0)
     n = items.network.n_connections
     each_us = COSTS.connection_us * (n / COSTS.at_connections) ** COSTS.power
