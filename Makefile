@@ -1,5 +1,7 @@
 # make quickstart   a virtual environment, the package, and a first run
-# make test         the same environment with the test extra, then lint, types and the test suite
+# make test         the same environment with the test extra, then lint, types and the tests of before each commit
+# make test-all     also commands, pages, hostile files, and kernels with bounds checks
+SHELL := bash
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -10,25 +12,48 @@ SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cytho
 # What stands beside the kernels in a copy: members of other distributions compile against the headers.
 SHIPPED := cython_ext/__init__.py $(wildcard cython_ext/*/__init__.py cython_ext/*/*.h cython_ext/*/*/*.h)
 
-.PHONY: quickstart test explore lint types debug-test sanitize docs warnings dist clean
+.PHONY: quickstart test test-all explore lint types debug-test sanitize docs warnings dist clean
+
+# The lines of pip that say what comes.
+pip = set -o pipefail; $(BIN)/python -m pip install --no-compile --disable-pip-version-check --progress-bar off $(1) \
+	| { grep --line-buffered -E '^(Collecting|Installing collected|Successfully)' || true; }
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo "environment: $(VENV), with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install -q -e '.[models,report]'
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	@echo "packages that kernels are built with"
+	@$(call pip,'setuptools>=77' 'cython>=3.1' 'numpy>=2.0')
 	@touch $@
 
-$(VENV)/.installed-test: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install -q -e '.[test]'
+$(VENV)/.kernels: $(SOURCES) | $(VENV)/.tools
+	@$(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
+
+$(VENV)/.installed: setup.cfg pyproject.toml | $(VENV)/.kernels
+	@echo "packages that edgewatt needs"
+	@$(call pip,--no-build-isolation -e .)
+	@touch $@
+
+$(VENV)/.installed-test: setup.cfg pyproject.toml | $(VENV)/.kernels
+	@echo "packages that tests, linters and pages need"
+	@$(call pip,--no-build-isolation -e '.[test]')
 	@touch $@ $(VENV)/.installed
 
-quickstart: $(VENV)/.installed
+# What the README's first commands need, no more: any other command says which extra it lacks.
+quickstart:
+	@echo "edgewatt: an environment, packages, kernels, a first run; two to three minutes on two cores, later runs seconds"
+	@$(MAKE) --no-print-directory $(VENV)/.installed
 	$(BIN)/edgewatt run configs/examples/quickstart.yaml
 	@echo "next:  . $(BIN)/activate   and then   edgewatt --help"
 
 test: $(VENV)/.installed-test lint types
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not application"
+
+test-all: test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m application
+	$(MAKE) --no-print-directory debug-test
 
 # Property tests on examples no run has seen: `make test` takes the same ones every time.
 explore: $(VENV)/.installed-test

@@ -85,6 +85,13 @@ class Kernels(build_ext):
         self.lock = threading.Lock()
         self.begun = self.stale = 0
 
+    def run(self) -> None:
+        if self.editable_mode:  # setuptools gives each editable install folders of its own, and compiles all again
+            plain = self.distribution.get_command_class("build")(self.distribution)
+            plain.ensure_finalized()
+            self.build_lib, self.build_temp = plain.build_lib, plain.build_temp
+        super().run()
+
     def build_extensions(self) -> None:
         list_members("cache/policies", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
         list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")

@@ -13,7 +13,6 @@ RUNTIME = (
     "scipy",
     "simpy",
     "bitarray",
-    "ortools",
     "PyYAML",
     "pydantic",
     "typer",
@@ -22,6 +21,7 @@ RUNTIME = (
     "safetensors",
 )
 EXTRAS = {
+    "exact": ("ortools",),
     "models": ("tflite", "flatbuffers", "onnx", "networkx"),
     "train": ("scikit-learn",),
     "report": ("vl-convert-python",),

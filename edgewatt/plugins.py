@@ -15,7 +15,7 @@ from traces.base.registry import Registry
 KINDS = _CONFIGURED | {
     "charts": ("edgewatt.pages.chart", "CHARTS"),
     "part-readers": ("hwmodel.part_readers.reader", "PART_READERS"),
-    "peers": ("edgewatt.bench.peer", "PEERS"),
+    "peers": ("edgewatt.checks.peer", "PEERS"),
 }
 """What lists call a kind -> module and name of its registry."""
 
@@ -57,8 +57,8 @@ _TYPES = {
     **dict.fromkeys(("Chart", "Spec", "base", "category", "quantity", "tooltip"), "edgewatt.pages.chart"),
     "ReportData": "edgewatt.pages.data",
     **dict.fromkeys(("NumberSection", "PartReader", "Specification"), "hwmodel.part_readers.reader"),
-    **dict.fromkeys(("MissingPeer", "Step"), "edgewatt.bench.peer"),
-    "MatrixLayer": "edgewatt.bench.layers",
+    **dict.fromkeys(("MissingPeer", "Step"), "edgewatt.checks.peer"),
+    "MatrixLayer": "edgewatt.checks.peer",
 }
 
 _PLACES = {name: (module, name) for name, module in _TYPES.items()} | {

@@ -1,6 +1,7 @@
 """Shared fixtures."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,3 +31,21 @@ def browser() -> Iterator[Browser]:
     browser = Browser()
     yield browser
     browser.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Examples and hostile files are whole commands, whatever a test of theirs says."""
+    for item in items:
+        if item.path.parent.name in ("examples", "fuzz"):
+            item.add_marker(pytest.mark.application)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once for each reason how many tests could not run."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"skipped {count}: {reason}")

@@ -11,8 +11,8 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli import dram, export, learn, listing, memory, order, order_tuples, results, run, schedule, validate
-from edgewatt.cli.parts.guard import CommandGroup
+from edgewatt.cli import checks, export, learn, listing, memory, order, order_tuples, results, run, schedule
+from edgewatt.cli.parts.arguments import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
 app = CommandGroup(
@@ -42,7 +42,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, learn, order_tuples, schedule, results, validate, export, dram, memory, listing):
+for module in (run, order, learn, order_tuples, schedule, results, checks, export, memory, listing):
     module.add_to(app)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import CONFIGURATIONS, NETWORKS, reads, refuse_other_kinds
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, writes
 from edgewatt.cli.parts.output import say
 
 _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
@@ -17,7 +16,7 @@ def export(
         parser=reads("a run configuration or a trace", *CONFIGURATIONS, *NETWORKS, "trace"),
         help="A run configuration (YAML), a trace file of any known format, or (for C) a network.",
     ),
-    output: str = typer.Option(..., "-o", "--output", parser=written, metavar="FILE", help="The file to write."),
+    output: str = writes("The file to write.", "-o", "--output", default=...),
     format: str = typer.Option(
         ...,
         "-f",
@@ -55,8 +54,8 @@ def export(
     Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.exports import ExportRequest, export_formats
-    from edgewatt.exports import export as write
+    from edgewatt.memory.exports import ExportRequest, export_formats
+    from edgewatt.memory.exports import export as write
 
     known = export_formats().get(format)
     if known is None or not known.networks:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.parts.guard import CommandGroup, json_option, written
-from edgewatt.cli.parts.inputs import NETWORKS, reads
+from edgewatt.cli.parts.arguments import NETWORKS, CommandGroup, json_option, reads, writes
 
 learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
 
@@ -27,12 +26,8 @@ def learn_order(
     seconds: float = typer.Option(120.0, "--seconds", help="CPU seconds in all, at most 300."),
     seeds: str = typer.Option("0,1,2", "--seeds", help="One training for each; the best on validation comes first."),
     start: str = typer.Option(None, "--start", metavar="FILE", help="Go on from the first set of a weights file."),
-    output: str = typer.Option(
-        "weights.json", "-o", "--output", parser=written, metavar="FILE", help="Where to write the weights."
-    ),
-    page: str = typer.Option(
-        None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves and the weights."
-    ),
+    output: str = writes("Where to write the weights.", "-o", "--output", default="weights.json"),
+    page: str = writes("Write a page with the learning curves and the weights.", "--page"),
     json_file: str = json_option("the result with its learning curve"),
 ) -> None:
     """Train the weights of the `learned` ordering.
@@ -84,13 +79,9 @@ def learn_eon(
     seconds: float = typer.Option(None, "--seconds", help="CPU seconds for each seed (default 120)."),
     iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 64 orders, instead of seconds."),
     seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
-    output: str = typer.Option(
-        "eon.safetensors", "-o", "--output", parser=written, metavar="FILE", help="Where the checkpoint goes."
-    ),
+    output: str = writes("Where the checkpoint goes.", "-o", "--output", default="eon.safetensors"),
     resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint, with its own seed."),
-    page: str = typer.Option(
-        None, "--page", parser=written, metavar="FILE", help="Write a page with the learning curves."
-    ),
+    page: str = writes("Write a page with the learning curves.", "--page"),
     json_file: str = json_option("the result with its curves"),
 ) -> None:
     """Train EON on a network and say what it found.

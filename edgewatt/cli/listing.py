@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.completion import kinds
-from edgewatt.cli.parts.guard import json_option
+from edgewatt.cli.parts.arguments import json_option, kinds
 from edgewatt.cli.parts.output import say
 
 _JSON = json_option("the list")

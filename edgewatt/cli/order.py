@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, NETWORKS, reads, size_of
+from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
@@ -78,17 +76,9 @@ def order_network(
         [], "--window", metavar="TENSOR:stride=2,...", help="stride, padding, dilation, pool of a convolution."
     ),
     prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
-    renumber: str = typer.Option(
-        None,
-        "--renumber",
-        metavar="FILE",
-        parser=written,
-        help="With --system: renumber neurons for cache lines; write that network as npz.",
-    ),
-    output: str = typer.Option(
-        None, "-o", "--output", parser=written, metavar="FILE", help="Write the order as npz (array `edges`)."
-    ),
-    explain: str = typer.Option(None, "--explain", parser=written, metavar="FILE", help=EXPLAIN_HELP),
+    renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz.", "--renumber"),
+    output: str = writes("Write the order as npz (array `edges`).", "-o", "--output"),
+    explain: str = writes(EXPLAIN_HELP, "--explain"),
     json_file: str = json_option(),
 ) -> None:
     """Order the work of a sparse network for fewer I/Os.
@@ -228,9 +218,7 @@ def pays_command(
     ),
     time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Of each search."),
     seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
-    output: str = typer.Option(
-        None, "-o", "--output", "--page", parser=written, metavar="FILE", help="Write a page with maps of the savings."
-    ),
+    output: str = writes("Write a page with maps of the savings.", "-o", "--output", "--page"),
     json_file: str = json_option(),
 ) -> None:
     """Say whether and where an order pays on a system, and why.

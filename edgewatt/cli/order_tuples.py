@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import PART, reads
+from edgewatt.cli.parts.arguments import PART, json_option, reads, writes
 from edgewatt.cli.parts.output import say
 
 
@@ -60,17 +59,8 @@ def order_tuples(
         None, help="Kind of workers: threads (default of compiled methods), processes, inline or dask."
     ),
     scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
-    output: str = typer.Option(
-        None,
-        "-o",
-        "--output",
-        parser=written,
-        metavar="FILE",
-        help="Write the reordered matrix (.npz, .mtx, .safetensors).",
-    ),
-    checkpoint: str = typer.Option(
-        None, parser=written, metavar="FILE", help="Keep finished groups here, so that a killed run continues."
-    ),
+    output: str = writes("Write the reordered matrix (.npz, .mtx, .safetensors).", "-o", "--output"),
+    checkpoint: str = writes("Keep finished groups here, so that a killed run continues."),
     json_file: str = json_option(),
 ) -> None:
     """Order the tuples of a sparse matrix for few ones on the bus.
@@ -93,7 +83,7 @@ def order_tuples(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
-    from edgewatt.cli.tables.weights import show_weights
+    from edgewatt.cli.parts.tables import show_weights
     from edgewatt.orders.tuples import in_words, order_file, order_folder, rows_of
     from traces.base.errors import InputError
     from traces.base.files import check_writable

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, named, written
-from edgewatt.cli.parts.inputs import CONFIGURATIONS, reads
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, writes
 from edgewatt.cli.parts.output import say
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
@@ -14,12 +13,8 @@ _JSON = json_option()
 
 def report(
     results: list[str] = typer.Argument(..., parser=_RECORDS, help="Results folders or records; several side by side."),
-    output: str = typer.Option(
-        "report.html", "-o", "--output", parser=written, metavar="FILE", help="The page to write."
-    ),
-    figures: str = typer.Option(
-        None, parser=written, metavar="DIR", help="Write every chart as PDF, SVG and PNG, too."
-    ),
+    output: str = writes("The page to write.", "-o", "--output", default="report.html"),
+    figures: str = writes("Write every chart as PDF, SVG and PNG, too.", metavar="DIR"),
     title: str = typer.Option(None, help="Heading of the page."),
     overlay: list[str] = typer.Option(
         [],
@@ -33,7 +28,7 @@ def report(
 
     Example:  edgewatt report results/before results/after --overlay paper-fig5.csv
     """
-    from edgewatt.pages import report as write
+    from edgewatt.pages.report import report as write
 
     for path in write(results, output, figures=figures, title=title, overlays=overlay):
         say(path)
@@ -49,7 +44,7 @@ def compare(
     Example:  edgewatt compare results/before results/after
     """
     from edgewatt.cli.parts.output import write_json_list
-    from edgewatt.cli.tables.comparison import show_comparison
+    from edgewatt.cli.parts.tables import show_comparison
     from edgewatt.results.comparison import compare as find
 
     pairs = find(a, b)
@@ -80,7 +75,7 @@ def optimize(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, write_json
-    from edgewatt.cli.tables.records import show_front
+    from edgewatt.cli.parts.tables import show_front
     from edgewatt.runs.optimization import optimize as search
 
     folder = Path(results) if results else Path("results") / Path(file).stem

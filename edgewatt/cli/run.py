@@ -1,18 +1,23 @@
-"""`edgewatt run`, `sweep`, `collect`, `rerun`: from a configuration to records; `bench`: on this processor's clock."""
+"""`edgewatt run`, `sweep`, `collect`, `rerun`: from a configuration to records."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.completion import names_of
-from edgewatt.cli.parts.guard import json_option, named, written
-from edgewatt.cli.parts.inputs import CONFIGURATIONS, MACHINE, NETWORKS, reads, refuse_other_kinds
+from edgewatt.cli.parts.arguments import (
+    CONFIGURATIONS,
+    MACHINE,
+    NETWORKS,
+    json_option,
+    named,
+    names_of,
+    reads,
+    refuse_other_kinds,
+    writes,
+)
 from edgewatt.cli.parts.output import say
-
-if TYPE_CHECKING:
-    pass
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
@@ -51,7 +56,7 @@ def run(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.cli.tables.records import show_records
+    from edgewatt.cli.parts.tables import show_records
     from edgewatt.results.record_rows import row_of
     from edgewatt.results.store import Store
     from edgewatt.runs.plan import load_sweep
@@ -83,9 +88,7 @@ def init(
         parser=MACHINE,
         help="The machine (`edgewatt list systems`).",
     ),
-    output: str = typer.Option(
-        "edgewatt.yaml", "-o", "--output", parser=written, metavar="FILE", help="The configuration to write."
-    ),
+    output: str = writes("The configuration to write.", "-o", "--output", default="edgewatt.yaml"),
 ) -> None:
     """Write a commented configuration for your own network.
 
@@ -157,7 +160,7 @@ def sweep(
 
     folder = Path(results) if results else Path("results") / Path(file).stem
     if dry_run:
-        from edgewatt.cli.tables.estimate import show_estimate
+        from edgewatt.cli.parts.tables import show_estimate
         from edgewatt.runs.estimate import estimate
         from edgewatt.runs.plan import load_sweep
 
@@ -213,9 +216,7 @@ def sweep(
 
 def collect(
     results: str = typer.Argument(..., parser=reads("a folder of results", "results"), help="Results folder."),
-    output: str = typer.Option(
-        ..., "-o", "--output", parser=written, metavar="FILE", help="Table to write: .parquet or .csv."
-    ),
+    output: str = writes("Table to write: .parquet or .csv.", "-o", "--output", default=...),
 ) -> None:
     """Put all records of a folder into one table, a row a point.
 
@@ -283,88 +284,7 @@ def rerun(
         raise typer.Exit(1)
 
 
-def bench_network(
-    source: str = typer.Argument(
-        None,
-        metavar="CONFIG",
-        parser=reads("a run configuration or a network", *CONFIGURATIONS, *NETWORKS),
-        help="A run configuration (YAML), or a network file.",
-    ),
-    batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
-    order: str = typer.Option(
-        "time", "--order", help="time: the fastest predicted; own: the network's; config: the configuration's first."
-    ),
-    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: by the cost model)."),
-    peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
-    rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
-    simd: str = typer.Option(None, "--simd", help="At most avx512, avx2 or baseline."),
-    target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
-    calibrate: str = typer.Option(
-        None, "--calibrate", parser=written, metavar="FILE", help="Measure this processor and write its system file."
-    ),
-    overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
-    output: str = typer.Option(
-        None, "-o", "--output", parser=written, metavar="FILE", help="Write a page with charts (HTML)."
-    ),
-    json_file: str = json_option(),
-) -> None:
-    """Time our inference kernel beside the libraries.
-
-    All run in one process, in shuffled rounds, by thread CPU time. Our kernel runs twice: the ratio of
-    the two says how steady the machine is.
-
-    Example:  edgewatt bench configs/examples/quickstart.yaml -o bench.html
-
-    Example:  edgewatt bench --calibrate this-machine.yaml
-    """
-    from edgewatt.bench.comparison import bench, calibrated, network_of, predicted_in_words, summary
-    from edgewatt.bench.page import bench_page
-    from edgewatt.cli.parts.output import progress, show_table, write_json
-    from traces.base.errors import InputError, unknown_name
-    from traces.base.files import check_writable
-
-    check_writable(calibrate, output, json_file)
-    if calibrate is not None:
-        with progress("probe") as update:
-            processor = calibrated(calibrate, simd, update)
-        say(f"{calibrate}: fitted to {processor.fitted_on} passes, median error {processor.median_error:.1%}")
-    if source is None:
-        if calibrate is None:
-            raise InputError("name a configuration or a network file (or --calibrate FILE)")
-        return
-    if order not in ("time", "own", "config"):
-        raise unknown_name("order", order, ("time", "own", "config"))
-    network, edges = network_of(source, list(overrides or []))
-    if order == "config" and edges is None:
-        raise InputError(f"{source}: an order from a configuration needs a configuration (YAML)")
-    chosen = {"time": "time", "own": None, "config": edges}[order]
-    with progress("bench") as update:
-        result = bench(
-            network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds, simd=simd,
-            target=target, progress=update,
-        )  # fmt: skip
-    page = bench_page([result], output) if output else None
-    if write_json({**result.as_json(), "page": page}, json_file):
-        return
-    rows = summary(result)
-    title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
-    show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
-    say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
-    say(f"{result.fma_share:.0%} of the multiply-add peak of {result.processor.limits.fma_gflops:.0f} GFLOP/s")
-    if result.predicted_microseconds:
-        say(predicted_in_words(result))
-    for name, reason in result.missing.items():
-        say(f"skipped {name}: {reason}")
-    if result.not_counted:
-        say(f"skipped {result.not_counted}")
-    for name, events in result.counters.items():
-        say(f"{name}: " + ", ".join(f"{count:,.0f} {event.replace('_', ' ')}" for event, count in events.items()))
-    if page:
-        say(f"page: {page}")
-
-
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     for command in (run, sweep, init, show, collect, rerun):
         app.command()(command)
-    app.command("bench")(bench_network)

@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import json_option, written
-from edgewatt.cli.parts.inputs import MACHINE, PART, reads, size_of
+from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, size_of, writes
 from edgewatt.cli.parts.output import say
 
 
@@ -51,23 +50,13 @@ def schedule(
         None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
-    output: str = typer.Option(
-        None,
+    output: str = writes(
+        "Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
         "-o",
         "--output",
-        parser=written,
-        metavar="FILE",
-        help="Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
     ),
-    figure: str = typer.Option(
-        None,
-        parser=written,
-        metavar="FILE",
-        help="Draw memory and addresses over time, random orders, graph (svg, png, html).",
-    ),
-    page: str = typer.Option(
-        None, parser=written, metavar="FILE", help="Write a page with the map of the arena, address over time."
-    ),
+    figure: str = writes("Draw memory and addresses over time, random orders, graph (svg, png, html)."),
+    page: str = writes("Write a page with the map of the arena, address over time."),
     json_file: str = json_option(),
 ) -> None:
     """Order the operators of a model for the least peak memory.
@@ -146,13 +135,9 @@ def arena(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
     ),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
-    output: str = typer.Option(
-        None, "-o", "--output", parser=written, metavar="FILE", help="Write the CSV with a column offset."
-    ),
-    page: str = typer.Option(
-        None, parser=written, metavar="FILE", help="Write a page with the map, address over time."
-    ),
-    figure: str = typer.Option(None, parser=written, metavar="FILE", help="Draw the map (svg, png, html)."),
+    output: str = writes("Write the CSV with a column offset.", "-o", "--output"),
+    page: str = writes("Write a page with the map, address over time."),
+    figure: str = writes("Draw the map (svg, png, html)."),
     json_file: str = json_option(),
 ) -> None:
     """Place buffers in an arena or in several memory banks.
@@ -162,7 +147,7 @@ def arena(
     Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
     """
     from edgewatt.cli.parts.output import write_json
-    from edgewatt.operators.placing import place_buffers
+    from edgewatt.operators.arena import place_buffers
 
     placed = place_buffers(
         file, capacity=capacity, alignment=alignment, allocator=allocator, banks=banks, time_limit_s=time_limit,
@@ -201,7 +186,7 @@ def patches(
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
     batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),
-    page: str = typer.Option(None, parser=written, metavar="FILE", help="Write a page with the front."),
+    page: str = writes("Write a page with the front."),
     json_file: str = json_option(),
 ) -> None:
     """Run a chain of convolutions patch by patch for less memory.

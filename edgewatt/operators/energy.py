@@ -1,23 +1,299 @@
-"""Schedules for a machine: the order whose off-chip transfers take the least energy."""
+"""Off-chip traffic of a schedule on the wires: its block transfers as a memory trace with real weights and activations.
+
+The transfers are those of schedule.traffic (Belady on blocks). Activations come from running the model in the
+schedule's order on an input; each block carries what its buffer held at that moment, in the tensor's own number format
+(partial sums are shown in the format of the result). Weights, which the scheduling literature does not count, are read
+once per operator, before it runs, and can be left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.operators.traffic import operator_energy
 from reorder.base import Progress
 from reorder.operators.schedule import schedule as plain
 from reorder.operators.schedule.arena import ALIGNMENT
 from reorder.operators.schedule.constructive import simple_orders
-from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedule import Schedule
+from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
+from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
-from traces.work.opgraph import OpGraph
+from traces.base.memory import claim
+from traces.work.execute import execute_stepwise
+from traces.work.opgraph import INPUT, OpGraph
+
+PIECE_BYTES = 128  # of one access: transfers longer than this are several accesses
+HOME_ALIGNMENT = 256
+MOST = 1 << 16  # transfers of a chunk
+_COPIES = 3  # of all buffers that are held at once, about: memory's content before, what was written, what runs
+READS, WRITES, SUMS, WEIGHTS = (STREAMS.index(name) for name in ("inputs", "outputs", "partial_sums", "values"))
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def operator_trace(
+    graph: OpGraph,
+    order: npt.ArrayLike,
+    *,
+    onchip_bytes: int,
+    block_bytes: int = 256,
+    inputs: Mapping[str, npt.ArrayLike] | None = None,
+    weights: bool = True,
+    data: bool = True,
+    seed: int = 0,
+    deadline: float | None = None,
+) -> Trace:
+    """Return the off-chip transfers of a schedule as a trace, one chunk per operator (per 2^16 transfers of one).
+
+    inputs: real values of the graph's inputs; None draws them (seeded; uniform over the range of a quantised input,
+    standard normal otherwise). weights: read each operator's constants before it runs. data: carry real bytes; needs
+    the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights). deadline: value of
+    time.monotonic() at which to give up; None: never.
+
+    Raises InputError where the transfers are too many for that or for the bound of memory, where data are asked for and
+    the graph has no constants or an operator cannot be executed.
+    """
+    problem = OperatorProblem(graph)
+    steps = problem.check_order(order)
+    layout = _Layout(graph)
+    if data:
+        claim(_COPIES * layout.total, graph.source or graph.name, "what its buffers hold")
+    contents = _contents(graph, steps, inputs, seed) if data else None
+    image = None if contents is None else _image(graph, layout)
+    log = offchip_transfers(problem, steps, onchip_bytes=onchip_bytes, block_bytes=block_bytes, deadline=deadline)
+    accesses = [len(problem.buffer_rows["reads"][v]) + len(problem.buffer_rows["writes"][v]) for v in steps]
+    step_of = np.repeat(np.arange(len(steps)), accesses)
+    starts = np.searchsorted(step_of[log[:, 0]], np.arange(len(steps) + 1))
+
+    def chunks() -> Iterator[Chunk]:
+        for k, v in enumerate(steps.tolist()):
+            rows = _Rows()
+            if weights:
+                for name in graph.nodes[v].constants:
+                    rows.add(layout.address[name], graph.constants[name].nbytes, LOAD, WEIGHTS,
+                             None if contents is None else _raw(graph.constants[name]))  # fmt: skip
+            for begin in range(starts[k], starts[k + 1], MOST):
+                if begin > starts[k]:
+                    yield rows.chunk(contents is not None)
+                    rows = _Rows()
+                if deadline is not None and seconds_until(deadline) == 0:
+                    raise too_late(graph)
+                for _, b, block, is_write, changed in log[begin : min(begin + MOST, starts[k + 1])].tolist():
+                    first = block * block_bytes
+                    size = min(block_bytes, int(graph.buffer_bytes[b]) - first)
+                    shared = len(graph.writers[graph.buffers[b]]) > 1
+                    stream = SUMS if shared else WRITES if is_write else READS
+                    held = None if contents is None else contents.at(b, int(step_of[changed]))[first : first + size]
+                    at = layout.address[graph.buffers[b]] + first
+                    rows.add(at, size, STORE if is_write else LOAD, stream, held)
+            if rows.sizes:
+                yield rows.chunk(contents is not None)
+
+    description = {
+        "graph": graph.name,
+        "onchip_bytes": onchip_bytes,
+        "block_bytes": block_bytes,
+        "weights": weights,
+        "data": data,
+        "input": "given" if inputs is not None else f"drawn with seed {seed}",
+    }
+    return Trace(chunks, Memory(0, layout.total, image, layout.regions), None, description)
+
+
+class _Layout:
+    """Home addresses off-chip: buffers, then constants, each at a multiple of HOME_ALIGNMENT."""
+
+    def __init__(self, graph: OpGraph) -> None:
+        self.address: dict[str, int] = {}
+        regions = []
+        at = 0
+        sizes = dict(zip(graph.buffers, graph.buffer_bytes.tolist(), strict=True))
+        for name, size in (*sizes.items(), *((name, a.nbytes) for name, a in graph.constants.items())):
+            self.address[name] = at
+            regions.append(Region(name, at, size))
+            at += -(-size // HOME_ALIGNMENT) * HOME_ALIGNMENT
+        self.regions, self.total = tuple(regions), at
+
+
+class _Rows:
+    """Accesses of one chunk, transfers cut into pieces."""
+
+    def __init__(self) -> None:
+        self.addresses: list[int] = []
+        self.sizes: list[int] = []
+        self.ops: list[int] = []
+        self.streams: list[int] = []
+        self.payload: list[Bytes] = []
+
+    def add(self, address: int, size: int, op: int, stream: int, held: Bytes | None) -> None:
+        for first in range(0, size, PIECE_BYTES):
+            self.addresses.append(address + first)
+            self.sizes.append(min(PIECE_BYTES, size - first))
+            self.ops.append(op)
+            self.streams.append(stream)
+        if held is not None:
+            self.payload.append(held)
+
+    def chunk(self, has_data: bool) -> Chunk:
+        sizes = np.array(self.sizes, np.uint8)
+        offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        return Chunk(
+            np.array(self.addresses, np.uint64),
+            sizes,
+            np.array(self.ops, np.uint8),
+            np.array(self.streams, np.uint8),
+            offsets if has_data else None,
+            np.concatenate(self.payload) if has_data else None,
+        )
+
+
+class _Contents:
+    """What every buffer held after each step that changed it."""
+
+    def __init__(self, n_buffers: int) -> None:
+        self.steps: list[list[int]] = [[] for _ in range(n_buffers)]
+        self.bytes: list[list[Bytes]] = [[] for _ in range(n_buffers)]
+
+    def put(self, buffer: int, step: int, content: Bytes) -> None:
+        self.steps[buffer].append(step)
+        self.bytes[buffer].append(content)
+
+    def at(self, buffer: int, step: int) -> Bytes:
+        """Content after the operator of `step` has run."""
+        return self.bytes[buffer][int(np.searchsorted(self.steps[buffer], step, side="right")) - 1]
+
+
+def _contents(graph: OpGraph, order: Order, inputs: Mapping[str, npt.ArrayLike] | None, seed: int) -> _Contents:
+    if not graph.constants and any(node.op != INPUT for node in graph.nodes):
+        raise InputError(
+            f"{graph.source or graph.name}: the graph has no weights: transfers carry no data (data=False)"
+        )
+    given = dict(inputs) if inputs is not None else draw_inputs(graph, seed)
+    number = {name: i for i, name in enumerate(graph.buffers)}
+    contents = _Contents(len(number))
+    for step, written in enumerate(execute_stepwise(graph, given, order.tolist())):
+        for buffer, values in written.items():
+            contents.put(number[buffer], step, _stored(graph, buffer, values))
+    return contents
+
+
+def draw_inputs(graph: OpGraph, seed: int) -> dict[str, npt.NDArray[np.float32]]:
+    """Return input values: over the whole range of a quantised input, standard normal otherwise."""
+    random = np.random.default_rng(seed)
+    drawn = {}
+    for node in graph.nodes:
+        if node.op != INPUT:
+            continue
+        tensor = node.output
+        scale = graph.quantization.get(tensor.name)
+        if scale is not None and tensor.dtype in ("uint8", "int8"):
+            low = 0 if tensor.dtype == "uint8" else -128
+            stored = random.integers(low, low + 256, tensor.shape)
+            drawn[tensor.name] = ((stored - scale.zero_point[0]) * scale.scale[0]).astype(np.float32)
+        else:
+            drawn[tensor.name] = random.standard_normal(tensor.shape).astype(np.float32)
+    return drawn
+
+
+def _stored(graph: OpGraph, buffer: str, values: npt.NDArray[Any]) -> Bytes:
+    """Return real values in the format of the buffer's tensors (the first one's), padded to the buffer's size."""
+    tensor = next(t for t in graph.tensors.values() if t.buffer == buffer)
+    dtype = np.dtype("int8" if tensor.dtype == "int4" else tensor.dtype)
+    if np.issubdtype(dtype, np.integer):
+        scale = next((graph.quantization[t.name] for t in graph.tensors.values()
+                      if t.buffer == buffer and t.name in graph.quantization), None)  # fmt: skip
+        scale = scale or graph.quantization.get(buffer)
+        real = values.astype(np.float64)
+        if scale is not None:
+            real = real / scale.scale[0] + scale.zero_point[0]
+        limits = np.iinfo(dtype)
+        values = np.clip(np.rint(real), float(limits.min), float(limits.max))
+    raw = _raw(values.astype(dtype))
+    size = int(graph.buffer_bytes[graph.buffers.index(buffer)])
+    return np.pad(raw, (0, max(0, size - len(raw))))[:size]
+
+
+def _raw(values: npt.NDArray[Any]) -> Bytes:
+    return np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
+
+
+def _image(graph: OpGraph, layout: _Layout) -> Bytes:
+    """Content of off-chip memory before the first transfer: the weights; activations are zero."""
+    image = np.zeros(layout.total, np.uint8)
+    for name, values in graph.constants.items():
+        image[layout.address[name] : layout.address[name] + values.nbytes] = _raw(values)
+    return image
+
+
+def play(trace: Trace, part: Any, encoder: str, element_bytes: int) -> tuple[Any, dict[str, float]]:
+    """Play transfers on a memory without caches; return the replay, and energies (pJ) and time (ns) by name."""
+    from hwmodel.energy.replay import replay_energy
+    from hwmodel.machine import BusSpec, Machine
+    from hwmodel.parts.part_file import load_part
+    from hwmodel.replay import replay
+
+    loaded = load_part(part)
+    o = loaded.organisation
+    bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
+    machine = Machine((), encoder=encoder, element_bytes=element_bytes, bus=bus, part=loaded)
+    result = replay(trace, machine)
+    energy = replay_energy(result, machine)
+    assert result.dram is not None
+    spent = {"io_pj": energy.io_pj, "interface_pj": energy.interface_pj, "core_pj": energy.core_pj}
+    return result, {**spent, "total_pj": energy.total_pj, "time_ns": result.dram.time_ns}
+
+
+def operator_energy(
+    graph: OpGraph,
+    order: npt.ArrayLike,
+    *,
+    onchip_bytes: int,
+    part: Any = "lpddr4-3200",
+    encoder: str = "raw",
+    block_bytes: int = 256,
+    inputs: Mapping[str, npt.ArrayLike] | None = None,
+    weights: bool = True,
+    seed: int = 0,
+    deadline: float | None = None,
+) -> dict[str, Any]:
+    """Play a schedule's off-chip transfers on a memory and return bytes, wire counts, time and energy in pJ.
+
+    part, encoder: as everywhere in the suite. A graph without constants moves no data: its wires are then not counted
+    and only the energy that does not depend on data is given. Keys: read_bytes, written_bytes, weight_bytes, ones,
+    toggles (None without data), io_pj (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
+    """
+    data = bool(graph.constants)
+    trace = operator_trace(
+        graph, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, inputs=inputs, weights=weights, data=data,
+        seed=seed, deadline=deadline,
+    )  # fmt: skip
+    result, spent = play(trace, part, encoder, _element_bytes(graph))
+    streams = result.load_bytes + result.store_bytes
+    return {
+        "read_bytes": int(result.load_bytes.sum() - result.load_bytes[WEIGHTS]),
+        "written_bytes": int(result.store_bytes.sum()),
+        "weight_bytes": int(streams[WEIGHTS]),
+        "ones": result.total.ones,
+        "toggles": result.total.toggles,
+        **spent,
+        "io_pj": spent["io_pj"] if data else None,
+    }
+
+
+def _element_bytes(graph: OpGraph) -> int:
+    """Bytes of one value for the encoder: those of most activations."""
+    sizes: dict[int, int] = {}
+    for tensor in graph.tensors.values():
+        width = 1 if tensor.dtype == "int4" else np.dtype(tensor.dtype).itemsize
+        sizes[width] = sizes.get(width, 0) + tensor.n_bytes
+    return max(sizes, key=lambda width: sizes[width])
+
 
 SEEDS = 3  # searches for little traffic, from different seeds
 
@@ -67,7 +343,7 @@ def schedule(
     objective 'energy' compares the order of least peak, the file's, Kahn's, a greedy one and the results of searches
     for little traffic. It returns the one whose off-chip transfers take the least energy on `machine` (a system's name,
     its file or an OperatorMachine): the best of these, not proved. `details["energy"]` is that order's, as
-    edgewatt.operators.traffic.operator_energy returns it; `details["candidates_pj"]` has all orders that were tried.
+    edgewatt.operators.energy.operator_energy returns it; `details["candidates_pj"]` has all orders that were tried.
     All other arguments, and what is raised, are those of reorder.operators.schedule.schedule.schedule.
     """
     options: dict[str, Any] = {

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgewatt.orders.pays import METRICS, WORDS, Pays, change, kib
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page
-from edgewatt.pages.html.parts import plot, table
+from edgewatt.pages.html.page import Page, plot, table, text
 
 _STYLE = """
 table.map td { text-align: right; }

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page, asset
+from edgewatt.pages.html.page import Page, asset, text
 
 Int64Array = npt.NDArray[np.int64]
 NUMBER = ' class="number"'

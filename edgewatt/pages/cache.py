@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page
-from edgewatt.pages.html.parts import plot, table
+from edgewatt.pages.html.page import Page, plot, table, text
 from hwmodel.replay.profile import CacheProfile, MissCurve
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 860, 300, 56, 40

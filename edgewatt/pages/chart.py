@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewatt.pages.data import ReportData
-from edgewatt.results.columns import present
+from edgewatt.results.record_rows import column_title, distinct
 from traces.base.registry import Registry
 from traces.base.units import SCALES
 
@@ -53,7 +53,7 @@ class Charts(Registry[Chart]):
         """Return a decorator that adds a function as the chart `name` and leaves it as it is. Fields as in Chart."""
 
         def register(draw: Callable[[ReportData], Spec | None]) -> Callable[[ReportData], Spec | None]:
-            self.register(name, summary=summary)(Chart(draw, place))
+            self.register(name, summary=summary, module=draw.__module__)(Chart(draw, place))
             return draw
 
         return register
@@ -89,13 +89,13 @@ def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
 
 def in_order(values: Iterable[Any]) -> list[Any]:
     """Return distinct values: numbers by size, everything else in the order of first appearance."""
-    distinct = list(dict.fromkeys(values))
-    return sorted(distinct) if all(isinstance(v, (int, float)) for v in distinct) else distinct
+    found = list(dict.fromkeys(values))
+    return sorted(found) if all(isinstance(v, (int, float)) for v in found) else found
 
 
 def category(field: str, title: str, rows: Sequence[Mapping[str, Any]], **more: Any) -> Spec:
     """Colour by a field: numbers by size, names in the order of first appearance."""
-    order = in_order(present(rows, field))
+    order = in_order(distinct(rows, field))
     short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
     return (
         {"field": field, "type": "nominal", "title": title, "sort": order, "scale": {"range": PALETTE}} | short | more
@@ -153,33 +153,22 @@ def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
     ]
 
 
-FIELDS = {
-    "sweep": "sweep",
-    "ordering": "ordering",
-    "stride": "tuple order and stride",
-    "format": "format",
-    "encoder": "encoder",
-    "part": "memory part",
-    "memory": "fast memory M (values)",
-    "onchip": "on-chip memory",
-    "lanes": "lanes",
-    "engines": "engines",
-    "policy": "policy",
-    "timing": "timing",
-    "network": "network",
-}
-"""What may tell points apart beside what else was swept, and its title."""
+FIELDS = (
+    *("sweep", "ordering", "stride", "format", "encoder", "part", "memory", "onchip", "lanes", "engines", "policy"),
+    *("timing", "network"),
+)
+"""What may tell points apart beside what else was swept."""
 
 
 def titles(data: ReportData) -> dict[str, str]:
     """Return the fields that may tell points apart, with their titles: FIELDS and the axes of the sweep."""
-    return {**FIELDS, **{axis.key: axis.title for axis in data.axes}}
+    return {**{key: column_title(key) for key in FIELDS}, **{axis.key: axis.title for axis in data.axes}}
 
 
 def varying_fields(data: ReportData) -> list[str]:
     """Return the fields of `titles` in which points differ."""
     parts = any(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes)
-    fields = [f for f in titles(data) if len(present(data.rows, f)) > 1]
+    fields = [f for f in titles(data) if len(distinct(data.rows, f)) > 1]
     return [f for f in fields if not (f == "onchip" and parts)]  # said by its parts
 
 

@@ -5,20 +5,204 @@ Records are read once, one at a time, so that a results folder of any size is go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from statistics import median
 from typing import Any
 
-from edgewatt.results.columns import ABSENT, ColumnTable
+from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.comparison import pareto_front
-from edgewatt.results.gathering import About, Curves, WireMarks
-from edgewatt.results.record import Record
-from edgewatt.results.record_rows import NAMING, distinct_labels, row_of, shorten_names
-from edgewatt.results.stored import unchanged
+from edgewatt.results.record import Record, canonical_json
+from edgewatt.results.record_rows import NAMING, Table, column_title, distinct_labels, flat, row_of, shorten_names
+from edgewatt.results.store import unchanged
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 
 Row = dict[str, Any]
+
+
+MAX_WIRE_POINTS = 24
+MAX_CURVES = 24
+MOST_RECORDS = 1 << 20
+"""Characters of whole records that a page carries."""
+MOST_VALUES = 50
+"""Values of a setting that a page lists."""
+
+
+class Curves:
+    """I/Os against memory size, and searches against their work.
+
+    I/O curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
+    the first stride stands for all.
+    """
+
+    def __init__(self) -> None:
+        self._stride: Any = None
+        self._marks: dict[tuple[Any, ...], dict[Any, Row]] = {}
+        self._order: dict[str, int] = {}
+        self._searches: dict[tuple[Any, str], list[Row]] = {}
+
+    def take(self, record: Record, row: Row) -> None:
+        """Look at a record and its row."""
+        if "io" in row:
+            self._stride = row["stride"] if self._stride is None else self._stride
+            if row["stride"] == self._stride:
+                self._take_io(record, row)
+        curve = record.results.get("ordering", {}).get("curve") or []
+        if len(curve) >= 2 and len(self._searches) < MAX_CURVES:
+            about = f"M {row['memory']}, {row['policy']}, seed {row['seed']}"
+            self._searches[row["network"], f"{row['ordering']}, {about}"] = [
+                {"id": row["id"], "ordering": row["ordering"], "about": about, "network": row["network"],
+                 "work": max(1, work), "objective": objective}
+                for work, objective in curve
+            ]  # fmt: skip
+
+    def _take_io(self, record: Record, row: Row) -> None:
+        place = self._order.setdefault(row["ordering"], len(self._order))
+        series = (row["network"], place, row["policy"])
+        if series not in self._marks and len(self._marks) >= MAX_CURVES:
+            last = max(self._marks)
+            if series > last:
+                return
+            del self._marks[last]
+        marks = self._marks.setdefault(series, {})
+        for size, reads, writes in record.results["io_curve"] or [[row["memory"], row["reads"], row["writes"]]]:
+            marks[size] = {
+                "id": row["id"],
+                "series": row["ordering"],
+                "network": row["network"],
+                "policy": row["policy"],
+                "memory": size,
+                "io": reads + writes,
+                "lower": row["io_lower"],
+                "upper": row["io_upper"],
+            }
+
+    def io_marks(self, renamed: Mapping[str, Mapping[str, str]]) -> list[Row]:
+        """Return a mark for each memory size of the first MAX_CURVES curves. renamed: orderings under shorter names."""
+        short = renamed.get("ordering", {})
+        return [
+            {**marks[size], "series": short.get(marks[size]["series"], marks[size]["series"])}
+            for _, marks in sorted(self._marks.items())
+            for size in sorted(marks)
+        ]
+
+    def convergence_marks(self, renamed: Mapping[str, Mapping[str, str]]) -> list[Row]:
+        """Return a mark for each step of the first MAX_CURVES searches. renamed: orderings under shorter names."""
+        short = renamed.get("ordering", {})
+        return [
+            {"id": m["id"], "series": f"{short.get(m['ordering'], m['ordering'])}, {m['about']}",
+             "network": m["network"], "work": m["work"], "objective": m["objective"]}
+            for curve in self._searches.values() for m in curve
+        ]  # fmt: skip
+
+
+class WireMarks:
+    """Toggles and ones of every wire; of each record, what tells its wires from others' is kept."""
+
+    def __init__(self) -> None:
+        self._seen: list[int] = []
+
+    def take(self, record: Record, row: Row) -> None:
+        """Look at a record and its row."""
+        wires = record.results["bus"]["wires"] if "energy_pj" in row else None
+        digest = blake2b(canonical_json(wires).encode(), digest_size=6).digest() if wires else b""
+        self._seen.append(int.from_bytes(digest, "big"))
+
+    def marks(self, order: Sequence[int], records: Sequence[Record], rows: Table) -> list[Row]:
+        """Return the marks of records in this order, up to MAX_WIRE_POINTS whose wires differ.
+
+        Points that differ only in what no wire sees (the I/O model's memory) look the same.
+        """
+        marks: list[Row] = []
+        shown: set[int] = set()
+        if not order:
+            return marks
+        digests = self._seen
+        for i in order:
+            if not digests[i] or digests[i] in shown:
+                continue
+            shown.add(digests[i])
+            if len(shown) > MAX_WIRE_POINTS:
+                break
+            bus = records[i].results["bus"]
+            beats = max(1, bus["beats"])
+            for group, counts in bus["wires"].items():
+                for wire, (ones, toggles) in enumerate(zip(counts["ones"], counts["toggles"], strict=True)):
+                    marks.append(
+                        {
+                            "id": i,
+                            "point": rows[i]["label"],
+                            "wire": f"{group.upper()}{wire}",
+                            "position": wire + (1000 if group != "dq" else 0),
+                            "ones": ones,
+                            "toggles": toggles,
+                            "ones_share": ones / beats,
+                            "toggle_share": toggles / beats,
+                        }
+                    )
+        return marks
+
+
+class About:
+    """What all records share and what varies, how they were made, and the records themselves where they are few."""
+
+    def __init__(self) -> None:
+        self.count = self.older = 0
+        self.whole: dict[str, Any] = {}
+        self._length = 0
+        self._duration_s = 0.0
+        self._same: dict[str, Any] = {}
+        self._first: dict[str, Any] = {}
+        self._values: dict[str, dict[str, None]] = {}  # of each section, the first few as JSON
+
+    def take(self, record: Record, row: Row) -> None:
+        """Look at a record."""
+        if not self.count:
+            self._same, self._first = dict(record.provenance), dict(record.config)
+        self._same = {k: v for k, v in self._same.items() if k in record.provenance and record.provenance[k] == v}
+        self._duration_s += float(record.provenance.get("duration_s") or 0.0)
+        self.older += record.counts_version < COUNTS_VERSION
+        for key in self._first.keys() | record.config.keys():
+            if key not in self._values and record.config.get(key) == self._first.get(key) and key in self._first:
+                continue
+            self._take_value(key, record.config.get(key))
+        self.count += 1
+        if self._length <= MOST_RECORDS:
+            parts = [_short(part) for part in (record.config, record.results)]
+            self._length += len(json.dumps(parts))
+            self.whole[record.hash] = parts
+            if self._length > MOST_RECORDS:
+                self.whole = {}
+
+    def _take_value(self, key: str, value: Any) -> None:
+        if key not in self._values:  # the first in which it differs: all before had the first one's
+            self._values[key] = {_as_json(self._first.get(key)): None}
+        if len(self._values[key]) <= MOST_VALUES:
+            self._values[key].setdefault(_as_json(value))
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the sections that all points share, and the values of the others."""
+        common = {key: value for key, value in self._first.items() if key not in self._values}
+        varying = {
+            key: [json.loads(value) for value in list(values)[:MOST_VALUES]]
+            + (["..."] if len(values) > MOST_VALUES else [])
+            for key, values in sorted(self._values.items())
+        }
+        return {"all points": common, "varying": varying} if varying else common
+
+    def provenance(self) -> dict[str, Any]:
+        """Return what all records say of how they were made, and the time they took together."""
+        return {**self._same, "computing time of all points (s)": round(self._duration_s, 3)}
+
+
+def _short(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -32,7 +216,7 @@ class ReportData:
     """
 
     title: str
-    rows: ColumnTable
+    rows: Table
     baseline: int
     front: list[int]
     io_curves: list[Row]
@@ -62,7 +246,7 @@ def gather(
     records: read once in their order, then those few again whose wires are drawn. sweeps: of several results folders
     the one each record comes from.
     """
-    rows, configs, about, curves, wires = ColumnTable(), Configs(), About(), Curves(), WireMarks()
+    rows, configs, about, curves, wires = Table(), Configs(), About(), Curves(), WireMarks()
     for number, record in enumerate(unchanged(records)):
         row = row_of(record)
         row["id"] = number
@@ -81,13 +265,13 @@ def gather(
     first = rows[base]
     for key, change in (("energy_pj", "energy_change"), ("time_ns", "time_change"), ("io", "io_change")):
         if before := first.get(key):
-            rows.put(change, (ABSENT if value is None else value / before - 1 for value in rows.values(key)))
+            rows.put(change, [None if value is None else value / before - 1 for value in rows.values(key)])
     costs = list(zip(rows.values("time_ns"), rows.values("energy_pj"), strict=True))
     played = [number for number, (_, spent) in enumerate(costs) if spent is not None]
     front = [played[i] for i in pareto_front([costs[number] for number in played])]
     if front:
         on_front = set(front)
-        rows.put("on_front", (True if number in on_front else ABSENT for number in range(len(rows))))
+        rows.put("on_front", [True if number in on_front else None for number in range(len(rows))])
     by_energy = sorted(played, key=lambda number: costs[number][1])
     chosen = [*((base,) if base in set(played) else ()), *front, *by_energy]
     return ReportData(
@@ -105,21 +289,21 @@ def gather(
     )
 
 
-_SPREAD = (("energy_pj", "energy"), ("time_ns", "time"), ("io", "I/Os"))
+_SPREAD = ("energy_pj", "time_ns", "io")
 MAX_GROUPS = 24
 MAX_SEEDS = 200
 """Points of a group that are drawn; of more, evenly many from the least to the most."""
 
 
-def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
+def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
     """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes.
 
     The seed is the point's own, or where no group has several of it that of what is generated.
     """
     keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
-    keys = [key for key in dict.fromkeys(keys) if len(rows.distinct(key)) > 1]
-    metric = next((m for m in _SPREAD if m[0] in rows.columns and ABSENT not in rows.distinct(m[0])), None)
-    metric = metric or next((m for m in _SPREAD if m[0] in rows.columns), None)
+    keys = [key for key in dict.fromkeys(keys) if len(set(rows.values(key))) > 1]
+    metric = next((m for m in _SPREAD if m in rows.columns and None not in rows.values(m)), None)
+    metric = metric or next((m for m in _SPREAD if m in rows.columns), None)
     if metric is None:
         return []
     of_seed = "seed"
@@ -131,7 +315,7 @@ def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
             keys = [key for key in keys if key != of_seed] if repeated else keys
     axes = [axis for axis in axes if axis.key != of_seed]
     groups: dict[int, list[tuple[float, int, int]]] = {name: [] for name in repeated}
-    columns = zip(rows.values(metric[0]), rows.values(of_seed), _names(rows, keys), strict=True)
+    columns = zip(rows.values(metric), rows.values(of_seed), _names(rows, keys), strict=True)
     for number, (value, seed, name) in enumerate(columns):
         if name in groups and value is not None:
             groups[name].append((value, number, seed))
@@ -145,25 +329,23 @@ def _spread(rows: ColumnTable, axes: Sequence[Axis]) -> list[Row]:
         step = max(1.0, (len(ranked) - 1) / (MAX_SEEDS - 1))
         drawn = {round(k * step) for k in range(min(len(ranked), MAX_SEEDS))}
         for value, number, seed in sorted((ranked[k] for k in drawn), key=lambda each: each[1]):
+            group_name = f"{label or first.get('ordering')} ({len(group)} seeds)"
             marks.append(
-                {
-                    "group": f"{label or first.get('ordering')} ({len(group)} seeds)", "id": number, "value": value,
-                    "seed": seed, "title": metric[1], "median": median(values), "low": values[0], "high": values[-1],
-                    "metric": metric[0],
-                }
+                {"group": group_name, "id": number, "value": value, "seed": seed, "title": column_title(metric),
+                 "median": median(values), "low": values[0], "high": values[-1], "metric": metric}
             )  # fmt: skip
     return marks
 
 
-def _names(rows: ColumnTable, keys: Sequence[str]) -> Iterable[int]:
+def _names(rows: Table, keys: Sequence[str]) -> Iterable[int]:
     """Yield what stands for each row's values of some keys."""
     for _, *values in zip(range(len(rows)), *map(rows.values, keys), strict=True):
         yield hash(tuple(values))
 
 
-def _repeated(rows: ColumnTable, keys: Sequence[str], of_seed: str) -> list[int]:
+def _repeated(rows: Table, keys: Sequence[str], of_seed: str) -> list[int]:
     """Return the first groups of rows that have more than one seed, by their names."""
-    if len(rows.distinct(of_seed)) < 2:
+    if len(set(rows.values(of_seed))) < 2:
         return []
     seeds: dict[int, Any] = {}
     repeated: set[int] = set()

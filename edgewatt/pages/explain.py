@@ -9,9 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.machine_cost import MachineView
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page, asset
-from edgewatt.pages.html.parts import table
+from edgewatt.pages.html.page import Page, asset, table, text
 from hwmodel.fastmemory.iomodel import KINDS, Occupancy, count_io, gap, io_bounds, occupancy
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import NetworkBound, lower_bound

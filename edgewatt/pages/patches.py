@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page, asset
+from edgewatt.pages.html.page import Page, asset, text
 from traces.base.units import engineering, in_one_unit
 
 

@@ -11,40 +11,16 @@ from typing import Any
 
 from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.pages.data import ReportData, gather
-from edgewatt.pages.figures import save_figures
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page, asset
-from edgewatt.pages.overlay import overlaid
+from edgewatt.pages.figures import overlaid, save_figures
+from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.words import summary
-from edgewatt.results.columns import ABSENT, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import NAMING
-from edgewatt.results.stored import Joined, open_records
+from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column_title
+from edgewatt.results.store import Joined, open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
-_COLUMNS = (  # key, head, digits after the point (None: text)
-    ("network", "network", None), ("trace", "trace", None), ("ordering", "ordering", None), ("stride", "stride", None),
-    ("format", "format", None), ("memory", "M", 0), ("policy", "policy", None), ("encoder", "encoder", None),
-    ("onchip", "on-chip memory", None), ("lanes", "lanes", 0), ("engines", "engines", 0), ("layout", "layout", None),
-    ("part", "part", None), ("timing", "timing", None), ("seed", "seed", 0), ("runs", "runs", 0), ("reads", "reads", 0),
-    ("writes", "writes", 0), ("io", "I/Os", 0), ("gap", "gap %", -1),
-    ("gap_to_bound", "to best bound %", -1), ("bound", "best bound", None), ("hit_rate", "hit %", -1),
-    ("cache_misses", "misses", 0), ("bytes", "bytes moved", 0),
-    ("neuron_bytes", "bytes of rows", 0), ("ones", "ones", 0), ("toggles", "toggles", 0), ("io_energy_pj", "IO", 0),
-    ("dram_energy_pj", "DRAM", 0), ("onchip_energy_pj", "chip", 0),
-    ("compute_energy_pj", "MAC", 0), ("energy_pj", "energy", 0), ("energy_low_pj", "energy, low end", 0),
-    ("energy_high_pj", "energy, high end", 0), ("energy_change", "energy ± %", -1),
-    ("time_ns", "time", 0), ("time_change", "time ± %", -1), ("accuracy", "right %", -1),
-    ("agreement", "as float64 %", -1), ("relative_error", "relative error", 4), ("hash", "record", None),
-)  # fmt: skip
-_QUIET = (
-    *("network", "memory", "policy", "encoder", "onchip", "lanes", "engines", "layout", "part", "timing", "seed"),
-)  # columns shown only where they vary
-_MEASURED = (  # written in the unit that suits the column
-    *("io_energy_pj", "dram_energy_pj", "onchip_energy_pj", "compute_energy_pj", "energy_pj", "energy_low_pj"),
-    *("energy_high_pj", "time_ns", "bytes", "neuron_bytes"),
-)
+_DIGITS = {"text": None, "count": 0, "share": -1, "quantity": 0, "decimal": 4}  # after the point, by kind of column
 _SIGNIFICANT = 7
 
 
@@ -60,7 +36,7 @@ def report(
 
     results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
     figures: folder for every chart as PDF, SVG and PNG. overlays: CSV files of digitised figures, drawn on the chart
-    with the same axes (`edgewatt.pages.overlay`). Raises InputError if there is nothing to show or a file cannot
+    with the same axes (`edgewatt.pages.figures`). Raises InputError if there is nothing to show or a file cannot
     be read or written, MissingExtraError without the extra 'report'.
     """
     from traces.base.files import whole_file
@@ -120,11 +96,6 @@ def _distinct(places: Sequence[Path]) -> list[str]:
     return [str(place) for place in resolved]
 
 
-def render(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
-    """Return the page as text; `drawn`: its charts, where they are not those of the data alone."""
-    return "".join(rendered(data, drawn))
-
-
 def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Iterator[str]:
     """Yield the page piece by piece, the data of the charts a column at a time."""
     drawn = charts(data) if drawn is None else drawn
@@ -164,11 +135,10 @@ def _wide(drawn: Mapping[str, Spec]) -> set[str]:
 
 
 _SCRIPTS = ("many", "choice", "tradeoff", "parallel", "table", "record")
-_NUMBERS = (  # what an axis may show, and its title
-    ("time_ns", "time"), ("energy_pj", "energy"), ("io_energy_pj", "IO energy"), ("dram_energy_pj", "DRAM energy"),
-    ("onchip_energy_pj", "on-chip energy"), ("bytes", "bytes moved"), ("ones", "ones"), ("toggles", "toggles"),
-    ("io", "I/Os"), ("runs", "runs"), ("cache_misses", "cache misses"), ("accuracy_loss", "accuracy lost"),
-)  # fmt: skip
+_NUMBERS = (  # what an axis may show
+    *("time_ns", "energy_pj", "io_energy_pj", "dram_energy_pj", "onchip_energy_pj", "bytes", "ones", "toggles", "io"),
+    *("runs", "cache_misses", "accuracy_loss"),
+)
 MOST_AXES = 10  # of the parallel coordinates
 
 
@@ -179,12 +149,12 @@ def _choosers(data: ReportData) -> dict[str, Any]:
     field that decides most.
     """
     rows = data.rows
-    numeric = [(key, title) for key, title in _NUMBERS if len(rows.distinct(key)) > 1]
+    numeric = [(key, column_title(key)) for key in _NUMBERS if len(set(rows.values(key))) > 1]
     numeric += [(a.key, a.title) for a in data.axes if a.numeric]
-    if len(rows.distinct("memory")) > 1:
+    if len(set(rows.values("memory"))) > 1:
         numeric.append(("memory", "M"))
     named, varying = titles(data), varying_fields(data)
-    shown = [key for key, _ in _NUMBERS[:2] if any(key == number for number, _ in numeric)] or ["io"]
+    shown = [key for key in _NUMBERS[:2] if any(key == number for number, _ in numeric)] or ["io"]
     return {
         "numbers": [
             [key, title, *(SCALES.get(key.rpartition("_")[2]) or (1, ""))] for key, title in dict(numeric).items()
@@ -206,16 +176,17 @@ def _older(data: ReportData) -> list[str]:
 def _columns(data: ReportData) -> list[list[Any]]:
     """Return the columns of the table: key, head, digits after the point (None: text; negative: per cent), factor."""
     columns: list[list[Any]] = [["label", "point", None, 1]]
-    swept = [(axis.key, axis.title, 0 if axis.numeric else None) for axis in data.axes]
-    every = [("sweep", "sweep", None), *_COLUMNS[:6], *swept, *_COLUMNS[6:]]
-    for key, head, digits in every:
-        distinct = {None if value is ABSENT else value for value in data.rows.distinct(key)}
-        if distinct == {None} or (key in _QUIET and len(distinct) == 1 and len(data.rows) > 1):
+    own = [(each.key, each.head, each.kind) for each in COLUMNS.values() if each.listed]
+    swept = [(axis.key, axis.title, "count" if axis.numeric else "text") for axis in data.axes]
+    for key, head, kind in [("sweep", "sweep", "text"), *own[:6], *swept, *own[6:]]:
+        distinct = set(data.rows.values(key))
+        quiet = key in COLUMNS and COLUMNS[key].quiet
+        if distinct == {None} or (quiet and len(distinct) == 1 and len(data.rows) > 1):
             continue
-        scale = SCALES.get(key.rpartition("_")[2]) if key in _MEASURED else None
+        scale = SCALES[key.rpartition("_")[2]] if kind == "quantity" else None
         if scale is None:
-            whole = all(v is None or float(v).is_integer() for v in distinct) if digits == 0 else True
-            columns.append([key, head, digits if whole else 3, 1])
+            whole = kind != "count" or all(v is None or float(v).is_integer() for v in distinct)
+            columns.append([key, head, _DIGITS[kind] if whole else 3, 1])
             continue
         power, unit = prefixed([None if v is None else v * scale[0] for v in distinct], scale[1])
         columns.append([key, f"{head} {unit}", 2, scale[0] / power])
@@ -232,7 +203,7 @@ def columnar(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
 
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Values]]:
     """Return what makes each column when it is called."""
-    if isinstance(rows, ColumnTable):
+    if isinstance(rows, Table):
         return {key: partial(_column, rows.values(key)) for key in rows.columns}
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}

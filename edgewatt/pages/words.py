@@ -7,8 +7,7 @@ from typing import Any
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.pages.chart import in_order, titles, varying_fields
 from edgewatt.pages.data import ReportData
-from edgewatt.results.columns import present
-from edgewatt.results.record_rows import value_in_words
+from edgewatt.results.record_rows import distinct, value_in_words
 from traces.base.units import duration, energy
 
 Row = dict[str, Any]
@@ -66,13 +65,13 @@ def swept_words(data: ReportData) -> list[str]:
         values = [value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in _values(data, key)]
         more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
         parts.append(f"{title.partition(' (')[0]} ({', '.join(values[:_MOST_VALUES])}{more})")
-    seeds = present(data.rows, "seed")
+    seeds = distinct(data.rows, "seed")
     parts += [f"seed ({len(seeds)} of them)"] if len(seeds) > 1 else []
     return [f"What differs: {'; '.join(parts)}."] if parts else []
 
 
 def _values(data: ReportData, key: str) -> list[Any]:
-    return in_order(present(data.rows, key))
+    return in_order(distinct(data.rows, key))
 
 
 def _why(best: Row, base: Row) -> list[str]:

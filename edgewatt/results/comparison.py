@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from sys import intern
 from typing import Any
 
-from edgewatt.results.columns import ABSENT, Column, ColumnTable
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import METRICS, row_of, value_in_words
-from edgewatt.results.stored import open_records, unchanged
-from edgewatt.results.swept import Axis, Configs, swept_axes
+from edgewatt.results.record_rows import METRICS, Table, flat, row_of, value_in_words
+from edgewatt.results.store import open_records, unchanged
+from edgewatt.results.swept import ABSENT, Axis, Configs, swept_axes
 from traces.base.errors import InputError
 
 
@@ -77,8 +77,7 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
         of_a, of_b = _match(first, second) if len(first) > 1 or len(second) > 1 else (array("q", [0]), array("q", [0]))
     if not of_a:
         raise InputError(f"{a} and {b} have no points in common that could be compared")
-    columns = first.columns.only(of_a)
-    named = [key for key in _NAMED if len({*columns.values(key)}) > 1]
+    named = [key for key in _NAMED if len({first.rows.values(key)[k] for k in of_a}) > 1]
     with of_our_shape(f"a record of {a}"):
         axes = swept_axes(first.configs.only(of_a))
     pairs = _Pairs(first, second, of_a, of_b, named, axes)
@@ -90,28 +89,27 @@ _KEPT = ("hash", "ordering", "stride", "format", "trace", *_NAMED, *METRICS)
 
 
 class _Side:
-    """What comparing needs of one side's records; each is read once."""
+    """What comparing needs of one side's records; each is read once. terms: of the energy, (count, pJ) by name."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        self.configs, self.columns = Configs(), ColumnTable()
-        self.counts, self.picojoules = ColumnTable(), ColumnTable()  # of the energy terms, by name
+        self.configs, self.rows = Configs(), Table()
+        self.terms: list[dict[str, tuple[Any, float]]] = []
         for record in unchanged(records):
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):
                 self.configs.append(record.config)
                 terms = record.results.get("energy_pj", {}).get("terms", {})
-                self.counts.append({name: 0 + term["count"] for name, term in terms.items()})
-                self.picojoules.append({name: 0.0 + term["pj"] for name, term in terms.items()})
-            kept = {key: row[key] for key in _KEPT if key in row}
-            self.columns.append({**kept, "counts_version": record.counts_version})
+                self.terms.append({intern(name): (0 + t["count"], 0.0 + t["pj"]) for name, t in terms.items()})
+            kept = {key: row.get(key) for key in _KEPT}
+            self.rows.append({**kept, "counts_version": record.counts_version})
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.rows)
 
     def identities(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield for each point what stands for its values of some keys."""
-        leaves = self.configs.leaves
-        for _, *values in zip(range(len(leaves)), *map(leaves.values, keys), strict=True):
+        columns = [[None if v is ABSENT else v for v in self.configs.leaf(key)] for key in keys]
+        for _, *values in zip(range(len(self)), *columns, strict=True):
             yield blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -135,9 +133,7 @@ class _Pairs(Sequence[dict[str, Any]]):
         self, first: _Side, second: _Side, of_a: array[int], of_b: array[int], named: Sequence[str], axes: list[Axis]
     ) -> None:
         self._first, self._second, self._of_a, self._of_b, self._axes = first, second, of_a, of_b, axes
-        self._names = [key for key in ("ordering", "stride", "format", "trace", *named) if key in first.columns.columns]
-        self._settings = _unlike(first.configs.leaves, second.configs.leaves)
-        self._terms = [_unlike(first.counts, second.counts), _unlike(first.picojoules, second.picojoules)]
+        self._names = ("ordering", "stride", "format", "trace", *named)
 
     def __len__(self) -> int:
         return len(self._of_a)
@@ -146,66 +142,49 @@ class _Pairs(Sequence[dict[str, Any]]):
         if isinstance(index, slice):
             return [self[k] for k in range(*index.indices(len(self)))]
         a, b = self._of_a[index], self._of_b[index]
-        first, second = self._first.columns.columns, self._second.columns.columns
-        differs = {
-            key: [None if v is ABSENT else v for v in values] for key, values in _differing(self._settings, a, b)
-        }
-        versions = [first["counts_version"][a], second["counts_version"][b]]
+        first, second = self._first.rows, self._second.rows
+        differs = {key: [x, y] for key, x, y in _differing(self._first.configs[a], self._second.configs[b])}
+        versions = [first.values("counts_version")[a], second.values("counts_version")[b]]
         if versions[0] != versions[1]:
             differs["counts_version"] = versions
         changes = {}
         for name in METRICS:
-            x, y = (of[name][at] if name in of else None for of, at in ((first, a), (second, b)))
-            if (
-                x is not None and x is not ABSENT and y is not None and y is not ABSENT
-            ):  # an address-only trace: no ones
+            x, y = first.values(name)[a], second.values(name)[b]
+            if x is not None and y is not None:  # an address-only trace: no ones
                 changes[name] = {"a": x, "b": y, "percent": _percent(x, y)}
         return {
-            "point": self._name(a, index % len(self)), "a": first["hash"][a], "b": second["hash"][b],
+            "point": self._name(a, index % len(self)), "a": first.values("hash")[a], "b": second.values("hash")[b],
             "differs": differs, "changes": changes, "because": self._because(a, b),
         }  # fmt: skip
 
     def _name(self, a: int, at: int) -> str:
-        said = [(key, self._first.columns.columns[key][a]) for key in self._names]
-        names = [f"{_WORDS.get(key, '')}{value}" for key, value in said if value is not ABSENT]
+        said = [(key, self._first.rows.values(key)[a]) for key in self._names]
+        names = [f"{_WORDS.get(key, '')}{value}" for key, value in said if value is not None]
         swept = [(axis.title, axis.values[at]) for axis in self._axes]
         return " / ".join([*names, *(value_in_words(title, value) for title, value in swept if value is not None)])
 
     def _because(self, a: int, b: int) -> list[dict[str, Any]]:
         """Return the energy terms by the size of their change; each is a count times a constant."""
-        sides = (self._first, a), (self._second, b)
+        mine, other = self._first.terms[a], self._second.terms[b]
         terms = []
-        for name in sorted({name for columns in self._terms for name, _ in _differing(columns, a, b)}):
-            x, y = (_number(side.counts, name, row) for side, row in sides)
-            pj_x, pj_y = (_number(side.picojoules, name, row) for side, row in sides)
-            terms.append({"term": name, "count_a": x, "count_b": y, "pj": pj_y - pj_x})
+        for name in sorted(mine.keys() | other.keys()):
+            (x, pj_x), (y, pj_y) = mine.get(name, _NOTHING), other.get(name, _NOTHING)
+            if (x, pj_x) != (y, pj_y) or (name in mine) != (name in other):
+                terms.append({"term": name, "count_a": x, "count_b": y, "pj": pj_y - pj_x})
         return sorted(terms, key=lambda term: -abs(term["pj"]))
 
 
+_NOTHING = (0, 0)
 _WORDS = {"memory": "M ", "seed": "seed "}
 
-Unlike = dict[str, tuple[Column, Column]]
 
-
-def _unlike(first: ColumnTable, second: ColumnTable) -> Unlike:
-    """Return both sides' columns of each key that has not one same value everywhere, by key."""
-    keys = sorted(first.columns.keys() | second.columns.keys())
-    unlike = (key for key in keys if len(values := first.distinct(key)) > 1 or values != second.distinct(key))
-    return {key: (first.columns.get(key, Column()), second.columns.get(key, Column())) for key in unlike}
-
-
-def _differing(columns: Unlike, a: int, b: int) -> Iterator[tuple[str, list[Any]]]:
-    """Yield key and both values of the columns in which row a of the first side is unlike row b of the second."""
-    for key, (first, second) in columns.items():
-        x, y = first[a], second[b]
-        if x is not y and x != y and not (x is ABSENT and y is None) and not (x is None and y is ABSENT):
-            yield key, [x, y]
-
-
-def _number(table: ColumnTable, key: str, row: int) -> Any:
-    """Return a number of a table, 0 where it has none."""
-    value = table.columns[key][row] if key in table.columns else ABSENT
-    return 0 if value is ABSENT else value
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield key and both values, None where there is none, of what differs between two configurations."""
+    unlike = {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)}
+    x, y = (flat({key: value for key, value in each.items() if key in unlike}) for each in (a, b))
+    for key in sorted(x.keys() | y.keys()):
+        if x.get(key) != y.get(key):
+            yield key, x.get(key), y.get(key)
 
 
 def _percent(a: float, b: float) -> float | None:

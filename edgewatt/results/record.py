@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from traces.base.errors import EdgewattError, InputError, brief
@@ -246,3 +248,41 @@ def _parts(text: str) -> tuple[str, str]:
 
 def _checksum(canonical: str, provenance: str) -> str:
     return hashlib.sha256(f"{canonical}\n{provenance}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_LIBRARIES = ("numpy", "scipy", "simpy", "ml_dtypes", "ortools", "pydantic", "PyYAML")
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Return versions and machine, the same for every point that this process computes."""
+    import platform
+    from importlib import import_module
+    from importlib.metadata import PackageNotFoundError, version
+
+    from edgewatt._version import COUNTS_VERSION, __version__
+
+    cpu = import_module("cython_ext.common.cpu")
+
+    def version_of(name: str) -> str | None:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return None
+
+    return {
+        "edgewatt": __version__,
+        "counts_version": COUNTS_VERSION,
+        "python": platform.python_version(),
+        "libraries": {name: version_of(name) for name in _LIBRARIES},
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "host": platform.node(),
+        "simd": cpu.simd_level(),
+        "debug_kernels": bool(cpu.debug_build()),
+    }
+
+
+def now() -> str:
+    """Return the time of day in UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -3,15 +3,157 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 from types import NoneType
-from typing import Any
+from typing import Any, Literal
 
 from edgewatt.config.kinds import AS_GIVEN
-from edgewatt.results.columns import ABSENT, ColumnTable, distinct_of, present
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a row, for terminal, page, CSV and comparison.
+
+    head: over it in a table. kind: text, count, share (shown in per cent), quantity (energy, time or bytes, in the unit
+    that suits the values: the end of the key says which it is) or decimal. title: at an axis and in a sentence. cost:
+    lower is better. quiet: tables have it only where it varies. brief: head of its narrow column on a terminal.
+    listed: it is in the page's table.
+    """
+
+    key: str
+    head: str
+    kind: Literal["text", "count", "share", "quantity", "decimal"] = "text"
+    title: str = ""
+    cost: bool = False
+    quiet: bool = False
+    brief: str = ""
+    listed: bool = True
+
+
+_COLUMNS = (
+    Column("network", "network", quiet=True),
+    Column("trace", "trace"),
+    Column("ordering", "ordering"),
+    Column("stride", "stride", title="tuple order and stride"),
+    Column("format", "format"),
+    Column("memory", "M", "count", "fast memory M (values)", quiet=True),
+    Column("policy", "policy", quiet=True),
+    Column("encoder", "encoder", quiet=True),
+    Column("onchip", "on-chip memory", quiet=True),
+    Column("lanes", "lanes", "count", quiet=True),
+    Column("engines", "engines", "count", quiet=True),
+    Column("layout", "layout", quiet=True),
+    Column("part", "part", title="memory part", quiet=True),
+    Column("timing", "timing", quiet=True),
+    Column("seed", "seed", "count", quiet=True),
+    Column("runs", "runs", "count", cost=True),
+    Column("reads", "reads", "count", cost=True),
+    Column("writes", "writes", "count", cost=True),
+    Column("io", "I/Os", "count", cost=True),
+    Column("gap", "gap %", "share"),
+    Column("gap_to_bound", "to best bound %", "share"),
+    Column("bound", "best bound"),
+    Column("hit_rate", "hit %", "share"),
+    Column("cache_misses", "misses", "count", "cache misses", cost=True),
+    Column("bytes", "bytes moved", "quantity", cost=True, brief="moved"),
+    Column("neuron_bytes", "bytes of rows", "quantity", brief="rows"),
+    Column("ones", "ones", "count", cost=True, brief="ones"),
+    Column("toggles", "toggles", "count", cost=True, brief="toggles"),
+    Column("io_energy_pj", "IO", "quantity", "IO energy", cost=True, brief="IO"),
+    Column("dram_energy_pj", "DRAM", "quantity", "DRAM energy", cost=True, brief="DRAM"),
+    Column("onchip_energy_pj", "chip", "quantity", "on-chip energy", cost=True, brief="chip"),
+    Column("compute_energy_pj", "MAC", "quantity", cost=True, brief="MAC"),
+    Column("energy_pj", "energy", "quantity", cost=True, brief="total"),
+    Column("energy_low_pj", "energy, low end", "quantity"),
+    Column("energy_high_pj", "energy, high end", "quantity"),
+    Column("energy_change", "energy ± %", "share"),
+    Column("time_ns", "time", "quantity", cost=True, brief="time"),
+    Column("time_change", "time ± %", "share"),
+    Column("accuracy", "right %", "share"),
+    Column("agreement", "as float64 %", "share"),
+    Column("relative_error", "relative error", "decimal"),
+    Column("accuracy_loss", "accuracy lost", "share", cost=True, listed=False),
+    Column("hash", "record"),
+)
+COLUMNS = {column.key: column for column in _COLUMNS}
+"""Key -> column, in the order of the page's table."""
+
+
+def column_title(key: str) -> str:
+    """Return what a column is called at an axis and in a sentence."""
+    return COLUMNS[key].title or COLUMNS[key].head if key in COLUMNS else key
+
+
+class Table(Sequence[dict[str, Any]]):
+    """Rows of scalars, kept as a list a column: a fraction of the memory of as many dictionaries.
+
+    A row that is asked for is a dictionary of its own, without what it lacks.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.columns: dict[str, list[Any]] = {}
+        self._size = 0
+        for row in rows:
+            self.append(row)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a row."""
+        for key, value in row.items():
+            column = self.columns.get(key)
+            if column is None:
+                column = self.columns[key] = [None] * self._size
+            column.append(intern(value) if type(value) is str else value)
+        self._size += 1
+        if len(row) < len(self.columns):
+            for column in self.columns.values():
+                if len(column) < self._size:
+                    column.append(None)
+
+    def put(self, key: str, values: Iterable[Any]) -> None:
+        """Give all rows their value of a column, None where a row has none."""
+        self.columns[key] = list(values)
+
+    def values(self, key: str) -> list[Any]:
+        """Return a column, None where a row has none."""
+        return self.columns.get(key) or [None] * self._size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[k] for k in range(*row.indices(self._size))]
+        if not -self._size <= row < self._size:
+            raise IndexError(f"row {row} of {self._size}")
+        return {key: value for key, column in self.columns.items() if (value := column[row]) is not None}
+
+
+Rows = Sequence[dict[str, Any]]
+
+
+def column(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
+    """Return the values of a column, None where a row has none."""
+    return rows.values(key) if isinstance(rows, Table) else [row.get(key) for row in rows]
+
+
+def distinct(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
+    """Return the distinct values of a column but None, in the order of first appearance."""
+    return [value for value in dict.fromkeys(column(rows, key)) if value is not None]
+
+
+def put_column(rows: Rows, key: str, values: Iterable[Any]) -> None:
+    """Give all rows their value of a column; None gives a row none."""
+    if isinstance(rows, Table):
+        rows.put(key, values)
+        return
+    for row, value in zip(rows, values, strict=True):
+        if value is not None:
+            row[key] = value
 
 
 def label_of(section: Mapping[str, Any]) -> str:
@@ -35,7 +177,7 @@ def _defaults(is_stride: bool, kind: str) -> dict[str, Any]:
     return {name: field.default for name, field in fields.items()}
 
 
-def shorten_names(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, str]]:
+def shorten_names(rows: Rows) -> dict[str, dict[str, str]]:
     """Leave the parameters out of orderings and strides where all rows of that kind have the same.
 
     Returns column -> long name -> short name.
@@ -43,16 +185,10 @@ def shorten_names(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, str]]:
     renamed: dict[str, dict[str, str]] = {}
     for key in ("ordering", "stride"):
         kinds: dict[str, set[str]] = {}
-        for label in present(rows, key):
+        for label in distinct(rows, key):
             kinds.setdefault(label.split(" (")[0], set()).add(label)
         short = renamed[key] = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
-        if isinstance(rows, ColumnTable):
-            if key in rows.columns:
-                rows.put(key, (ABSENT if v is None else short.get(v, v) for v in rows.values(key)))
-            continue
-        for row in rows:
-            if key in row:
-                row[key] = short.get(row[key], row[key])
+        put_column(rows, key, [short.get(name, name) for name in column(rows, key)])
     return renamed
 
 
@@ -72,7 +208,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
     """
     titles = dict(swept or {})
     keys = dict.fromkeys((*NAMING, *titles))
-    varying = [key for key in keys if len({None if v is ABSENT else v for v in distinct_of(rows, key)}) > 1]
+    varying = [key for key in keys if len(set(column(rows, key))) > 1]
     if "onchip" in titles:  # it says these parts
         varying = [key for key in varying if not _ONCHIP_PARTS.fullmatch(key)]
     elif any(key.startswith(("caches_", "scratchpad_")) for key in titles):  # its parts say it
@@ -228,23 +364,7 @@ def onchip_label(config: Mapping[str, Any]) -> str:
     return " + ".join(levels) or "no cache"
 
 
-METRICS = (
-    "runs",
-    "reads",
-    "writes",
-    "io",
-    "cache_misses",
-    "bytes",
-    "ones",
-    "toggles",
-    "io_energy_pj",
-    "dram_energy_pj",
-    "onchip_energy_pj",
-    "compute_energy_pj",
-    "energy_pj",
-    "time_ns",
-    "accuracy_loss",
-)
+METRICS = tuple(key for key, each in COLUMNS.items() if each.cost)
 """Columns of a row that are costs: lower is better."""
 
 

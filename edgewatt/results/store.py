@@ -11,14 +11,17 @@ write the same canonical part.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.record import Record, Sections, canonical_json, content_hash
+from edgewatt.results.record import Record, Sections, canonical_json, content_hash, hash_of_text
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, own_folder, replace_file
 from traces.base.memory import read_within
@@ -235,3 +238,169 @@ def open_results(folder: str | Path) -> Store:
     if not store.records.is_dir():
         raise InputError(f"{folder}: no results here: expected a folder with 'records/', as `edgewatt sweep` writes it")
     return store
+
+
+class StoredRecords(Sequence[Record]):
+    """Records of a store, in a given order."""
+
+    def __init__(self, store: Store, hashes: Sequence[str]) -> None:
+        self.store, self.hashes = store, hashes
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return StoredRecords(self.store, self.hashes[index])
+        return self._read(self.hashes[index])
+
+    def unchanged(self) -> Iterator[Record]:
+        """Yield the records in turn, for one who changes none: sections that are alike are one object."""
+        sections = Sections()
+        for name in self.hashes:
+            yield self._read(name, sections)
+
+    def _read(self, name: str, sections: Sections | None = None) -> Record:
+        record = self.store.get(name, sections)
+        if record is None:
+            raise InputError(f"{self.store.path(name)}: was there a moment ago and is gone")
+        return record
+
+
+class Joined(Sequence[Record]):
+    """Several sequences of records, one behind the other."""
+
+    def __init__(self, parts: Sequence[Sequence[Record]]) -> None:
+        self.places = [(part, k) for part in parts for k in range(len(part))]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        part, k = self.places[index]
+        return part[k]
+
+
+def unchanged(records: Sequence[Record]) -> Iterator[Record]:
+    """Yield records for one who changes none."""
+    return records.unchanged() if isinstance(records, StoredRecords) else iter(records)
+
+
+def open_records(path: str | Path) -> Sequence[Record]:
+    """Return the records of a results folder, in the order of its sweep and read one by one, or the one of a file.
+
+    Raises InputError where there are none.
+    """
+    path = Path(path)
+    if path.is_file():
+        try:
+            return [Record.from_bytes(read_within(path, 10), str(path))]
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    store = open_results(path)
+    finished = store.hashes()
+    known = set(finished)
+    order = [name for name in store.plan()[1] if name in known] or finished
+    if not order:
+        raise InputError(f"{path}: no finished points yet")
+    return StoredRecords(store, order)
+
+
+_WHOLE = (0, 0)  # a length of 0 reaches to the end, wherever that is
+
+
+class Claims:
+    """The claims of this process in a folder; leaving the block gives all of them up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._path = os.path.join(folder, "points")
+        self._descriptor = -1
+        self._file: tuple[int, int] | None = None  # which file it is open on
+        self._held: set[str] = set()
+
+    def __enter__(self) -> Claims:
+        with contextlib.suppress(OSError):  # a store that cannot be written is reported by its first record
+            self.folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._held.clear()
+        with contextlib.suppress(OSError, ImportError):
+            if self._descriptor >= 0 and lock(self._descriptor, _WHOLE) and self._is_there():
+                os.unlink(self._path)
+        self._close()
+
+    def take(self, name: str) -> bool:
+        """Claim a point; False if another process has it, or this one already."""
+        if name in self._held:
+            return False
+        try:
+            while True:
+                if self._descriptor < 0:
+                    self._open()
+                if not lock(self._descriptor, byte_of(name)):
+                    return False
+                if self._is_there():
+                    self._held.add(name)
+                    return True
+                self._close()  # its last holder has deleted it meanwhile, so that we hold nothing else in it
+        except (OSError, ImportError):  # no locks here, or not a POSIX system
+            return True
+
+    def give_up(self, name: str) -> None:
+        """End a claim; nothing happens where there is none."""
+        if name in self._held:
+            self._held.remove(name)
+            with contextlib.suppress(OSError, ImportError):
+                lock(self._descriptor, byte_of(name), end=True)
+
+    def _open(self) -> None:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        state = os.fstat(self._descriptor)
+        self._file = state.st_dev, state.st_ino
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _is_there(self) -> bool:
+        try:
+            state = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        return (state.st_dev, state.st_ino) == self._file
+
+
+def byte_of(name: str) -> tuple[int, int]:
+    """Return first byte and length of what stands for a point: a file may end before it."""
+    return int(hash_of_text(name)[:15], 16), 1
+
+
+def lock(descriptor: int, place: tuple[int, int], *, end: bool = False, wait: bool = False) -> bool:
+    """Lock a place of a file for this open file, or end its lock; False if it is locked elsewhere. Raises OSError.
+
+    wait: until it is not locked elsewhere any more.
+
+    A lock of the process, all that systems other than Linux have, does not part two threads that share a store.
+    """
+    import fcntl
+
+    start, length = place
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            kind = fcntl.F_UNLCK if end else fcntl.F_WRLCK
+            how = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
+            fcntl.fcntl(descriptor, how, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, length, 0))
+        else:
+            fcntl.lockf(
+                descriptor, fcntl.LOCK_UN if end else fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), length, start
+            )
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True

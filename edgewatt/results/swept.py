@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewatt.results.columns import ABSENT, Column, ColumnTable
 from edgewatt.results.record import canonical_json
-from edgewatt.results.record_rows import config_columns, distinct_labels, flat, onchip_label
+from edgewatt.results.record_rows import Rows, config_columns, distinct_labels, flat, onchip_label, put_column
 
 _COVERED = {  # beginning of a configuration key -> the column of `row_of` that tells it already
     "ordering": "ordering", "stride": "stride", "format": "format", "encoder": "encoder", "timing": "timing",
@@ -34,82 +33,97 @@ class Axis:
         return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in self.values if v is not None)
 
 
-class Configs:
-    """Configurations by their leaves, a column a dotted key: many of them in little memory.
-
-    Most sections are those of the configuration before: their columns stay behind until somebody asks.
-    """
+class Configs(Sequence[dict[str, Any]]):
+    """Configurations of many records: sections that are alike are one object, so that memory holds each once."""
 
     def __init__(self, configs: Iterable[Mapping[str, Any]] = ()) -> None:
-        self._leaves, self.onchip = ColumnTable(), ColumnTable()
-        self._last: dict[
-            str, tuple[Any, bytes, list[Column]]
-        ] = {}  # of each section its value, so written, and columns
-        self._known: dict[tuple[str, bytes], dict[str, Any]] = {}
+        self._sections: dict[str, list[Any]] = {}
+        self._known: dict[tuple[str, bytes], Any] = {}
+        self._size = 0
         for config in configs:
             self.append(config)
 
-    def __len__(self) -> int:
-        return len(self._leaves)
-
-    @property
-    def leaves(self) -> ColumnTable:
-        """The columns, a row a configuration."""
-        for section in self._last:
-            self._catch_up(section)
-        return self._leaves
-
     def append(self, config: Mapping[str, Any]) -> None:
-        """Add a configuration. A section that is the same object as in the one before it has not changed."""
-        changed: dict[str, Any] = {}
-        parts: list[tuple[str, bytes, dict[str, Any]]] = []
+        """Add a configuration."""
         for section, value in config.items():
-            last = self._last.get(section)
-            if last is not None and last[0] is value:
-                continue
-            written = marshal.dumps(value, 2)
-            if last is None or last[1] != written:
-                self._catch_up(section)
-                parts.append((section, written, self._flat(section, written, value)))
-                changed |= parts[-1][2]
-            else:
-                self._last[section] = value, *last[1:]
-        if len(self._last) + len(parts) > len(config):
-            for section in self._last.keys() - config.keys():
-                self._catch_up(section)
-                del self._last[section]
-        self._leaves.append(changed)
-        for section, written, leaves in parts:
-            self._last[section] = config[section], written, [self._leaves.columns[key] for key in leaves]
-        self.onchip.append({"label": onchip_label(config)} if "caches" in config else {})
+            values = self._sections.get(section)
+            if values is None:
+                values = self._sections[section] = [ABSENT] * self._size
+            if isinstance(value, dict | list) and not (values and values[-1] is value):
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                value = self._known.setdefault((section, marshal.dumps(value, 2)), value)
+            values.append(value)
+        self._size += 1
+        if len(config) < len(self._sections):
+            for values in self._sections.values():
+                if len(values) < self._size:
+                    values.append(ABSENT)
 
-    def _flat(self, section: str, written: bytes, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict | list):
-            return {section: value}
-        name = (section, written)  # the sections of one sweep are few
-        if name not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[name] = flat(value, section)
-        return self._known[name]
+    def __len__(self) -> int:
+        return self._size
 
-    def _catch_up(self, section: str) -> None:
-        """Let the columns of a section say that it stayed as it was up to the last row."""
-        for column in self._last[section][2] if section in self._last else ():
-            column.repeat(len(self._leaves) - len(column))
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, slice):
+            return [self[k] for k in range(*row.indices(self._size))]
+        if not -self._size <= row < self._size:
+            raise IndexError(f"row {row} of {self._size}")
+        return {key: value for key, values in self._sections.items() if (value := values[row]) is not ABSENT}
 
     def only(self, rows: Sequence[int]) -> Configs:
         """Return some of them."""
         chosen = Configs()
-        chosen._leaves, chosen.onchip = self.leaves.only(rows), self.onchip.only(rows)
+        chosen._size = len(rows)
+        chosen._sections = {section: [values[k] for k in rows] for section, values in self._sections.items()}
         return chosen
 
+    def leaves(self, section: str) -> list[Mapping[str, Any]]:
+        """Return of each configuration dotted key -> value of a section; alike sections give one mapping."""
+        flats: dict[int, Mapping[str, Any]] = {id(ABSENT): {}}
+        of = self._sections.get(section) or [ABSENT] * self._size
+        return [flats[id(v)] if id(v) in flats else flats.setdefault(id(v), flat(v, section)) for v in of]
+
+    def leaf(self, key: str) -> list[Any]:
+        """Return the values under a dotted key, ABSENT where a configuration has none."""
+        values = self._sections.get(key, ())
+        if values and not any(isinstance(value, dict | list) for value in values):
+            return list(values)
+        return [leaves.get(key, ABSENT) for leaves in self.leaves(key.partition(".")[0])]
+
     def varying(self) -> list[str]:
-        """Return the keys of the leaves in which any two differ."""
-        return [key for key in self.leaves.columns if len(self.leaves.distinct(key)) > 1]
+        """Return the dotted keys under which any two configurations differ, in the order of first appearance."""
+        found: list[tuple[int, int, int, str]] = []
+        for rank, (section, given) in enumerate(self._sections.items()):
+            if not any(isinstance(value, dict | list) for value in given):
+                if len({_told(value) for value in given}) > 1:
+                    found.append((next(k for k, value in enumerate(given) if value is not ABSENT), rank, 0, section))
+                continue
+            of = self.leaves(section)
+            first: dict[int, int] = {}
+            for row, leaves in enumerate(of):
+                first.setdefault(id(leaves), row)
+            if len(first) == 1:
+                continue
+            keys: dict[str, tuple[int, int]] = {}
+            for row in first.values():
+                for place, key in enumerate(of[row]):
+                    keys.setdefault(key, (row, place))
+            values = {key: {_told(of[row].get(key, ABSENT)) for row in first.values()} for key in keys}
+            found += [(row, rank, place, key) for key, (row, place) in keys.items() if len(values[key]) > 1]
+        return [key for *_, key in sorted(found)]
+
+    def onchip(self) -> list[str | None]:
+        """Return the on-chip memory of each in a few words, None where a configuration has none."""
+        return [onchip_label(config) if "caches" in config else None for config in self]
 
 
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
 _MOST_KNOWN = 4096
+
+
+def _told(value: Any) -> Any:
+    """Return what tells a leaf from others: 1, 1.0 and true are alike, as values compare."""
+    return canonical_json(value) if isinstance(value, list | dict) else (type(value) is bool, value)
 
 
 def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
@@ -119,46 +133,38 @@ def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
     where that leaves nothing, the section itself is the axis.
     """
     configs = configs if isinstance(configs, Configs) else Configs(configs)
-    leaves = configs.leaves
     axes: list[Axis] = []
     half: dict[str, list[str]] = {}
     for key in configs.varying():
         if any(key == begin or key.startswith(f"{begin}.") for begin in _COVERED):
             continue
+        values = configs.leaf(key)
         if key.endswith("sha256"):
-            if _tells_more(leaves, key):
-                names = [None if v is None else str(v)[:8] for v in leaves.values(key)]
+            if _tells_more(configs, key):
+                names = [None if v is ABSENT or v is None else str(v)[:8] for v in values]
                 axes.append(Axis(column_name(key), title_of(key).replace("sha256", "content"), names))
-            continue
-        distinct = leaves.distinct(key)
-        if len(distinct) - (ABSENT in distinct) > 1:
-            column = leaves.columns[key]
-            values = [None if v is ABSENT else _plain(v) for v in (column[k] for k in range(len(leaves)))]
-            axes.append(Axis(column_name(key), title_of(key), values))
+        elif len({_told(v) for v in values if v is not ABSENT}) > 1:
+            axes.append(Axis(column_name(key), title_of(key), [None if v is ABSENT else _plain(v) for v in values]))
         else:
             half.setdefault(_section(key), []).append(key)
     for section in half:
-        if section in ("caches", "scratchpad"):
-            labels = list(configs.onchip.values("label"))
-            if len(set(labels)) > 1 and all(axis.key != "onchip" for axis in axes):
-                axes.append(Axis("onchip", "on-chip memory", labels))
-        elif not any(axis.key.startswith(column_name(section)) for axis in axes):
-            labels = [_labelled(v, section) for v in leaves]
-            if len(set(labels)) > 1:
-                axes.append(Axis(column_name(section), title_of(section), labels))
+        onchip = section in ("caches", "scratchpad")
+        if onchip and any(axis.key == "onchip" for axis in axes):
+            continue
+        if not onchip and any(axis.key.startswith(column_name(section)) for axis in axes):
+            continue
+        labels = configs.onchip() if onchip else _labels(configs, section)
+        if len(set(labels)) > 1:
+            name, title = ("onchip", "on-chip memory") if onchip else (column_name(section), title_of(section))
+            axes.append(Axis(name, title, labels))
     return axes
 
 
-def rows_with_axes(rows: Sequence[dict[str, Any]], configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
+def rows_with_axes(rows: Rows, configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
     """Put what was swept into rows of `row_of`, a column an axis, and return the axes."""
     axes = swept_axes(configs)
     for axis in axes:
-        if isinstance(rows, ColumnTable):
-            rows.put(axis.key, (ABSENT if value is None else value for value in axis.values))
-            continue
-        for row, value in zip(rows, axis.values, strict=True):
-            if value is not None:
-                row[axis.key] = value
+        put_column(rows, axis.key, axis.values)
     return axes
 
 
@@ -169,13 +175,12 @@ def point_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     return distinct_labels(rows, {axis.key: axis.title for axis in axes})
 
 
-def _tells_more(leaves: ColumnTable, key: str) -> bool:
+def _tells_more(configs: Configs, key: str) -> bool:
     """Return whether points with one name, and all else in its section alike, differ in the content of a file."""
-    section = key.partition(".")[0]
-    others = [other for other in leaves.columns if other.startswith(section) and other != key]
-    contents: dict[int, Any] = {}
-    for content, *values in zip(leaves.values(key), *map(leaves.values, others), strict=True):
-        rest = hash(canonical_json(values))  # the text itself would be kept for every point
+    contents: dict[str, Any] = {}
+    for leaves in {id(leaves): leaves for leaves in configs.leaves(key.partition(".")[0])}.values():
+        rest = canonical_json({k: v for k, v in leaves.items() if k != key and v is not None})
+        content = leaves.get(key)
         if contents.setdefault(rest, content) != content:
             return True
     return False
@@ -205,13 +210,19 @@ def _section(key: str) -> str:
     return parts[0] if parts[0] in ("caches", "scratchpad") else ".".join(parts[:2])
 
 
-def _labelled(leaves: Mapping[str, Any], section: str) -> str:
-    said = [
-        f"{title_of(key.removeprefix(section + '.'))} {value}"
-        for key, value in leaves.items()
-        if key.startswith(f"{section}.") and value is not None
-    ]
-    return ", ".join(said)[:60] or "none"
+def _labels(configs: Configs, section: str) -> list[str]:
+    """Return what each configuration says in a section of the configuration, in words."""
+    words: dict[int, str] = {}
+    of = configs.leaves(section.partition(".")[0])
+    for leaves in of:
+        if id(leaves) not in words:
+            said = [
+                f"{title_of(key.removeprefix(section + '.'))} {value}"
+                for key, value in leaves.items()
+                if key.startswith(f"{section}.") and value is not None
+            ]
+            words[id(leaves)] = ", ".join(said)[:60] or "none"
+    return [words[id(leaves)] for leaves in of]
 
 
 def _plain(value: Any) -> Any:

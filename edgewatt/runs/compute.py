@@ -15,9 +15,8 @@ import numpy as np
 from edgewatt.results.record import Record, content_hash, of_our_shape
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.model import Point
-from edgewatt.runs.network_steps import curve_seconds
-from edgewatt.runs.plugins import pieces_of, plugins_of
-from edgewatt.runs.steps import OPTIONAL, Step, inputs, name_of, own_steps, steps_of
+from edgewatt.runs.plan import pieces_of, plugins_of
+from edgewatt.runs.steps import OPTIONAL, Step, curve_seconds, inputs, name_of, own_steps, steps_of
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.registry import failure_outside
@@ -117,7 +116,7 @@ def run_points(
 
 def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep: Collection[str] = ()) -> Record:
     """Compute one point. keep: steps whose results other points need, so that they are worth keeping."""
-    from edgewatt.results.provenance import environment, now
+    from edgewatt.results.record import environment, now
 
     start, cpu, made, damaged = time.perf_counter(), time.process_time(), dict(memo.made), len(memo.damaged)
     steps = Computation(point, memo, progress, keep)
@@ -191,7 +190,7 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     since is a difference, too. Raises InputError if a file is missing or has another content.
     """
     from edgewatt.results.record_rows import flat
-    from edgewatt.results.stored import open_records
+    from edgewatt.results.store import open_records
 
     if not isinstance(record, Record):
         path = Path(record)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from edgewatt.results.claims import Claims
 from edgewatt.results.record import Record
-from edgewatt.results.store import NewerCountsError, Store, StoreError
+from edgewatt.results.store import Claims, NewerCountsError, Store, StoreError
 from edgewatt.runs.compute import make_task
 from edgewatt.runs.model import Point
 from edgewatt.runs.records import Records
@@ -18,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.shown import Shown
 
 if TYPE_CHECKING:
-    from edgewatt.pages.plots import Plots
+    from edgewatt.pages.figures import Plots
 
 
 @dataclass

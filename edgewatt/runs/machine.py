@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.results.record import canonical_json
-from edgewatt.runs.files import check_unchanged, load_part_with
-from edgewatt.runs.model import Before, MachineChoice, Point
+from edgewatt.runs.model import Before, MachineChoice, Point, check_unchanged, load_part_with
 from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import BusSpec, Machine

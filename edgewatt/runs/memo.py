@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from edgewatt._version import COUNTS_VERSION, __version__
-from edgewatt.results.claims import byte_of, lock
 from edgewatt.results.record import canonical_json, hash_of_text
+from edgewatt.results.store import byte_of, lock
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import replace_file, set_aside

@@ -10,21 +10,29 @@ Keys are dotted (``dram.part``). The combinations of grid and zip, and the entri
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
-from edgewatt.config.loading import apply_overrides, as_document, read_with_paths
+from edgewatt.config.kinds import NAMED_BY, registry
+from edgewatt.config.loading import apply_overrides, as_document, complete, read_with_paths
 from edgewatt.config.models import RunConfig
 from edgewatt.config.problems import KnownSections, validate
-from edgewatt.config.sections import keys_of
+from edgewatt.config.sections import Section, keys_of
 from edgewatt.config.sweep_file import SweepConfig
-from edgewatt.runs.expand import points_of
-from edgewatt.runs.model import Point
+from edgewatt.results.record import canonical_json
+from edgewatt.runs.machine import build_machine
+from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash
+from traces.base.document import ConfigError, Document, Mark, Place, undotted
+from traces.base.errors import IgnoredSettingWarning, InputError, printable, shown
 from traces.base.files import need_regular
+from traces.base.registry import Entry
+from traces.base.resources import outside_files, shipped_path
 from traces.base.shown import Shown
 
 MAX_POINTS = 1_000_000
@@ -178,3 +186,288 @@ def _agrees(config: Mapping[str, Any], key: str, wanted: Any) -> bool:
 
 def _unique(points: list[Point]) -> list[Point]:
     return list({point.hash: point for point in reversed(points)}.values())[::-1]
+
+
+def points_of(document: Document, known: KnownSections | None = None) -> list[Point]:
+    """Return the points of a configuration that was read, after checking that its machine fits together.
+
+    known: sections of configurations like this one; the document itself may then be changed. Raises ConfigError naming
+    the place of every problem.
+    """
+    run, document = complete(document, known)
+    place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
+    try:
+        points = expand(run, document.pieces)
+        place = ("bus",) if "bus" in document.data else ("caches",)
+        build_machine(points[0])
+    except ConfigError:
+        raise
+    except InputError as error:
+        raise ConfigError([(document.mark(place), line) for line in str(error).splitlines()]) from None
+    return points
+
+
+def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Point]:
+    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written.
+
+    pieces: (folder of configs/, name) of the named files that it was put together from.
+    """
+    shared, paths = _shared(run)
+    configs = [({**shared, **memory}, paths) for memory in _memories(run)]
+    if run.trace is None:
+        configs = [
+            (
+                {
+                    **config,
+                    "fast_memory": _fast_memory(run, layout),
+                    "layout": _layout(run, layout),
+                    "ordering": _member(ordering),
+                    "stride": _member(stride),
+                    "format": value_format,
+                },
+                {**files, **_files(ordering)},
+            )
+            for config, files in configs
+            for ordering in run.orderings
+            for layout in run.layout
+            for stride in run.strides
+            for value_format in run.formats
+        ]
+    return [Point.from_config(config, files, run.name, plugins_of(config, files, pieces)) for config, files in configs]
+
+
+def _memories(run: RunConfig) -> list[dict[str, Any]]:
+    """Return the on-chip memories to compare: caches and scratchpad of each."""
+    if run.gpu is not None:
+        return [{"caches": [], "scratchpad": None}]
+    if run.onchip is not None:
+        return [each.plain for each in run.onchip]
+    if run.scratchpad is not None:
+        return [{"caches": [], "scratchpad": run.scratchpad.plain}]
+    return [{"caches": [cache.plain for cache in run.caches], "scratchpad": None}]
+
+
+def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
+    """Return the fast memory that orders are made for: that of the first scratchpad, but for what the user says."""
+    said = run.fast_memory.plain
+    pads = [each.scratchpad for each in run.onchip or ()] if run.onchip is not None else [run.scratchpad]
+    pad = next((pad for pad in pads if pad is not None), None)
+    if pad is None:
+        return said
+    spec, given = pad.build(), run.fast_memory.model_fields_set
+    row_pitch = layout.build().row_pitch
+    own = {"policy": spec.policy, "pinning": spec.pinning}
+    if "size" not in given:
+        own["size"] = spec.memory(row_pitch)
+    return {**said, **{key: value for key, value in own.items() if key not in given}}
+
+
+def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
+    """Return a layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
+    from traces.layouts.layout import AUTO, AUTO_CHOICE
+
+    said: dict[str, Any] = dict(layout.plain)
+    if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":
+        members = [registry("orderings")[section.kind].item for section in run.orderings]
+        said["kind"] = AUTO_CHOICE[0] if all(member.whole_rows for member in members) else AUTO_CHOICE[-1]
+    return said
+
+
+def _member(section: Section) -> dict[str, Any]:
+    """Return a kind and its parameters: files by content; later versions' parameters only if not at their default."""
+    member = dict(section.plain)
+    for field in _special_fields(type(section)):
+        if field.metadata.get(LATER) and member.get(field.name) == field.default:
+            del member[field.name]
+        elif field.metadata.get(FILE) and member.get(field.name) is not None:
+            member[field.name] = file_identity(member[field.name])
+    return member
+
+
+@cache
+def _special_fields(section: type[Section]) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a section's dataclass that were added later or name files."""
+    fills = getattr(section, "_fills", None)
+    fields = dataclasses.fields(fills) if fills else ()
+    return [field for field in fields if field.metadata.get(LATER) or field.metadata.get(FILE)]
+
+
+def _files(section: Section) -> dict[str, list[str]]:
+    """Return where the files lie that an ordering's parameters name."""
+    names = [field.name for field in _special_fields(type(section)) if field.metadata.get(FILE)]
+    files = [getattr(section, name) for name in names if getattr(section, name) is not None]
+    return {"ordering": files} if files else {}
+
+
+def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    paths: dict[str, list[str]] = {}
+    config: dict[str, Any] = {}
+    if run.trace is not None:
+        paths["trace"] = [run.trace.file]
+        config["trace"] = {"files": [file_identity(run.trace.file)], **_others(run.trace, "file")}
+    else:
+        assert run.network is not None
+        network = _others(run.network, "file", "files", "generate")
+        network["generate"] = _member(run.network.generate) if run.network.generate is not None else None
+        if run.network.generate is None:
+            paths["network"] = run.network.files or [str(run.network.file)]
+            network["files"] = [file_identity(path) for path in paths["network"]]
+            network["one_per_layer"] = run.network.files is not None
+        config["network"] = network
+        config |= {"search": run.search.plain, "sample": run.sample, "batch": run.batch}
+    config |= {
+        "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
+        "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
+        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy,
+    }  # fmt: skip
+    if run.technology is not None:
+        technology = run.technology
+        path = technology if technology.endswith((".yaml", ".yml")) else str(shipped_path("onchip", technology))
+        paths["technology"] = [path]
+        config["technology"] = file_identity(path)
+    config["dram"] = _dram(run.dram.plain)
+    paths["part"] = [run.dram.part]
+    return config, paths
+
+
+def _others(section: Section, *names: str) -> dict[str, Any]:
+    return {key: value for key, value in section.plain.items() if key not in names}
+
+
+def _dram(dram: Mapping[str, Any]) -> dict[str, Any]:
+    path = dram["part"]
+    name = load_part_with(path, {}).name if path.endswith((".yaml", ".yml")) else path
+    return {**dram, "part": name, "sha256": part_hash(path, dram["overrides"])}
+
+
+def plugins_of(
+    config: Mapping[str, Any], paths: Mapping[str, list[str]], pieces: Collection[tuple[str, str]] = ()
+) -> dict[str, list[dict[str, str]]]:
+    """Return field -> name, distribution and version of the outside members a point uses; {} without any.
+
+    Those it names, those that a named one may try in turn, the readers of its files (paths: field -> files), and the
+    files that it was put together from (pieces: (folder of configs/, name)).
+    """
+    plugins: dict[str, list[dict[str, str]]] = {}
+    for path, kind in NAMED_BY.items():
+        if not registry(kind).has_outside():
+            continue
+        for name in dict.fromkeys(_with_tried(kind, _named(config, path.split(".")))):
+            _note(plugins, path.split(".")[0], kind, name)
+    for field, (kind, reader) in _READERS.items():
+        if field in paths and any(entry.origin for entry in registry(kind).sound().values()):
+            for name in {reader(config[field], paths[field])} - {one["name"] for one in plugins.get(field, ())}:
+                _note(plugins, field, kind, name)
+    for folder, name in sorted({*pieces, ("dram", config["dram"]["part"]), ("onchip", _technology(paths))}):
+        if name in outside_files(folder):
+            origin = outside_files(folder)[name][1]
+            plugins.setdefault(_FILES[folder], []).append({"name": name, **dataclasses.asdict(origin)})
+    return plugins
+
+
+def pieces_of(plugins: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return the (folder, name) of the outside files that a recorded point was put together from, as far as they are
+    still here."""
+    return {
+        (folder, one["name"])
+        for folder, field in _FILES.items()
+        for one in plugins.get(field, ())
+        if one["name"] in outside_files(folder)
+    }
+
+
+_FILES = {"dram": "dram", "onchip": "technology", "systems": "system", "cache": "caches", "bus": "bus"}
+"""Folder of configs/ -> the field of a configuration that names its files."""
+
+
+def _technology(paths: Mapping[str, list[str]]) -> str:
+    (path,) = paths.get("technology", [""])
+    return next((name for name, (file, _) in outside_files("onchip").items() if str(file) == path), "")
+
+
+def _note(plugins: dict[str, list[dict[str, str]]], field: str, kind: str, name: str) -> None:
+    entry = _entry(kind, name)
+    if entry is not None and entry.origin is not None:
+        plugins.setdefault(field, []).append({"name": name, **dataclasses.asdict(entry.origin)})
+
+
+def _with_tried(kind: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield members and, after each, the members that it may ask in turn."""
+    for name in names:
+        yield name
+        entry = _entry(kind, name)
+        tries = getattr(entry.item, "tries", None) if entry is not None else None
+        yield from tries() if tries is not None else ()
+
+
+def _named(value: Any, path: list[str]) -> Iterator[str]:
+    """Yield the names of members at a field of the configuration."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _named(item, path)
+    elif path:
+        if isinstance(value, Mapping) and path[0] in value:
+            yield from _named(value[path[0]], path[1:])
+    elif isinstance(value, str):
+        yield from value.split("+")
+
+
+def _entry(kind: str, name: str) -> Entry[Any] | None:
+    try:
+        return registry(kind)[name]
+    except InputError:
+        return None  # it cannot be loaded: whoever computes with it says so
+
+
+def _network_reader(source: Mapping[str, Any], files: list[str]) -> str:
+    from traces.readers import reader_name
+
+    try:
+        return reader_name(files if source["one_per_layer"] else files[0], "network")
+    except (InputError, OSError):
+        return ""  # whoever reads it says why it cannot be read
+
+
+def _trace_reader(source: Mapping[str, Any], files: list[str]) -> str:
+    from traces.trace_files.reader import guess_format
+
+    try:
+        return source["format"] or guess_format(files[0])
+    except (InputError, OSError):
+        return ""
+
+
+_READERS: Mapping[str, tuple[str, Callable[[Mapping[str, Any], list[str]], str]]] = {
+    "network": ("network-readers", _network_reader),
+    "trace": ("trace-readers", _trace_reader),
+}
+"""Field of a point with files -> kind and name of the member that reads them."""
+
+
+_UNSEEN = {
+    "engine.outstanding_misses": "has no influence on it",
+    "engines": "has no influence on it: one engine makes all accesses",
+    "dram.controller": "changes commands and energy, but no engine waits for what it delays",
+}
+
+
+def ignored_settings(points: Iterable[Point]) -> list[str]:
+    """Return a sentence for each setting that varies between points of issue time and that issue time does not see."""
+    replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
+    ignored = []
+    for key, why in _UNSEEN.items():
+        # a GPU's memory is open-loop by itself, and the file has said so
+        settings = [p.field(key) for p in replayed if p.machine.gpu is None]
+        values = {canonical_json(setting) for setting in settings if setting is not None}
+        without = any(p.field(key) is None for p in replayed)
+        if len(values) + without > 1 or (key == "engines" and values):
+            ignored.append(f"{key} {why}")
+    if not ignored:
+        return []
+    return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
+
+
+def warn_of_ignored(points: Iterable[Point]) -> None:
+    """Warn (IgnoredSettingWarning) of what `ignored_settings` finds."""
+    for text in ignored_settings(points):
+        warnings.warn(text, IgnoredSettingWarning, stacklevel=3)

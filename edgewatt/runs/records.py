@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import row_of
-from edgewatt.results.stored import open_records
+from edgewatt.results.store import open_records
 from edgewatt.results.swept import Configs, rows_with_axes
 from traces.base.errors import InputError
 from traces.base.shown import Shown
 
 if TYPE_CHECKING:
-    from edgewatt.pages.plots import Plots
+    from edgewatt.pages.figures import Plots
 
 _LOOKED_AT = 2_000  # records of which what varies is found out; a line must not take seconds
 _COSTS = ("io", "energy_pj", "time_ns")
@@ -64,7 +64,7 @@ class Records(Shown, list[Record]):
     @property
     def plot(self) -> Plots:
         """The report's charts of them, as Altair charts: ``records.plot.tradeoff()``."""
-        from edgewatt.pages.plots import Plots
+        from edgewatt.pages.figures import Plots
 
         return Plots(self)
 

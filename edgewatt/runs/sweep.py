@@ -9,10 +9,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewatt.results.claims import Claims
-from edgewatt.results.store import Store
-from edgewatt.runs.executors import Executor, Prepared, available_cores, make_executor
+from edgewatt.results.store import Claims, Store
+from edgewatt.runs.executors import Executor, Prepared, TeamExecutor
 from traces.base.progress import Progress
+from traces.base.workers import available_cores
 
 if TYPE_CHECKING:
     from edgewatt.runs.course import Results
@@ -36,8 +36,7 @@ def run(
     and column of every problem, and whatever a point raises.
     """
     from edgewatt.runs.compute import run_points
-    from edgewatt.runs.ignored import warn_of_ignored
-    from edgewatt.runs.plan import SweepPlan, load_sweep
+    from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
     from edgewatt.runs.records import Records
 
     plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides or ())
@@ -73,15 +72,14 @@ def sweep(
     loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
     InputError where it holds points counted by a newer edgewatt.
     """
-    run_by = make_executor(executor, workers=workers, scheduler=scheduler) if isinstance(executor, str) else executor
+    run_by = TeamExecutor(executor, workers, scheduler) if isinstance(executor, str) else executor
     with contextlib.ExitStack() as stack:
         if isinstance(run_by, Prepared):
             stack.callback(run_by.close)
             if not Path(results).exists():
                 run_by.prepare(available_cores())  # of a new sweep: they load while we do, and find its points out
         from edgewatt.runs.course import Course, Results, still_to_do
-        from edgewatt.runs.ignored import warn_of_ignored
-        from edgewatt.runs.plan import SweepPlan, load_sweep
+        from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
 
         plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
         warn_of_ignored(plan.points)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.bench.comparison import one_thread, packed_step, peer_steps
-from edgewatt.bench.rounds import measure, one_core
+from edgewatt.checks.bench import one_thread, packed_step, peer_steps
+from edgewatt.checks.clocks import measure, one_core
 from hwmodel.processor.calibration import cpu_name
 from hwmodel.processor.inference import compile_inference
 from traces.work.network import Network

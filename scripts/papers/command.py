@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.guard import CommandGroup, json_option, named, written
+from edgewatt.cli.parts.arguments import CommandGroup, json_option, named, written
 from edgewatt.cli.parts.output import say
 
 app = CommandGroup(name="python scripts/papers", add_completion=False, pretty_exceptions_enable=False)
@@ -50,7 +50,7 @@ def papers(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
-    from edgewatt.pages.html.vega import need_charts
+    from edgewatt.pages.html.page import need_charts
     from papers.claims import chosen, paper_figures
     from papers.estimate import time_left
     from papers.page import compare_claims, paper_page

@@ -12,8 +12,7 @@ from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.pages.chart import LEGEND
-from edgewatt.pages.html.escaping import text
-from edgewatt.pages.html.page import Page, asset
+from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.report import columnar
 from edgewatt.results.record import of_our_shape
 from papers.charts import chart, chart_rows, study_chart

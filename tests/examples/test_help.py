@@ -10,7 +10,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from edgewatt.cli.parts.guard import with_examples
+from edgewatt.cli.parts.arguments import with_examples
 
 pytestmark = pytest.mark.application
 

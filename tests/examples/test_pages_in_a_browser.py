@@ -40,11 +40,11 @@ KINDS = {  # page -> the module that makes it
     "explain": "edgewatt/pages/explain.py",
     "pays": "edgewatt/orders/order_pages.py",
     "cache": "edgewatt/pages/cache.py",
-    "schedule": "edgewatt/operators/arena_map.py",
+    "schedule": "edgewatt/operators/arena.py",
     "arena": "edgewatt/pages/arena.py",
     "patches": "edgewatt/pages/patches.py",
     "papers": "scripts/papers/page.py",
-    "bench": "edgewatt/bench/page.py",
+    "bench": "edgewatt/checks/bench_page.py",
     "learning": "edgewatt/orders/order_pages.py",
 }
 
@@ -78,7 +78,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _network_pages(folder: Path) -> None:
-    from edgewatt.bench.page import bench_page
+    from edgewatt.checks.bench_page import bench_page
     from edgewatt.evaluation.machine_cost import view_on_machine
     from edgewatt.orders.order_pages import eon_page, pays_page
     from edgewatt.orders.ordering import machine_cost_for

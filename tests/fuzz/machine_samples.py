@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.loading import read_with_paths
-from edgewatt.operators.bank_file import read_banks
-from edgewatt.pages.overlay import read_overlay
+from edgewatt.operators.arena import read_banks
+from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
 from fuzz.other_samples import Sample
 from hwmodel.part_readers.reader import import_part

@@ -10,8 +10,8 @@ from branching_models import onnx_cells, tflite_cells
 from model_files import MLP
 
 from edgewatt.operators.energy import schedule
-from edgewatt.operators.orders import load_graph
 from edgewatt.operators.patches import check_plan, patches
+from edgewatt.operators.request import load_graph
 from edgewatt.operators.write_back import write_back
 from fuzz.other_samples import BUFFERS, CHAIN, Sample
 from reorder.operators.arena.allocate import allocate

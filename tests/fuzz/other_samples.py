@@ -16,11 +16,11 @@ import numpy as np
 import scipy.sparse
 
 import edgewatt as ew
+from edgewatt.checks.orders import read_matrix as read_checked_matrix
+from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from edgewatt.runs.memo import Memo
-from edgewatt.validate.matrices import read_matrix as read_checked_matrix
-from edgewatt.validate.orderings import read_order as read_checked_order
 from hwmodel.dram.command_table import command_table
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part_file import load_part

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 import papers.page as papers
-from edgewatt.bench.comparison import OURS, BenchComparison, Row
-from edgewatt.bench.page import bench_page
+from edgewatt.checks.bench import OURS, BenchComparison, Row
+from edgewatt.checks.bench_page import bench_page
 from edgewatt.operators.figures import figure
 from edgewatt.orders.order_pages import eon_page, pays_page
 from edgewatt.orders.pays import METRICS, Pays
@@ -29,7 +29,7 @@ from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.patches import patches_page
-from edgewatt.pages.report import drawing, render
+from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
@@ -78,7 +78,7 @@ def spoiled(record: Record, text: str) -> Record:
 
 def report_page(records: list[Record], text: str) -> str:
     found = [spoiled(record, text) for record in records]
-    return render(gather(found, title=text, baseline=None, failed={text: text}))
+    return "".join(rendered(gather(found, title=text, baseline=None, failed={text: text})))
 
 
 def order_page(text: str) -> str:
@@ -224,7 +224,7 @@ def test_who_makes_elements_escapes_by_the_one_function() -> None:
         code = path.read_text()
         assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
         if re.search(r'(?<!b")<(table|html|svg|h1|h2)\b', code):  # bytes are what a file begins with
-            assert "from edgewatt.pages.html.escaping import" in code, path
+            assert "from edgewatt.pages.html.page import" in code, path
 
 
 @pytest.mark.parametrize("kind", KINDS)

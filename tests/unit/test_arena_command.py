@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.orders import load_graph
+from edgewatt.operators.request import load_graph
 from reorder.operators.arena.files import read_buffers
 from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError

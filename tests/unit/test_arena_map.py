@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.arena_map import in_banks, of_file, of_schedule
-from edgewatt.operators.bank_file import Memories, read_banks
+from edgewatt.operators.arena import Memories, in_banks, of_file, of_schedule, read_banks
 from edgewatt.pages.arena import arena_figure, arena_page
 from reorder.operators.arena.banks import Bank
 from reorder.operators.arena.files import read_buffers

@@ -13,12 +13,10 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from cython_ext.inference.runs import LEVELS, level_number
-from edgewatt.bench.comparison import OURS, bench
-from edgewatt.bench.counters import CALLS, SOFTWARE, NotCounted, counted
-from edgewatt.bench.layers import layers_of, table_of
-from edgewatt.bench.page import bench_page
-from edgewatt.bench.peer import PEERS, MissingPeer
-from edgewatt.bench.rounds import measure
+from edgewatt.checks.bench import OURS, bench
+from edgewatt.checks.bench_page import bench_page
+from edgewatt.checks.clocks import CALLS, SOFTWARE, NotCounted, counted, measure
+from edgewatt.checks.peer import PEERS, MissingPeer, layers_of, table_of
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order, time_objective
 from hwmodel.processor.calibration import _measured_here, own_file, this_cpu
@@ -107,10 +105,10 @@ def test_counters_count_where_the_system_lets_them() -> None:
 
 def test_bench_names_why_nothing_was_counted(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     network = random_layered(3, 20, 0.2)
-    monkeypatch.setattr(sys.modules["edgewatt.bench.comparison"], "counted", lambda step: {"cycles": 7.0})
+    monkeypatch.setattr(sys.modules["edgewatt.checks.bench"], "counted", lambda step: {"cycles": 7.0})
     assert bench(network, batch=4, peers=[], target=system).counters[OURS] == {"cycles": 7.0}
     monkeypatch.setattr(platform, "machine", lambda: "pdp11")
-    monkeypatch.setattr(sys.modules["edgewatt.bench.comparison"], "counted", counted)
+    monkeypatch.setattr(sys.modules["edgewatt.checks.bench"], "counted", counted)
     found = bench(network, batch=4, peers=[], target=system)
     assert found.counters == {} and found.not_counted.startswith("no hardware counters are read on")
 
@@ -258,7 +256,7 @@ def _task():  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("option", ["-o", "--json", "--calibrate"])
 def test_what_cannot_be_written_is_told_before_anything_is_measured(option: str, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    for module, name in (("edgewatt.bench.comparison", "bench"), ("hwmodel.processor.calibration", "calibrate")):
+    for module, name in (("edgewatt.checks.bench", "bench"), ("hwmodel.processor.calibration", "calibrate")):
         monkeypatch.setattr(sys.modules[module], name, lambda *a, **k: pytest.fail("measured"))
     kept = tmp_path / "kept.html"
     kept.write_text("kept")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import edgewatt as ew
-from edgewatt.validate.orderings import read_order
+from edgewatt.checks.orders import read_order
 from traces.base.errors import InputError
 
 GIGABYTES = 3 << 30

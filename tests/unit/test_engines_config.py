@@ -5,9 +5,9 @@ import warnings
 import pytest
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
 from edgewatt.config.kinds import registry
-from edgewatt.runs.ignored import ignored_settings
+from edgewatt.runs.plan import ignored_settings
+from traces.base.document import ConfigError
 from traces.base.errors import IgnoredSettingWarning, InputError
 
 NETWORK = {"generate": {"kind": "uniform-layers", "widths": [24, 32, 8], "density": 0.3}}
@@ -43,7 +43,7 @@ def test_engines_and_gpus_are_axes_of_a_sweep(tmp_path):
 def test_a_gpu_counts_what_its_model_counts():
     import numpy as np
 
-    from edgewatt.runs.matrices import layer_matrices
+    from edgewatt.runs.gpu import layer_matrices
     from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
     from hwmodel.dram.engine import load_part
     from reorder.order import order

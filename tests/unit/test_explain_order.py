@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from cython_ext.iomodel.occupancy import play
 from edgewatt.cli import app
 from edgewatt.pages.explain import explain_page
-from edgewatt.pages.html.escaping import text
+from edgewatt.pages.html.page import text
 from hwmodel.fastmemory.iomodel import count_io, occupancy
 from reorder.edges.methods.learned import TERMS
 from reorder.edges.search.explain import reasons

@@ -11,9 +11,9 @@ import scipy.sparse
 from typer.testing import CliRunner
 
 import edgewatt as ew
+from edgewatt.checks.orders import validate_matrix
 from edgewatt.cli import app
-from edgewatt.runs.matrices import _groups, layer_matrices, write_matrices
-from edgewatt.validate.matrices import validate_matrix
+from edgewatt.runs.gpu import _groups, layer_matrices, write_matrices
 from reorder.tuples.files import read_matrix
 from traces.base.resources import shipped_path
 from traces.work.forward import forward

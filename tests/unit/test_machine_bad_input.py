@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 
 NETWORK = {"file": "configs/examples/networks/digits_small.npz"}
@@ -37,7 +37,7 @@ def test_configurations(changes, message):
 
 
 def test_lanes_above_the_batch_are_allowed_and_said(capsys):
-    from edgewatt.cli.tables.records import show_records
+    from edgewatt.cli.parts.tables import show_records
 
     records = ew.run(config(scratchpad=PAD, layout={"lanes": 16}, batch=10))
     assert (records[0].results["passes"], records[0].results["padded_lanes"]) == (1, 6)

@@ -1,7 +1,7 @@
 """Many records: what reads them keeps little of each."""
 
 import hashlib
-import json
+import itertools
 import os
 import subprocess
 import sys
@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from many_records import fill
 
 from edgewatt.results.collection import collect
-from edgewatt.results.columns import ABSENT, ColumnTable, distinct_of
 from edgewatt.results.comparison import compare
 from edgewatt.results.record import Record, canonical_json, hash_of_text
-from edgewatt.results.record_rows import flat
+from edgewatt.results.record_rows import Table, distinct, flat
 from edgewatt.results.store import Store
-from edgewatt.results.swept import Configs
+from edgewatt.results.swept import ABSENT, Configs
 from traces.base.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -32,35 +31,41 @@ SCALARS = (
 VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=2), SCALARS, max_size=2)
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abcd"), VALUES), max_size=12))
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), SCALARS), max_size=12))
 def test_a_table_gives_back_its_rows(rows: list[dict[str, Any]]) -> None:
-    table = ColumnTable(rows)
-    assert list(table) == rows == table[:] and len(table) == len(rows)
+    table = Table(rows)
+    expected = [{key: value for key, value in row.items() if value is not None} for row in rows]
+    assert list(table) == expected == table[:] and len(table) == len(rows)
     assert [repr(table[k]) for k in range(len(rows))] == [
-        repr({key: row[key] for key in table.columns if key in row}) for row in rows
+        repr({key: row[key] for key in table.columns if key in row}) for row in expected
     ], "types stay: 1, 1.0 and True are three values"
     for key in "abcd":
-        assert list(table.values(key)) == [row.get(key) for row in rows]
-        written = [json.dumps(row[key], sort_keys=True) if key in row else ABSENT for row in rows]
-        found = {json.dumps(v, sort_keys=True) if v is not ABSENT else ABSENT for v in distinct_of(table, key)}
-        assert found <= set(written) and bool(rows) == bool(found)
-    picked = list(range(0, len(rows), 2))
-    assert list(table.only(picked)) == [rows[k] for k in picked]
-    table.put("e", (ABSENT if k % 2 else k for k in range(len(rows))))
-    assert list(table) == [row | ({} if k % 2 else {"e": k}) for k, row in enumerate(rows)]
+        assert table.values(key) == [row.get(key) for row in rows]
+        assert distinct(table, key) == distinct(expected, key) == list(
+            dict.fromkeys(row[key] for row in expected if key in row)
+        )  # fmt: skip
+    table.put("e", (None if k % 2 else k for k in range(len(rows))))
+    assert list(table) == [row | ({} if k % 2 else {"e": k}) for k, row in enumerate(expected)]
     with pytest.raises(IndexError):
         table[len(rows)]
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), VALUES), max_size=12), st.integers(0, 12))
-def test_configurations_by_column_are_those_given(configs: list[dict[str, Any]], asked: int) -> None:
+def test_configurations_by_section_are_those_given(configs: list[dict[str, Any]], asked: int) -> None:
     kept = Configs(configs[:asked])
-    assert list(kept.leaves) == [flat(config) for config in configs[:asked]]
+    assert list(kept) == configs[:asked]
     for config in configs[asked:]:
         kept.append(config)
-    assert list(kept.leaves) == [flat(config) for config in configs]
-    assert list(kept.leaves.columns) == list(dict.fromkeys(key for config in configs for key in flat(config)))
-    assert list(kept.only(range(0, len(configs), 2)).leaves) == [flat(config) for config in configs[::2]]
+    assert list(kept) == configs and list(kept.only(range(0, len(configs), 2))) == configs[::2]
+    flats = [flat(config) for config in configs]
+    keys = list(dict.fromkeys(key for leaves in flats for key in leaves))
+    written = {key: [repr(leaves[key]) if key in leaves else repr(ABSENT) for leaves in flats] for key in keys}
+    assert {key: list(map(repr, kept.leaf(key))) for key in keys} == written
+    assert set(kept.varying()) <= {key for key in keys if len(set(written[key])) > 1}
+    told = [[kept.leaf(key)[k] for key in kept.varying()] for k in range(len(configs))]
+    for one, other in itertools.combinations(range(len(configs)), 2):
+        assert (told[one] == told[other]) or flats[one] != flats[other]
+        assert flats[one] == flats[other] or told[one] != told[other]
 
 
 def filled(folder: Path, count: int, measure: str, shift: float = 0.0) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import edgewatt as ew
-from edgewatt.cli.tables.records import show_records
+from edgewatt.cli.parts.tables import show_records
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import row_of
 

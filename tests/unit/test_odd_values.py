@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
-from edgewatt.validate.orderings import read_order
+from edgewatt.checks.orders import read_order
 from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgewatt.operators.orders import load_graph
-from edgewatt.operators.traffic import draw_inputs, operator_energy, operator_trace
+from edgewatt.operators.energy import draw_inputs, operator_energy, operator_trace
+from edgewatt.operators.request import load_graph
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from reorder.operators.rewriting.rewrite import rewrite_graph

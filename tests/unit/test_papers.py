@@ -395,7 +395,7 @@ def test_the_command_lists_runs_and_writes_its_claims(tmp_path: Path) -> None:
 def test_the_command_asks_for_its_charts_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
-    monkeypatch.setattr("edgewatt.pages.html.vega.find_spec", lambda name: None)
+    monkeypatch.setattr("edgewatt.pages.html.page.find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["eon-frontier", "-r", str(tmp_path / "papers")])
     assert isinstance(done.exception, MissingExtraError) and "[report]" in str(done.exception)
     assert not (tmp_path / "papers").exists()

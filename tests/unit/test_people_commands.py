@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from edgewatt.cli.parts.guard import written
+from edgewatt.cli.parts.arguments import written
 from reorder.tuples.files import read_matrix
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path

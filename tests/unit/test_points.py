@@ -9,8 +9,8 @@ import pytest
 import edgewatt as ew
 from edgewatt.results.record import Record, canonical_json, content_hash
 from edgewatt.results.record_rows import row_of
-from edgewatt.runs.expand import points_of
 from edgewatt.runs.model import Point
+from edgewatt.runs.plan import points_of
 from edgewatt.runs.steps import STEPS, identities, inputs, own_steps, shared, steps_of
 from traces.base.resources import config_root
 

@@ -23,8 +23,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.cli.parts.guard import written
-from edgewatt.cli.parts.inputs import Reads
+from edgewatt.cli.parts.arguments import Reads, written
 from edgewatt.cli.parts.recognition import KINDS, kind_of
 from traces.base.errors import InputError, did_you_mean
 from traces.base.resources import shipped_path

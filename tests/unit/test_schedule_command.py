@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.traffic import operator_trace
+from edgewatt.operators.energy import operator_trace
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic, traffic_costs
@@ -293,6 +293,6 @@ def test_transfers_of_one_operator_come_in_pieces(monkeypatch: pytest.MonkeyPatc
     counted = offchip_traffic(graph, onchip_bytes=65536)
     assert 128 * sum(sizes) == counted.total_bytes and max(sizes) == 2 * 65536 and len(sizes) > 4
     late = operator_trace(graph, [0, 1], onchip_bytes=65536, data=False, deadline=time.monotonic() + 600)
-    monkeypatch.setattr("edgewatt.operators.traffic.seconds_until", lambda deadline: 0.0)
+    monkeypatch.setattr("edgewatt.operators.energy.seconds_until", lambda deadline: 0.0)
     with pytest.raises(InputError, match="within the time limit"):
         list(late)

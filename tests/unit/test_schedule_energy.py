@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.energy import OperatorMachine, machine_of
-from edgewatt.operators.traffic import operator_energy
+from edgewatt.operators.energy import OperatorMachine, machine_of, operator_energy
 from reorder.operators.schedule.operator_problem import footprint
 from traces.base.errors import InputError
 

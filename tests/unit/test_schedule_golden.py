@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.operators.orders import load_graph
+from edgewatt.operators.request import load_graph
 from reorder.operators.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule import constructive

@@ -32,7 +32,8 @@ def test_configurations_are_those_of_a_parser(configs: list[dict[str, object]]) 
         read.append(found)
     alone = [json.loads(canonical_json(config)) for config in configs]
     columns, expected = Configs(read), Configs(alone)
-    assert canonical_json(list(columns.leaves)) == canonical_json(list(expected.leaves))
+    assert canonical_json(list(columns)) == canonical_json(list(expected))
+    assert columns.varying() == expected.varying()
 
 
 def test_a_section_that_is_written_as_before_is_the_same_object() -> None:

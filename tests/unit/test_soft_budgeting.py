@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import edgewatt as ew
-from edgewatt.operators.orders import load_graph
+from edgewatt.operators.request import load_graph
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.schedulers.serenity import waists

@@ -8,11 +8,10 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
+from edgewatt.checks.check import Check, equal, within
+from edgewatt.checks.models import reference_checks, theory_checks
+from edgewatt.checks.run import run_checks
 from edgewatt.cli import app
-from edgewatt.validate import run_checks
-from edgewatt.validate.checks import Check, equal, within
-from edgewatt.validate.reference_numbers import reference_checks
-from edgewatt.validate.theory import theory_checks
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
 from traces.readers.native import save

@@ -1,4 +1,4 @@
-"""edgewatt.validate: what is wrong must be seen, what is right must pass."""
+"""edgewatt.checks: what is wrong must be seen, what is right must pass."""
 
 from pathlib import Path
 
@@ -8,8 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewatt.validate.matrices import validate_matrix
-from edgewatt.validate.orderings import float_error_ratio, integer_mismatches, read_order, validate_order
+from edgewatt.checks.orders import float_error_ratio, integer_mismatches, read_order, validate_matrix, validate_order
 from reorder.base import check_order
 from traces.base.errors import InputError
 from traces.work.network import Network

@@ -1,1 +1,0 @@
-"""What commands are built from."""

@@ -16,7 +16,7 @@ from edgewatt.pages.chart import (
     written_tooltips,
 )
 from edgewatt.pages.data import ReportData
-from edgewatt.results.columns import present
+from edgewatt.results.record_rows import distinct
 
 _FORMATS = ["fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"]
 _BARS = ("stride", "format")
@@ -33,11 +33,11 @@ def energy_bars(data: ReportData) -> Spec | None:
     wanted = sorted(dict.fromkeys([*varying, "stride", "format"]), key=lambda f: (f not in varying, f not in _BARS))
     x, colour = wanted[0], wanted[1]
     named = titles(data)
-    orderings = present(data.rows, "ordering")
+    orderings = distinct(data.rows, "ordering")
     shown = orderings[:MAX_BARS]
     places, colours = (
         sorted(
-            in_order(present(data.rows, field)),
+            in_order(distinct(data.rows, field)),
             key=lambda v: _FORMATS.index(v) if v in _FORMATS else 99,
         )
         for field in (x, colour)

@@ -70,8 +70,8 @@ def _bars(row: dict[str, Any]) -> list[dict[str, Any]]:
         row["dram_energy_pj"],
         row["io_energy_pj"],
         wires - row["io_energy_pj"],
-        row["onchip_energy_pj"],
-        row["compute_energy_pj"],
+        row.get("onchip_energy_pj"),
+        row.get("compute_energy_pj"),
     )
     total = row["energy_pj"]
     return [

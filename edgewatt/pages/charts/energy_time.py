@@ -46,7 +46,7 @@ def energy_time(data: ReportData) -> Spec | None:
     }
     if varying:
         marks["color"] = category(varying[0], names[varying[0]], data.rows)
-    if not many and len(varying) > 1 and len(data.rows.distinct(varying[1])) <= 8:
+    if not many and len(varying) > 1 and len(set(data.rows.values(varying[1]))) <= 8:
         shape = category(varying[1], names[varying[1]], data.rows)
         marks["shape"] = {key: value for key, value in shape.items() if key != "scale"}
     swept = tuple((axis.key, axis.title, "") for axis in data.axes)

@@ -1,15 +1,100 @@
-"""The frame of every page: one template and one stylesheet; a page is one file that loads nothing from elsewhere."""
+"""The two ways in which anything a user or a file names gets into a page: as text, and as data of a script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from edgewatt.pages.html.escaping import json_pieces, text
-from edgewatt.pages.html.vega import libraries
+from traces.base.errors import EdgewattError, MissingExtraError
+
+_ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..|\\u202[89])")  # a backslash, a pair, what goes
+
+
+def text(value: object) -> str:
+    """Return a value as text of an HTML element or attribute; control characters but line ends are shown as such."""
+    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in str(value))
+    return html.escape(shown)
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that is safe inside a script element: no '<', so neither an end tag nor a comment.
+
+    Halves of a surrogate pair, which browsers crash on, and Unicode's line separators, which Vega cannot read inside a
+    text, become U+FFFD.
+    """
+    raw = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    if "\\ud" in raw or "\\u202" in raw:
+        raw = _ESCAPES.sub(lambda match: match[0] if match[1] is None else "\\ufffd", raw)
+    return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def json_pieces(value: Any) -> Iterator[str]:
+    """Yield `script_json` of a value piece by piece; a function inside stands for what it returns, one at a time."""
+    if callable(value):
+        yield script_json(value())
+    elif isinstance(value, dict) and any(callable(item) or isinstance(item, dict) for item in value.values()):
+        before = "{"
+        for key, item in value.items():
+            yield f"{before}{script_json(key)}:"
+            yield from json_pieces(item)
+            before = ","
+        yield "}"
+    else:
+        yield script_json(value)
+
+
+_BUNDLE = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: it ends with who asked, also while it bundles
+import vl_convert
+try:
+    sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())
+    sys.stdout.flush()
+except BrokenPipeError:  # who asked was ended
+    os._exit(1)
+"""
+
+
+def need_charts() -> None:
+    """Raise MissingExtraError where no chart can be drawn: before hours of work for a page of them."""
+    if find_spec("vl_convert") is None:
+        raise MissingExtraError("vl-convert-python", "report")
+
+
+@cache
+def libraries() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script. Raises MissingExtraError without the extra `report`."""
+    need_charts()
+    # In a process of its own: bundling takes 150 MB, which this one would never give back.
+    # In a group of its own: Ctrl-C is for this process, which ends the other.
+    made = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=False, process_group=0)
+    if made.returncode:
+        raise EdgewattError("vl-convert-python cannot give the scripts of a page's charts: install it again")
+    script = made.stdout.decode()
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table that scrolls in its place: first column texts, the others numbers. Cells are plain text."""
+    head = "".join(f"<th>{text(name)}</th>" for name in heads)
+    body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    whole = f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scroll">{whole}</div>'
+
+
+def plot(width: float, height: float, label: str, shapes: str) -> str:
+    """Return a drawing that is as wide as its place."""
+    return f'<svg class="plot" viewBox="0 0 {width} {height}" role="img" aria-label="{text(label)}">{shapes}</svg>'
 
 
 @dataclass(frozen=True)

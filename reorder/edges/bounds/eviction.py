@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
-from traces.base.errors import InputError
+from traces.base.errors import InputError, MissingExtraError
 from traces.work.checks import checked_memory
 from traces.work.network import Network
 from traces.work.processing import processing_arrays
@@ -92,7 +92,10 @@ def optimal_eviction(
     relax: solve the linear relaxation only; its value, rounded up, is the lower bound (for large orders).
     Raises InputError as count_io does.
     """
-    from ortools.linear_solver import pywraplp
+    try:
+        from ortools.linear_solver import pywraplp
+    except ImportError as error:
+        raise MissingExtraError("ortools", "exact") from error
 
     contested = contested_intervals(network, order, memory)
     upper = _min_total(network, order, memory)

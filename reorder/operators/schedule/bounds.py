@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.operators.schedule.operator_problem import OperatorProblem
+from traces.base.errors import MissingExtraError
 from traces.work.opgraph import MAX_BYTES
 
 Mask = npt.NDArray[np.bool_]
@@ -30,7 +31,10 @@ class CutBound:
     """The flow network of one problem; `of(v)` is the least memory in which operator v can run in any order."""
 
     def __init__(self, problem: OperatorProblem) -> None:
-        from ortools.graph.python import max_flow
+        try:
+            from ortools.graph.python import max_flow
+        except ImportError as error:
+            raise MissingExtraError("ortools", "exact") from error
 
         self._max_flow = max_flow
         graph = problem.graph

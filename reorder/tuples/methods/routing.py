@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.tuples.tuple_problem import CostModel, Int64Array, TupleProblem, Words
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.progress import Progress
 
 SEARCHES = {
@@ -60,7 +60,10 @@ def _solve(
     distance: npt.NDArray[np.int64], capacities: list[int], starts: list[int], parameters: RoutingParameters
 ) -> list[list[int]]:
     """Route vehicles over the nodes of `distance`; the last two are the auxiliary and the remainder node."""
-    from ortools.constraint_solver import pywrapcp, routing_enums_pb2
+    try:
+        from ortools.constraint_solver import pywrapcp, routing_enums_pb2
+    except ImportError as error:
+        raise MissingExtraError("ortools", "exact") from error
 
     n = len(distance) - 2
     manager = pywrapcp.RoutingIndexManager(n + 2, len(capacities), starts, [n] * len(capacities))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
-from reorder.operators.schedule.constructive import best_simple_order
 from reorder.operators.schedule.operator_problem import OperatorProblem
-from traces.base.errors import InputError
+from reorder.operators.schedule.state_search import best_simple_order
+from traces.base.errors import InputError, MissingExtraError
 
 MAX_OPERATORS = 250  # the model has operators x steps decisions
 
@@ -36,7 +36,10 @@ def cp_sat(problem: OperatorProblem, task: ScheduleTask, parameters: CpSatParame
     A buffer is live during step t if some writer has run by t and some user not by t - 1. Raises InputError for graphs
     of more than MAX_OPERATORS operators.
     """
-    from ortools.sat.python import cp_model
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError as error:
+        raise MissingExtraError("ortools", "exact") from error
 
     graph = problem.graph
     n = graph.n_nodes

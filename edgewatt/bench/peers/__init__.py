@@ -1,1 +1,0 @@
-"""Libraries that inference is compared with, one module each."""

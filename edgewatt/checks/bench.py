@@ -1,0 +1,299 @@
+"""`ew.bench`: our inference beside the libraries, in one process, with the roofline of the machine."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgewatt.checks.clocks import LEAST_ROUNDS, NotCounted, Rounds, counted, measure, one_core
+from edgewatt.checks.peer import PEERS, Float32, MissingPeer, Step, layers_of, table_of
+from edgewatt.orders.timed import fastest_order
+from hwmodel.processor.calibration import calibrate, processor_for
+from hwmodel.processor.cost import Processor
+from hwmodel.processor.inference import CompiledInference, compile_inference
+from hwmodel.processor.traffic import LINE_BYTES, traffic
+from hwmodel.processor.work import PAIRING, ordered_work
+from traces.base.checks import whole_number
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.base.units import engineering, in_one_unit
+from traces.readers import load
+from traces.work.network import Network
+
+OURS, AGAIN, CSR = "edgewatt", "edgewatt, again (A/A)", "edgewatt, target after target"
+AA_LIMIT = 0.10
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to compute the network.
+
+    times: how many times longer than ours, the median of the rounds' ratios; low and high: their 10th and 90th
+    percentiles. gflops: two operations per connection and vector, zeros of dense products not counted.
+    """
+
+    name: str
+    microseconds: float
+    times: float
+    low: float
+    high: float
+    gflops: float
+    largest_error: float
+
+
+@dataclass(frozen=True)
+class BenchComparison:
+    """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason.
+
+    counters: events of one batch by name of the row, where hardware counters can be read; not_counted: else, why not.
+    """
+
+    network: str
+    connections: int
+    batch: int
+    order: str
+    lanes: int
+    simd: str
+    runs: int
+    stream_bytes: int
+    arena_bytes: int
+    predicted_microseconds: float
+    rows: list[Row]
+    missing: dict[str, str]
+    aa: float
+    other_cpu: float
+    fma_share: float
+    processor: Processor
+    machine: str
+    date: str
+    details: dict[str, Any] = field(default_factory=dict)
+    counters: dict[str, dict[str, float]] = field(default_factory=dict)
+    not_counted: str = ""
+
+    @property
+    def steady(self) -> bool:
+        """Whether the A/A control is within 10 %: other ratios can be believed."""
+        return abs(self.aa - 1) <= AA_LIMIT
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain numbers and texts."""
+        return {**asdict(self), "steady": self.steady}
+
+
+def bench(
+    network: Network,
+    *,
+    batch: int = 128,
+    order: Any = "time",
+    lanes: int | None = None,
+    peers: Sequence[str] | None = None,
+    rounds: int = LEAST_ROUNDS,
+    target: str = "this-cpu",
+    simd: str | None = None,
+    inputs: Any = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> BenchComparison:
+    """Time inference of one batch by our kernel and by every peer that is present, by thread CPU time on one core.
+
+    order: 'time': the fastest order of the cost model, with its lanes; None: the network's own; or an Ordering or
+    int[W]. lanes: None: of the cost model (one vector: 1). peers: names of PEERS; None: all. Absent ones are skipped
+    and named with the reason. rounds: at least 11, each in a new random order. target: the processor of the cost model.
+    inputs: float[batch, I]; None: the network's batch repeated, or random numbers. All results are compared with ours
+    on every neuron. Every peer, ours too, starts from its inputs where and how it reads them ([neuron, vector]).
+
+    Raises InputError for a network that is no stack of layers, a wrong peer name, or results that differ.
+    """
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 1 << 20:
+        raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {batch!r}")
+    if lanes is not None:
+        whole_number(lanes, "lanes", most=1 << 14)
+    layers_of(network)  # refuses what libraries cannot compute, before anything is measured
+    vectors = _vectors(network, batch, inputs, seed)
+    with one_core():
+        processor = processor_for(target, progress)
+        chosen, name = order, "as given"
+        if isinstance(order, str):
+            if order != "time":
+                raise InputError(f"order is 'time', None, an Ordering or int[W], not {order!r}")
+            name = "fastest predicted"
+            if batch == 1:
+                chosen, lanes = None, 1
+            else:
+                fastest = fastest_order(network, processor, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
+                chosen, lanes = fastest.ordering, fastest.lanes
+                shape = fastest.ordering.parameters.items()
+                name += ": " + ", ".join([fastest.ordering.method, *(k if v is True else f"{k} {v}" for k, v in shape)])
+                name += "" if fastest.complete else " (of the candidates that the time limit left)"
+        elif order is None:
+            name = "the network's own"
+        lanes = lanes or min(128, batch)
+        ours = compile_inference(network, chosen, lanes=lanes, simd=simd)
+        again = compile_inference(network, chosen, lanes=lanes, simd=simd)
+        plain = compile_inference(network, lanes=min(128, batch), simd=simd)
+        steps: dict[str, Step] = {}
+        for title, made in ((OURS, ours), (AGAIN, again), (CSR, plain)):
+            steps[title] = packed_step(made, vectors)
+        expected = ours.neurons(vectors)
+        errors = {title: 0.0 for title in steps}
+        errors[CSR] = float(np.abs(plain.neurons(vectors) - expected).max())
+        their_steps, missing, their_errors = peer_steps(network, vectors, peers, expected)
+        steps, errors = steps | their_steps, errors | their_errors
+        with one_thread():
+            measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
+            counters, not_counted = _counters(steps)
+    work = 2 * network.n_connections * batch
+    rows = [_row(title, measured, work, errors[title]) for title in steps]
+    peak = processor.limits.fma_gflops
+    predicted = processor.seconds(network, chosen, lanes=lanes, batch=batch) if lanes > 1 else float("nan")
+    return BenchComparison(
+        network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
+        ours.arena_bytes, predicted * 1e6 if lanes > 1 else 0.0, sorted(rows, key=lambda r: r.microseconds), missing,
+        measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / peak, processor,
+        f"{platform.machine()}, {processor.source}", time.strftime("%Y-%m-%d"),
+        {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor, ours.simd == PAIRING),
+         "seconds": {title: measured.seconds[title].tolist() for title in steps}},
+        counters, not_counted,
+    )  # fmt: skip
+
+
+def _counters(steps: Mapping[str, Step]) -> tuple[dict[str, dict[str, float]], str]:
+    """Hardware events of one call of each step, or nothing and the reason."""
+    try:
+        return {title: counted(step) for title, step in steps.items()}, ""
+    except NotCounted as reason:
+        return {}, str(reason)
+
+
+def peer_steps(
+    network: Network, vectors: Float32, peers: Iterable[str] | None, expected: Float32
+) -> tuple[dict[str, Step], dict[str, str], dict[str, float]]:
+    """Return the steps of the peers that are here, why the others are not, and the largest error of each step.
+
+    peers: None: all, those that cannot be loaded among the absent ones. expected: float32[B, N]. Raises InputError for
+    a wrong name and where a peer computes something else.
+    """
+    layers, row = layers_of(network)
+    steps: dict[str, Step] = {}
+    missing: dict[str, str] = {}
+    errors: dict[str, float] = {}
+    for peer in PEERS if peers is None else peers:
+        values = table_of(network, row, vectors)
+        try:
+            member = PEERS[peer].item
+        except InputError as reason:
+            if peers is not None:
+                raise
+            missing[peer] = str(reason)
+            continue
+        try:
+            steps[peer] = member(layers, values)
+        except MissingPeer as reason:
+            missing[peer] = str(reason)
+            continue
+        with one_thread():
+            steps[peer]()
+        errors[peer] = _checked(peer, network, values[row].T, expected)
+    return steps, missing, errors
+
+
+def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, processor: Processor, pairs: bool) -> float:
+    """Bytes from L2 and beyond for the batch, as the cost model counts them: rows missed by L1, and the stream."""
+    if lanes == 1:
+        return 0.0
+    moved = traffic(ordered_work(network, order), lanes, processor.limits.caches, pairs)
+    return float(LINE_BYTES * (moved.l1_fills + moved.l1_stream) * -(-batch // lanes))
+
+
+def _row(title: str, measured: Rounds, work: int, error: float) -> Row:
+    low, high = measured.spread(title, OURS)
+    seconds = measured.median_s(title)
+    return Row(title, seconds * 1e6, measured.ratio(title, OURS), low, high, work / seconds / 1e9, error)
+
+
+def packed_step(made: CompiledInference, vectors: Float32) -> Step:
+    """Return the inference of vectors that already lie where it reads them, as those of the peers do."""
+    packed = made.pack(vectors)
+    return lambda: made.run(packed)
+
+
+def _vectors(network: Network, batch: int, inputs: Any, seed: int) -> Float32:
+    if inputs is not None:
+        given = np.asarray(inputs, np.float32)
+        if given.shape != (batch, len(network.inputs)):
+            raise InputError(f"inputs have shape {given.shape}, expected ({batch}, {len(network.inputs)})")
+        return given
+    if network.batch is not None and len(network.batch):
+        return np.resize(network.batch, (batch, len(network.inputs)))
+    return np.random.default_rng(seed).random((batch, len(network.inputs)), np.float32)
+
+
+def _checked(peer: str, network: Network, values: Float32, expected: Float32) -> float:
+    """Compare all neurons, so that a dead output hides nothing."""
+    error = float(np.abs(values[:, network.touched] - expected[:, network.touched]).max())
+    if not error <= TOLERANCE * max(1.0, float(np.abs(expected).max())) * max(1.0, float(network.depth.max())):
+        raise InputError(f"{peer} and edgewatt differ by up to {error:.3g} on {network.name}: nothing was timed")
+    return error
+
+
+def one_thread() -> Any:
+    """Libraries' own threads off, where threadpoolctl is there to say so."""
+    import contextlib
+
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    return threadpool_limits(1)
+
+
+def summary(result: BenchComparison) -> list[Mapping[str, object]]:
+    """Return the rows of the table that people read."""
+    unit, times = in_one_unit([row.microseconds for row in result.rows], 1e-6, "s")
+    return [
+        {
+            "what": row.name,
+            unit: time,
+            "times ours": f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})",
+            "GFLOP/s": f"{row.gflops:.1f}",
+        }
+        for row, time in zip(result.rows, times, strict=True)
+    ]
+
+
+def calibrated(file: str, simd: str | None = None, progress: Progress | None = None) -> Processor:
+    """Measure this processor on one core and write its system file."""
+    with one_core():
+        processor = calibrate(progress, simd)
+    processor.save(file)
+    return processor
+
+
+def predicted_in_words(comparison: BenchComparison) -> str:
+    """Say what the cost model predicted."""
+    return f"the cost model predicted {engineering(comparison.predicted_microseconds * 1e-6, 's')}"
+
+
+def network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
+    """Return what is timed: a network file's network, or a configuration's with the order of its first point."""
+    if Path(source).suffix not in (".yaml", ".yml"):
+        loaded = load(source, kind="network")
+        if not isinstance(loaded, Network):
+            raise InputError(f"{source}: `edgewatt bench` needs a network of neurons, not an operator graph")
+        return loaded, None
+    from edgewatt.runs.compute import Computation
+    from edgewatt.runs.memo import Memo
+    from edgewatt.runs.plan import load_sweep
+
+    point = load_sweep(Path(source), overrides).points[0]
+    if point.order is None:
+        raise InputError(f"{source}: it plays a recorded trace, which holds no network")
+    steps = Computation(point, Memo())
+    return steps["network"], steps["tuple_order"]["edges"]

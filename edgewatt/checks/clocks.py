@@ -1,0 +1,166 @@
+"""Timing that survives a busy machine: thread CPU time, shuffled rounds, medians of per-round ratios."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+
+Step = Callable[[], object]
+LEAST_ROUNDS = 11
+WARM_UP = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """seconds[name]: float64[rounds], thread CPU seconds of one call, one value per round; same length for all.
+
+    other_cpu: CPU time that the process spent outside the measuring thread, as a share of what was measured.
+    """
+
+    seconds: Mapping[str, npt.NDArray[np.float64]]
+    other_cpu: float
+
+    def median_s(self, name: str) -> float:
+        """Median seconds of one call."""
+        return float(np.median(self.seconds[name]))
+
+    def ratio(self, name: str, to: str) -> float:
+        """How many times longer `name` takes than `to`: the median of the rounds' ratios."""
+        return float(np.median(self.seconds[name] / self.seconds[to]))
+
+    def spread(self, name: str, to: str) -> tuple[float, float]:
+        """The 10th and 90th percentile of the rounds' ratios."""
+        low, high = np.percentile(self.seconds[name] / self.seconds[to], [10, 90])
+        return float(low), float(high)
+
+
+@contextmanager
+def one_core() -> Iterator[int | None]:
+    """Pin the process to one of its cores (the last one) for as long as it lasts; None where that cannot be done."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield None
+        return
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield core
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def measure(
+    steps: Mapping[str, Step],
+    *,
+    rounds: int = LEAST_ROUNDS,
+    sample_s: float = 0.005,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Rounds:
+    """Time every step once per round, in a new random order each round; a sample is as many calls as fill `sample_s`.
+
+    Raises InputError for fewer than 11 rounds.
+    """
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < LEAST_ROUNDS:
+        raise InputError(f"rounds must be an integer of at least {LEAST_ROUNDS}, not {rounds!r}")
+    if not 0 < sample_s < 60:
+        raise InputError(f"sample_s is {sample_s}: a number of seconds above 0 and below 60 is needed")
+    names = list(steps)
+    calls = {name: _calls(steps[name], sample_s) for name in names}
+    seconds = {name: np.empty(rounds) for name in names}
+    rng = np.random.default_rng(seed)
+    process, measured = time.process_time(), 0.0
+    for number in range(rounds):
+        for position in rng.permutation(len(names)).tolist():
+            name = names[position]
+            step, repeat = steps[name], range(calls[name])
+            step()  # brings its own data back into the caches
+            started = time.thread_time()
+            for _ in repeat:
+                step()
+            seconds[name][number] = (time.thread_time() - started) / len(repeat)
+            measured += seconds[name][number] * (len(repeat) + 1)
+        if progress:
+            progress(number + 1, rounds, "rounds")
+    spent = time.process_time() - process
+    return Rounds(seconds, max(0.0, spent / measured - 1))
+
+
+def _calls(step: Step, sample_s: float) -> int:
+    for _ in range(WARM_UP):
+        step()
+    least = float("inf")
+    for _ in range(WARM_UP):
+        started = time.thread_time()
+        step()
+        least = min(least, time.thread_time() - started)
+    return max(1, min(100_000, round(sample_s / max(least, 1e-7))))
+
+
+CALLS = {"x86_64": 298, "aarch64": 241}
+"""Numbers of perf_event_open by machine (Linux, asm/unistd.h)."""
+HARDWARE, SOFTWARE, CACHE = 0, 1, 3
+EVENTS = {
+    "cycles": (HARDWARE, 0), "instructions": (HARDWARE, 1), "branch_misses": (HARDWARE, 5),
+    "l1_load_misses": (CACHE, 0 | 0 << 8 | 1 << 16),
+}  # fmt: skip
+"""(type, config) of linux/perf_event.h; a cache event is level | operation << 8 | result << 16."""
+USER_ONLY = 1 << 5 | 1 << 6  # exclude_kernel, exclude_hv
+TIMES = 1 | 2  # with each count, the time that it was wanted and the time that it was counted
+
+
+class NotCounted(Exception):
+    """Why there are no counters here."""
+
+
+def counted(
+    step: Callable[[], object], calls: int = 3, events: Mapping[str, tuple[int, int]] = EVENTS
+) -> dict[str, float]:
+    """Return how often each event happened in one call of step, in user mode of this thread: the mean of some calls.
+
+    Raises NotCounted with the system's reason.
+    """
+    opened: dict[str, int] = {}
+    try:
+        for name, (kind, config) in events.items():
+            opened[name] = _opened(name, kind, config)
+        before = {name: _read(descriptor) for name, descriptor in opened.items()}
+        for _ in range(calls):
+            step()
+        per_call = {}
+        for name, descriptor in opened.items():
+            count, wanted, ran = (b - a for a, b in zip(before[name], _read(descriptor), strict=True))
+            per_call[name] = count * (wanted / ran if ran else 0.0) / calls  # counters may take turns
+        return per_call
+    finally:
+        for descriptor in opened.values():
+            os.close(descriptor)
+
+
+def _opened(name: str, kind: int, config: int) -> int:
+    call = CALLS.get(platform.machine()) if platform.system() == "Linux" else None
+    if call is None:
+        raise NotCounted(f"no hardware counters are read on {platform.system()}, {platform.machine()}")
+    asked = struct.pack("=IIQQQQQ", kind, 64, config, 0, 0, TIMES, USER_ONLY).ljust(64, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = int(libc.syscall(ctypes.c_long(call), asked, 0, -1, -1, ctypes.c_ulong(0)))
+    if descriptor < 0:
+        raise NotCounted(f"hardware counters ({name}): {os.strerror(ctypes.get_errno())}")
+    return descriptor
+
+
+def _read(descriptor: int) -> tuple[int, int, int]:
+    count, wanted, ran = struct.unpack("=QQQ", os.read(descriptor, 24))
+    return count, wanted, ran

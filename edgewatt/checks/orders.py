@@ -1,0 +1,193 @@
+"""Checks of an order: by definition first, then by executing it.
+
+Done in integers modulo 2^64 the sums are exact whatever their order, so a wrong order shows as a wrong value on some
+neuron; in float32 each neuron must stay within the rounding bound of its own sum.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgewatt.checks.check import Check, at_most, equal
+from reorder.base import check_order
+from traces.base.archive import read_npy, read_npz
+from traces.base.checks import is_whole
+from traces.base.errors import InputError
+from traces.base.memory import read_within
+from traces.work.network import Network
+
+MASK = (1 << 64) - 1
+HALF = 1 << 63
+UNIT_ROUNDOFF = 2.0**-24  # of float32
+
+
+def read_order(path: Path) -> npt.NDArray[np.int64]:
+    """Read an order from .npy, .npz (array `edges`) or text (one connection index per line).
+
+    Raises InputError naming the file, and the line of a text file.
+    """
+    if path.suffix == ".npz":
+        arrays = read_npz(path)
+        if "edges" not in arrays:
+            raise InputError(f"{path}: has no array 'edges' (it holds {', '.join(arrays) or 'nothing'})")
+        return _integers(path, arrays["edges"])
+    try:
+        if path.suffix == ".npy":
+            return _integers(path, read_npy(path))
+        lines = read_within(path, 20).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read as an order ({getattr(error, 'strerror', None) or error})") from error
+    numbers = []
+    for number, line in enumerate(lines, 1):
+        if word := line.strip():  # which takes separators away that int() refuses
+            if not is_whole(word):
+                raise InputError(f"{path}:{number}: {word[:40]!r} is not a connection index")
+            numbers.append(int(word))
+    return np.array(numbers, np.int64)
+
+
+def _integers(path: Path, array: np.ndarray) -> npt.NDArray[np.int64]:
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{path}: an order is a one-dimensional integer array, not {array.dtype} of {array.shape}")
+    return array.astype(np.int64)
+
+
+def validate_order(network: Network, order: npt.ArrayLike, *, seed: int = 0) -> list[Check]:
+    """Check an order of a network's connections: permutation, topological, exact in integers, bounded in float32."""
+    try:
+        edges = check_order(network, order)
+    except InputError as error:
+        return [Check("permutation and topological", "yes", str(error), False)]
+    checks = [Check("permutation and topological", "yes", "yes", True)]
+    wrong = integer_mismatches(network, edges, seed=seed)
+    checks.append(equal("neurons whose integer value differs", 0, wrong))
+    checks.append(at_most("float32 error / rounding bound, worst neuron", 1.0, float_error_ratio(network, edges)))
+    return checks
+
+
+def integer_mismatches(network: Network, edges: npt.NDArray[np.int64], *, seed: int = 0) -> int:
+    """Process the connections one by one in integers mod 2^64 and count neurons that differ from the level-wise sums.
+
+    Weights and inputs are random small integers; finished values pass through the signed ReLU. Exact: O(W) steps.
+    """
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(-7, 8, network.n_connections)
+    start = rng.integers(-7, 8, network.n_neurons)
+
+    value = start.tolist()
+    w, s, t = weights[edges].tolist(), network.sources[edges].tolist(), network.targets[edges].tolist()
+    for weight, source, target in zip(w, s, t, strict=True):
+        activated = value[source] & MASK
+        if activated < HALF:  # not negative as a signed number
+            value[target] += weight * activated
+    stepwise = np.array([v & MASK for v in value], np.uint64)
+
+    expected = start.astype(np.uint64)
+    target_depth = network.depth[network.targets]
+    by_depth = np.argsort(target_depth, kind="stable")
+    unsigned = weights.astype(np.uint64)
+    for level in np.split(by_depth, np.flatnonzero(np.diff(target_depth[by_depth])) + 1):
+        finished = expected[network.sources[level]]
+        activated_level = np.where(finished < np.uint64(HALF), finished, np.uint64(0))
+        np.add.at(expected, network.targets[level], unsigned[level] * activated_level)
+    return int((stepwise != expected).sum())
+
+
+def float_error_ratio(network: Network, edges: npt.NDArray[np.int64]) -> float:
+    """Return the largest ratio of float32 error to its bound over all neurons, each measured against its own inputs.
+
+    Bound (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., eq. 3.5): gamma_n * sum |w a|, with
+    n = in-degree + 1 and gamma_n = n u / (1 - n u). The reference sum is float64 over the same float32 activations.
+    """
+    rng = np.random.default_rng(0)
+    weights = (
+        rng.standard_normal(network.n_connections).astype(np.float32) if network.weights is None else network.weights
+    )
+    start = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases.copy()
+    start[network.inputs] = 1.0 if network.batch is None or not len(network.batch) else network.batch[0]
+
+    linear = network.activation == "identity"
+    top = np.float32(32.0 if network.activation == "clipped-relu" else np.inf)
+    zero = np.float32(0.0)
+    activated = [*start] if linear else [min(max(v, zero), top) for v in start]
+    activated = [start[i] if network.in_degree[i] == 0 else activated[i] for i in range(network.n_neurons)]
+    value = [*start]
+    s, t = network.sources[edges].tolist(), network.targets[edges].tolist()
+    with np.errstate(over="ignore"):
+        for weight, source, target in zip(weights[edges], s, t, strict=True):
+            value[target] = value[target] + weight * activated[source]
+            activated[target] = value[target] if linear else min(max(value[target], zero), top)
+
+    a = np.array(activated, np.float64)
+    terms = weights.astype(np.float64) * a[network.sources]
+    exact = start.astype(np.float64) + np.bincount(network.targets, terms, network.n_neurons)
+    magnitude = np.abs(start).astype(np.float64) + np.bincount(network.targets, np.abs(terms), network.n_neurons)
+    n = (network.in_degree + 1) * UNIT_ROUNDOFF
+    bound = n / (1 - n) * magnitude + np.finfo(np.float32).tiny
+    finite = np.isfinite(np.array(value, np.float64)) & np.isfinite(exact)
+    return float((np.abs(np.array(value, np.float64) - exact)[finite] / bound[finite]).max(initial=0.0))
+
+
+def read_matrix(path: Path) -> Any:
+    """Read a SciPy npz or Matrix Market file as scipy.sparse CSR, the tuples of each row in the order of the file.
+
+    Raises InputError naming the file.
+    """
+    from scipy.sparse import csr_matrix
+
+    from traces.readers import matrix_market, scipy_sparse
+
+    readers = {".npz": scipy_sparse.read, ".mtx": matrix_market.read}
+    if path.suffix not in readers:
+        raise InputError(f"{path}: a matrix to validate is a SciPy .npz or a Matrix Market .mtx file")
+    stored = readers[path.suffix](path)[0]
+    for ids, limit in ((stored.rows, stored.shape[0]), (stored.columns, stored.shape[1])):
+        bad = np.flatnonzero((ids < 0) | (ids >= limit))
+        if bad.size:
+            raise InputError(f"{stored.name_entry(int(bad[0]))} lies outside the shape {stored.shape}")
+    by_row = np.argsort(stored.rows, kind="stable")
+    pointers = np.concatenate(([0], np.cumsum(np.bincount(stored.rows, minlength=stored.shape[0]))))
+    values = np.ones(len(by_row)) if stored.values is None else stored.values
+    return csr_matrix((values[by_row], stored.columns[by_row], pointers), shape=stored.shape)
+
+
+def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None) -> list[Check]:
+    """Check a reordered CSR matrix against the original: same rows of tuples, same product, moves inside strides.
+
+    original, reordered: scipy.sparse CSR matrices as stored (indices of `reordered` need not be sorted).
+    stride: tuples may only have moved inside consecutive groups of `stride` of a row; None: anywhere in the row.
+    """
+    checks = [
+        equal("shape", str(original.shape), str(reordered.shape)),
+        equal("stored values", original.nnz, reordered.nnz),
+    ]
+    if not all(check.passed for check in checks):
+        return checks
+    row_pointers_differ = int((np.asarray(original.indptr) != np.asarray(reordered.indptr)).sum())
+    checks.append(equal("row pointers that differ", 0, row_pointers_differ))
+    if row_pointers_differ:
+        return checks
+    row = np.repeat(np.arange(original.shape[0]), np.diff(original.indptr))
+    group = np.zeros(len(row), np.int64)
+    if stride is not None:
+        group = (np.arange(len(row)) - np.asarray(original.indptr)[row]) // stride
+
+    def sorted_tuples(matrix: Any) -> tuple[np.ndarray, ...]:
+        order = np.lexsort((matrix.data, matrix.indices, group, row))
+        return matrix.indices[order], matrix.data[order]
+
+    before, after = sorted_tuples(original), sorted_tuples(reordered)
+    moved = int(((before[0] != after[0]) | (before[1] != after[1])).sum())
+    where = "its row" if stride is None else f"its stride of {stride}"
+    checks.append(equal(f"tuples changed or moved out of {where}", 0, moved))
+    if np.all(original.data == np.round(original.data)):
+        vector = np.random.default_rng(0).integers(-7, 8, original.shape[1]).astype(np.float64)
+        wrong = int((original.astype(np.float64) @ vector != reordered.astype(np.float64) @ vector).sum())
+        checks.append(equal("rows whose integer product differs", 0, wrong))
+    return checks

@@ -1,0 +1,118 @@
+"""What a peer is: a library that computes a network layer by layer, and the registry of those we know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import EdgewattError, InputError
+from traces.base.registry import Registry
+from traces.work.checks import weights_of
+from traces.work.network import Network
+
+Step = Callable[[], object]
+
+
+class MissingPeer(EdgewattError):
+    """The library is not installed, or not for this machine; the text says what would install it."""
+
+
+class Peer(Protocol):
+    """Prepare all that can be prepared once, for a table of values; the result computes all layers in place.
+
+    dense: it multiplies with the zeros too. Raises MissingPeer.
+    """
+
+    def __call__(self, layers: list[MatrixLayer], values: Float32) -> Step: ...
+
+
+PEERS: Registry[Peer] = Registry("peer", "edgewatt.peers", folder="edgewatt.checks.peers")
+
+
+Float32 = npt.NDArray[np.float32]
+CLIP = 32.0
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLayer:
+    """values[targets] = f(matrix @ values[sources] + bias). matrix: scipy.sparse.csr_array, float32, int32 indices.
+
+    sources, targets: slices of the table of values. bias: float32[n, 1]. activation: 'identity', 'relu', 'clip' (to 0
+    and 32).
+    """
+
+    matrix: Any
+    sources: slice
+    targets: slice
+    bias: Float32
+    activation: str
+
+    def finish(self, result: Float32) -> None:
+        """Apply the activation in place, to sums that hold their bias."""
+        if self.activation == "relu":
+            np.maximum(result, 0, out=result)
+        elif self.activation == "clip":
+            np.clip(result, 0, CLIP, out=result)
+
+
+def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64]]:
+    """Return the layers, and int64[N]: the row of each neuron in the table of values, which goes by depth.
+
+    Sources of a layer are the rows from its first to its last source, so connections that skip layers are possible.
+    Raises InputError for what a matrix product with an activation of whole layers cannot do: relu where a layer has
+    outputs and hidden neurons, and clipped-relu with positive biases (added only where the sum is not zero).
+    """
+    from scipy.sparse import csr_array
+
+    weights = weights_of(network, "inference")
+    n = network.n_neurons
+    by_depth = np.lexsort((np.arange(n), network.depth))
+    row = np.empty(n, np.int64)
+    row[by_depth] = np.arange(n)
+    biases = np.zeros(n, np.float32) if network.biases is None else network.biases
+    if network.activation == "clipped-relu" and (biases > 0).any():
+        raise InputError("layer by layer, clipped-relu needs biases of at most 0: others count where the sum is not 0")
+    layers = []
+    depth_of = network.depth[network.targets]
+    for depth in range(1, int(network.depth.max()) + 1):
+        here = np.flatnonzero(depth_of == depth)
+        targets = np.flatnonzero(network.depth == depth)
+        rows, columns = row[network.targets[here]], row[network.sources[here]]
+        first, low, high = row[targets[0]], columns.min(), columns.max() + 1
+        matrix = csr_array((weights[here], (rows - first, columns - low)), shape=(len(targets), int(high - low)))
+        matrix.sort_indices()
+        outputs = network.is_output[targets]
+        activation = {"identity": "identity", "relu": "relu", "clipped-relu": "clip"}[network.activation]
+        if activation == "relu" and outputs.any():
+            if not outputs.all():
+                raise InputError(f"depth {depth} has outputs, which stay linear, and hidden neurons: no layer for relu")
+            activation = "identity"
+        layers.append(
+            MatrixLayer(
+                matrix,
+                slice(int(low), int(high)),
+                slice(int(first), int(first) + len(targets)),
+                np.ascontiguousarray(biases[targets][:, None]),
+                activation,
+            )
+        )
+    return layers, row
+
+
+def table_of(network: Network, row: npt.NDArray[np.int64], batch: Float32) -> Float32:
+    """Return float32[N, B]: the inputs and the neurons without incoming connections in place."""
+    values = np.zeros((network.n_neurons, len(batch)), np.float32)
+    unfed = np.flatnonzero(network.in_degree == 0)
+    biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
+    held = biases[unfed]
+    if network.activation == "relu":
+        held = np.where(network.is_output[unfed], held, np.maximum(held, 0))
+    elif network.activation == "clipped-relu":
+        held = np.zeros_like(held)
+    values[row[unfed]] = held[:, None]
+    values[row[network.inputs]] = batch.T
+    return values

@@ -1,0 +1,89 @@
+"""Checks of orderings, matrices, configurations and our own models against definitions and theory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgewatt.checks.check import Check
+from traces.base.errors import InputError
+
+__all__ = ["Check", "run_checks", "validate"]
+
+
+def run_checks(
+    *,
+    network: Path | None = None,
+    order: Path | None = None,
+    system: str | None = None,
+    lanes: int = 16,
+    matrix: Path | None = None,
+    reordered: Path | None = None,
+    stride: int | None = None,
+    config: Path | None = None,
+    reference: Path | None = None,
+    seed: int = 0,
+) -> list[Check]:
+    """Run the checks that the given files ask for; without files, our models against theory and reference data.
+
+    Raises InputError where a file cannot be used or one of a pair is missing.
+    """
+    for (one, first), (two, second) in (
+        (("--order", order), ("--network", network)),
+        (("--matrix", matrix), ("--reordered", reordered)),
+    ):
+        if (first is None) != (second is None):
+            raise InputError(f"{one} and {two} belong together: give both")
+    if stride is not None and (stride < 1 or matrix is None):
+        raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
+    if system is not None and order is None:
+        raise InputError("--system goes with --order and --network: it is the machine that the order is played on")
+    checks: list[Check] = []
+    if order is not None and network is not None:
+        checks += _order_checks(network, order, system, lanes, seed)
+    if matrix is not None and reordered is not None:
+        checks += _matrix_checks(matrix, reordered, stride)
+    if config is not None:
+        from edgewatt.checks.machines import configuration_checks
+
+        checks += configuration_checks(config)
+    if not checks:
+        checks += validate(reference=reference, seed=seed)
+    return checks
+
+
+def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
+    """Check our models against theory and, where `reference` is a folder of reference numbers, against those.
+
+    Returns a row per check: what was compared, ours, theirs, and whether they agree.
+    """
+    from edgewatt.checks.models import reference_checks, theory_checks
+
+    checks = list(theory_checks(seed=seed))
+    if reference is not None and str(reference):
+        if not reference.is_dir():
+            raise InputError(f"{reference}: there is no such folder of reference numbers")
+        checks += reference_checks(reference)
+    return checks
+
+
+def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
+    from edgewatt.checks.orders import read_order, validate_order
+    from traces.readers import load
+    from traces.work.network import Network
+
+    given = load(network, kind="network")
+    if not isinstance(given, Network):
+        raise InputError(f"{network}: holds no network of neurons")
+    edges = read_order(order)
+    checks = validate_order(given, edges, seed=seed)
+    if system is not None and checks[0].passed:
+        from edgewatt.checks.machines import machine_checks
+
+        checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
+    return checks
+
+
+def _matrix_checks(matrix: Path, reordered: Path, stride: int | None) -> list[Check]:
+    from edgewatt.checks.orders import read_matrix, validate_matrix
+
+    return validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)

@@ -1,0 +1,167 @@
+"""`edgewatt validate` and `bench`: our numbers beside those expected, our inference beside other libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads, writes
+from edgewatt.cli.parts.output import say
+
+_ORDER = reads("an order of connections", "order", to=Path)
+_NETWORK = reads("a network", *NETWORKS, to=Path)
+_MATRIX = reads("a sparse matrix", "matrix", to=Path)
+_CONFIG = reads("a run configuration", *CONFIGURATIONS, to=Path)
+
+
+def validate(
+    order: Path = typer.Option(
+        None, "--order", metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
+    ),
+    network: Path = typer.Option(
+        None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
+    ),
+    system: str = typer.Option(
+        None,
+        "--system",
+        parser=MACHINE,
+        help="Also play the order on this machine (`edgewatt list systems`, or a YAML file).",
+    ),
+    lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors at a time."),
+    matrix: Path = typer.Option(
+        None, "--matrix", metavar="FILE", parser=_MATRIX, help="The original sparse matrix (SciPy npz, mtx)."
+    ),
+    reordered: Path = typer.Option(
+        None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
+    ),
+    stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
+    config: Path = typer.Option(
+        None, "--config", metavar="FILE", parser=_CONFIG, help="Check a configuration and the parts it names."
+    ),
+    reference: Path = typer.Option(
+        None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
+    ),
+    seed: int = typer.Option(0, help="Seed of the random cases."),
+    json_file: str = json_option("the checks"),
+) -> None:
+    """Check models, orders, matrices and configurations.
+
+    Exit status 1 if a check fails.
+
+    Without files: our models against theory, and against the reference numbers if they are present.
+
+      edgewatt validate
+
+      edgewatt validate --network net.npz --order order.txt
+
+      edgewatt validate --network net.npz --order order.npz --system scratchpad-8k
+
+      edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
+    """
+    from edgewatt.checks.check import COLUMNS
+    from edgewatt.checks.run import run_checks
+    from edgewatt.cli.parts.output import show_table, write_json
+
+    checks = run_checks(
+        network=network,
+        order=order,
+        system=system,
+        lanes=lanes,
+        matrix=matrix,
+        reordered=reordered,
+        stride=stride,
+        config=config,
+        reference=reference,
+        seed=seed,
+    )
+    failed = sum(not check.passed for check in checks)
+    passed = sum(check.passed and not check.stated for check in checks)
+    report = {"passed": passed, "failed": failed, "checks": [check.as_dict() for check in checks]}
+    if not write_json(report, json_file):
+        show_table(COLUMNS, [check.row() for check in checks], title="edgewatt validate")
+        say(f"{passed} checks passed, {failed} failed")
+    if failed:
+        raise typer.Exit(1)
+
+
+def bench_network(
+    source: str = typer.Argument(
+        None,
+        metavar="CONFIG",
+        parser=reads("a run configuration or a network", *CONFIGURATIONS, *NETWORKS),
+        help="A run configuration (YAML), or a network file.",
+    ),
+    batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
+    order: str = typer.Option(
+        "time", "--order", help="time: the fastest predicted; own: the network's; config: the configuration's first."
+    ),
+    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: by the cost model)."),
+    peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
+    rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
+    simd: str = typer.Option(None, "--simd", help="At most avx512, avx2 or baseline."),
+    target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
+    calibrate: str = writes("Measure this processor and write its system file.", "--calibrate"),
+    overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
+    output: str = writes("Write a page with charts (HTML).", "-o", "--output"),
+    json_file: str = json_option(),
+) -> None:
+    """Time our inference kernel beside the libraries.
+
+    All run in one process, in shuffled rounds, by thread CPU time. Our kernel runs twice: the ratio of
+    the two says how steady the machine is.
+
+    Example:  edgewatt bench configs/examples/quickstart.yaml -o bench.html
+
+    Example:  edgewatt bench --calibrate this-machine.yaml
+    """
+    from edgewatt.checks.bench import bench, calibrated, network_of, predicted_in_words, summary
+    from edgewatt.checks.bench_page import bench_page
+    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from traces.base.errors import InputError, unknown_name
+    from traces.base.files import check_writable
+
+    check_writable(calibrate, output, json_file)
+    if calibrate is not None:
+        with progress("probe") as update:
+            processor = calibrated(calibrate, simd, update)
+        say(f"{calibrate}: fitted to {processor.fitted_on} passes, median error {processor.median_error:.1%}")
+    if source is None:
+        if calibrate is None:
+            raise InputError("name a configuration or a network file (or --calibrate FILE)")
+        return
+    if order not in ("time", "own", "config"):
+        raise unknown_name("order", order, ("time", "own", "config"))
+    network, edges = network_of(source, list(overrides or []))
+    if order == "config" and edges is None:
+        raise InputError(f"{source}: an order from a configuration needs a configuration (YAML)")
+    chosen = {"time": "time", "own": None, "config": edges}[order]
+    with progress("bench") as update:
+        result = bench(
+            network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds, simd=simd,
+            target=target, progress=update,
+        )  # fmt: skip
+    page = bench_page([result], output) if output else None
+    if write_json({**result.as_json(), "page": page}, json_file):
+        return
+    rows = summary(result)
+    title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
+    show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
+    say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
+    say(f"{result.fma_share:.0%} of the multiply-add peak of {result.processor.limits.fma_gflops:.0f} GFLOP/s")
+    if result.predicted_microseconds:
+        say(predicted_in_words(result))
+    for name, reason in result.missing.items():
+        say(f"skipped {name}: {reason}")
+    if result.not_counted:
+        say(f"skipped {result.not_counted}")
+    for name, events in result.counters.items():
+        say(f"{name}: " + ", ".join(f"{count:,.0f} {event.replace('_', ' ')}" for event, count in events.items()))
+    if page:
+        say(f"page: {page}")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this module's commands."""
+    app.command()(validate)
+    app.command("bench")(bench_network)

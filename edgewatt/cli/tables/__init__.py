@@ -1,1 +1,0 @@
-"""Results as cells on a terminal."""

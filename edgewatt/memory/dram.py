@@ -1,0 +1,196 @@
+"""Requests of a trace on a DRAM part: time, commands, energy of core and wires, and what a checker says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from edgewatt.config.kinds import origins_of
+from hwmodel.coding.chain import chain_facts
+from hwmodel.dram.checker import broken_rules
+from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
+from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
+from hwmodel.dram.interface import InterfaceCounts
+from hwmodel.dram.tables import include_folder, write_library_file
+from hwmodel.energy.replay import replay_energy, timed_groups
+from hwmodel.machine import BusSpec, Machine
+from hwmodel.part_readers.reader import Imported, import_part
+from hwmodel.parts.part import COMMANDS
+from hwmodel.replay import replay
+from traces.access.trace import Chunk, Trace
+from traces.base.errors import InputError
+from traces.base.files import whole_file
+from traces.trace_files import open_trace
+
+
+def play_requests(
+    trace: str | Path,
+    *,
+    part: str = "lpddr4-3200",
+    format: str | None = None,
+    controller: Mapping[str, Any] | None = None,
+    encoder: str = "raw",
+    commands: bool = False,
+) -> PlayedRequests:
+    """Play a trace whose every access is one burst of the part; without arrival cycles all are offered at once.
+
+    controller: parameters of the memory controller. encoder: of the data wires, for a trace that carries the bytes of
+    whole bursts. commands: keep them, to check and to write. Raises InputError for an encoder without bytes.
+    """
+    loaded = load_part(part)
+    burst = np.uint64(loaded.organisation.burst_bytes)
+    opened = open_trace(trace, format, access_bytes=int(burst))
+    chunks = list(opened)
+    arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
+    spec = controller_spec(dict(controller or {}))
+    machine = _data_machine(chunks, loaded, spec, encoder)
+    if machine is not None:
+        spec = machine.memory_controller()  # an encoder may lengthen reads
+    address = np.concatenate([chunk.address for chunk in chunks]) // burst * burst
+    op = np.concatenate([chunk.op for chunk in chunks])
+    result = simulate_dram(
+        address, op, np.concatenate(arrivals), part=loaded, controller=spec, trace=commands
+    )  # fmt: skip
+    at_clocks = [replace(chunk, cycle=cycle) for chunk, cycle in zip(chunks, arrivals, strict=True)]
+    wires = _wires(result, loaded) if machine is None else _data_wires(opened.memory, at_clocks, machine, result)
+    return PlayedRequests(loaded, spec, result, op == 0, wires, machine is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedRequests:
+    """What a part did. reads: bool[n] of the requests. wires: energy rows; with_data: those of data wires, too."""
+
+    part: Any
+    controller: Any
+    result: Any
+    reads: np.ndarray
+    wires: tuple[Any, ...]
+    with_data: bool
+
+    @cached_property
+    def energy_range(self) -> tuple[float, float]:
+        """Least and most core energy in pJ, by what is known of the part's currents."""
+        least, most = energy_range(self.part, core_rows(self.result.counts, self.part))
+        return least, most
+
+    def violations(self) -> list[str]:
+        """Return what an independent checker finds wrong with the commands, which must have been kept."""
+        return broken_rules(self.result, self.part, self.controller)
+
+    def write_commands(self, file: Path) -> None:
+        """Write the commands, which must have been kept, as CSV."""
+        columns = ("rank", "bank_group", "bank", "row", "column", "request")
+        with whole_file(file) as stream:
+            stream.write(b"channel,timestamp_cycles,command,rank,bank_group,bank,row,column,request\n")
+            for channel, trace in enumerate(self.result.command_trace or ()):
+                for row in trace:
+                    numbers = ",".join(str(int(row[name])) for name in columns)
+                    stream.write(f"{channel},{int(row['cycle'])},{COMMANDS[row['command']]},{numbers}\n".encode())
+                stream.write(f"{channel},{self.result.end_cycle},END,0,0,0,0,0,-1\n".encode())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data; latencies are None without a read."""
+        result, wires = self.result, self.wires
+        counts = result.counts
+        p50, p95, p99 = result.latency_percentiles(self.reads) if counts.reads else (None, None, None)
+        edges, histogram = result.latency_histogram(self.reads)
+        least, most = self.energy_range
+        return {
+            "part": self.part.name,
+            **origins_of(
+                {
+                    "dram-schedulers": [self.controller.scheduler],
+                    "page-policies": [self.controller.page_policy],
+                    "refresh-policies": [self.controller.refresh],
+                }
+            ),
+            "requests": len(self.reads),
+            "total_cycles": result.total_cycles,
+            "time_ns": result.time_ns,
+            "mean_read_latency_cycles": result.mean_read_latency_cycles if counts.reads else None,
+            "read_latency_p50_cycles": p50,
+            "read_latency_p95_cycles": p95,
+            "read_latency_p99_cycles": p99,
+            "read_latency_max_cycles": counts.max_read_latency_cycles if counts.reads else None,
+            "read_latency_histogram": [
+                {"from_cycles": int(low), "requests": int(n)} for low, n in zip(edges, histogram, strict=False) if n
+            ],
+            "mean_requests_in_memory": result.mean_requests_in_memory,
+            "bandwidth_gbytes_per_s": [round(float(rate), 3) for rate in result.bandwidth_over_time()],
+            "row_hits": counts.row_hits,
+            "row_conflicts": int(sum(row["conflicts"] for row in result.rows_by_bank())),
+            "banks": [row for row in result.rows_by_bank() if row["bursts"]],
+            "commands": {name: count for name, count in result.commands.items() if count},
+            "core_energy_pj": result.total_energy_pj,
+            "core_energy_low_pj": least,
+            "core_energy_high_pj": most,
+            "interface_energy_pj": sum(row.energy_pj for row in wires),
+            "total_energy_pj": result.total_energy_pj + sum(row.energy_pj for row in wires),
+            "terms": explain(core_rows(counts, self.part)),
+            "interface_terms": explain(wires),
+        }
+
+
+def _data_machine(chunks: list[Chunk], part: Any, spec: Any, encoder: str) -> Machine | None:
+    """Return the machine that sends a trace's bytes over the part's wires; None without bytes of whole bursts."""
+    o = part.organisation
+    size = o.burst_bytes
+    whole = all((chunk.size == size).all() and not (chunk.address % size).any() for chunk in chunks)
+    if not whole or any(chunk.payload is None for chunk in chunks):
+        if not chain_facts(encoder).plain:
+            raise InputError(
+                f"--encoder {encoder} needs a trace that carries the bytes of whole bursts of {size} bytes"
+            )
+        return None
+    return Machine((), encoder, bus=BusSpec(o.byte_lanes, size), part=part, controller=spec, flush=False)
+
+
+def _data_wires(memory: Any, chunks: list[Chunk], machine: Machine, result: Any) -> tuple[Any, ...]:
+    """Return the energy rows of all wires, as `edgewatt run` counts them for the same requests at the same clocks."""
+    played = replay(Trace.from_chunks(chunks, memory), machine)
+    assert played.dram is not None and played.dram.commands == result.commands
+    return replay_energy(played, machine).interface
+
+
+def _wires(result: Any, part: Any) -> tuple[Any, ...]:
+    """Return the energy rows of the wires that do not depend on data: strobes, clock and commands."""
+    n = result.commands
+    bursts = (n["RD"] + n["RDA"], n["WR"] + n["WRA"] + n["MWR"])
+    groups = timed_groups(result.counts, bursts, result.end_cycle, part)
+    return interface_rows(InterfaceCounts(tuple(groups), sum(bursts), 0), part)
+
+
+__all__ = ["import_file", "imported_in_words", "library_file"]
+
+
+def library_file(file: str | Path, part: str, controller: Mapping[str, Any]) -> str:
+    """Write a part and its controller, resolved to clocks, for edgewatt_dram_open; return the folder of its header."""
+    write_library_file(file, part, dict(controller))
+    return str(include_folder())
+
+
+def import_file(
+    file: str | Path, output: str | Path, *, base: str | None, name: str | None, format: str | None
+) -> Imported:
+    """Write the part file (YAML) of another simulator's memory specification."""
+    imported = import_part(file, base=base, name=name, format=format)
+    text = yaml.safe_dump(imported.data, sort_keys=False, allow_unicode=True, width=120)
+    with whole_file(output) as stream:
+        stream.write(f"# Schema: docs/concepts/dram-parts.md.\n{text}".encode())
+    return imported
+
+
+def imported_in_words(imported: Imported) -> list[str]:
+    """Return what was imported, and what of the specification was not used."""
+    part = imported.part
+    said = [
+        f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
+        f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {imported.data['extends']}"
+    ]
+    return [*said, *([f"not used: {', '.join(imported.unused)}"] if imported.unused else [])]

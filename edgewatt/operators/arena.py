@@ -1,0 +1,248 @@
+"""Maps of arenas: of a schedule, of buffers in a file; how figures are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from edgewatt.config.kinds import origins_of
+from edgewatt.config.problems import validate
+from edgewatt.config.sections import Section, section_for
+from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
+from reorder.operators.arena.allocate import allocate
+from reorder.operators.arena.banks import Bank, BankedPlacement, place_in_banks
+from reorder.operators.arena.base import Placement
+from reorder.operators.arena.files import NamedBuffers, read_buffers, write_placement
+from reorder.operators.schedule.arena import lifetimes, traffic
+from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedule import Schedule
+from traces.base.document import read_document
+from traces.base.errors import InputError, MissingExtraError, unknown_name
+from traces.base.files import whole_file
+
+if TYPE_CHECKING:
+    from edgewatt.pages.arena import ArenaMap, BankShown
+
+
+SUFFIXES = (".svg", ".png", ".html")
+
+
+def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:
+    """Return the map of a schedule's buffers; placed: where they are in several banks, None for its own arena."""
+    from edgewatt.pages.arena import ArenaMap, BankShown
+
+    problem = OperatorProblem(result.graph)
+    buffers, numbers = lifetimes(problem, problem.check_order(result.order))
+    one = placed is None
+    return ArenaMap(
+        f"{result.graph.name}: arena of {result.graph.n_nodes} operators",
+        [result.graph.buffers[b] for b in numbers.tolist()],
+        buffers.lower,
+        buffers.upper,
+        buffers.size,
+        result.offsets[numbers] if placed is None else placed.offset,
+        np.zeros(buffers.count, np.int64) if placed is None else placed.bank,
+        (BankShown("arena", result.arena_bytes),) if one else _banks(placed),
+        result.names,
+    )
+
+
+def buffers_of(result: Schedule) -> list[dict[str, Any]]:
+    """Return a schedule's buffers as `edgewatt arena` reads them; size, offset and traffic in bytes."""
+    problem = OperatorProblem(result.graph)
+    buffers, numbers = lifetimes(problem, problem.check_order(result.order))
+    columns = {
+        "lower": buffers.lower, "upper": buffers.upper, "size": buffers.size,
+        "offset": result.offsets[numbers], "traffic": traffic(problem)[numbers],
+    }  # fmt: skip
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    names = (result.graph.buffers[b] for b in numbers.tolist())
+    return [{"id": name, **dict(zip(columns, row, strict=True))} for name, row in zip(names, rows, strict=True)]
+
+
+def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: float | None = None) -> BankedPlacement:
+    """Place a schedule's buffers in several banks; each is as dear as the bytes its writers and readers move."""
+    problem = OperatorProblem(result.graph)
+    buffers, numbers = lifetimes(problem, problem.check_order(result.order), alignment)
+    place = {result.graph.buffers[b]: k for k, b in enumerate(numbers.tolist())}
+    places = {name: place[tensor.buffer] for name, tensor in result.graph.tensors.items()}
+    pinned = memories.numbered("tensor", places, buffers.size.tolist())
+    return place_in_banks(buffers, memories.banks, traffic=traffic(problem)[numbers], pinned=pinned, deadline=deadline)
+
+
+def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str, capacity: int | None) -> ArenaMap:
+    """Return the map of buffers from a file."""
+    from edgewatt.pages.arena import ArenaMap, BankShown
+
+    b = given.buffers
+    several = isinstance(placed, BankedPlacement)
+    bank = placed.bank if isinstance(placed, BankedPlacement) else np.zeros(b.count, np.int64)
+    shown = _banks(placed) if several else (BankShown("arena", placed.height, capacity),)  # type: ignore[union-attr, arg-type]
+    return ArenaMap(title, given.names, b.lower, b.upper, b.size, placed.offset, bank, shown)
+
+
+def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
+    from edgewatt.pages.arena import BankShown
+
+    assert placed is not None
+    return tuple(
+        BankShown(bank.name, height, bank.size_bytes) for bank, height in zip(placed.banks, placed.heights, strict=True)
+    )
+
+
+def write_page(shown: ArenaMap, path: str | Path) -> None:
+    """Write the page."""
+    from edgewatt.pages.arena import arena_page
+
+    with whole_file(path) as stream:
+        stream.write(arena_page(shown).encode("utf-8", "backslashreplace"))
+
+
+def draw_map(shown: ArenaMap, path: str | Path) -> None:
+    """Write the map as a figure: .svg, .png or .html. Needs the extra `report`."""
+    from edgewatt.pages.arena import arena_figure
+
+    write_figure(lambda: arena_figure(shown), shown.title, path)
+
+
+def write_figure(spec: Callable[[], dict[str, Any]], title: str, path: str | Path) -> None:
+    """Write a Vega-Lite figure; the suffix (.svg, .png or .html, self-contained) chooses the form.
+
+    Raises InputError for another suffix; needs the extra `report`.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path}: a figure is written as {', '.join(SUFFIXES)}, not {suffix or 'without a suffix'!r}")
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError("vl-convert-python", "report") from error
+    made = spec()
+    if suffix == ".svg":
+        data = vl_convert.vegalite_to_svg(made).encode()
+    elif suffix == ".png":
+        data = vl_convert.vegalite_to_png(made, scale=2)
+    else:
+        from edgewatt.pages.report import drawing
+
+        data = drawing(title, made).encode("utf-8", "backslashreplace")
+    with whole_file(path) as stream:
+        stream.write(data)
+
+
+_BANK = section_for(Bank, name="BankSection", extra=(("source", str, ""),))
+
+
+class BankFile(Section):
+    """`banks`: a list of name, mb_per_s (10^6 bytes per second), size_bytes (left out: no limit) and source.
+
+    `pinned`: names of tensors (of `arena`: ids of buffers) and the bank that each must be in.
+    """
+
+    banks: Annotated[list[_BANK], Field(min_length=1)]  # type: ignore[valid-type]
+    pinned: Annotated[dict[str, str], Field(default_factory=dict)]
+
+
+@dataclass(frozen=True)
+class Memories:
+    """banks: in the file's order. pinned: name of a tensor or buffer -> name of its bank. path: of the file."""
+
+    banks: list[Bank]
+    pinned: Mapping[str, str]
+    path: str
+
+    def numbered(self, what: str, places: Mapping[str, int], sizes: Sequence[int]) -> dict[int, str]:
+        """Return number of a buffer -> its bank.
+
+        places: name of a tensor or buffer -> its number; what: which of the two. sizes: bytes of each buffer. Raises
+        InputError naming those that are unknown or do not fit.
+        """
+        rooms = {bank.name: bank.size_bytes for bank in self.banks}
+        bank_of: dict[int, str] = {}
+        for name, bank in self.pinned.items():
+            if name not in places:
+                raise InputError(f"{self.path}: pinned: {unknown_name(what, name, places)}")
+            if bank not in rooms:
+                raise InputError(f"{self.path}: pinned: {name!r}: {unknown_name('bank', bank, rooms)}")
+            room, number = rooms[bank], places[name]
+            if room is not None and sizes[number] > room:
+                raise InputError(f"{self.path}: pinned: {name!r} has {sizes[number]} bytes, {bank!r} has {room}")
+            if bank_of.setdefault(number, bank) != bank:
+                raise InputError(
+                    f"{self.path}: pinned: {name!r} shares its memory with a tensor in {bank_of[number]!r}: "
+                    f"it cannot be in {bank!r}"
+                )
+        return bank_of
+
+
+def read_banks(path: str | Path) -> Memories:
+    """Read a file of banks. Raises ConfigError with every problem at its file, line and column."""
+    bank_file = validate(BankFile, read_document(path))
+    banks = [Bank(b.name, b.mb_per_s, b.size_bytes) for b in bank_file.banks]  # type: ignore[attr-defined]
+    return Memories(banks, bank_file.pinned, str(path))
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBuffers:
+    """fits: the capacity is met, or none was given. summary: all as plain data. words: to be said."""
+
+    fits: bool
+    summary: dict[str, Any]
+    words: list[str]
+
+
+def place_buffers(
+    file: str,
+    *,
+    capacity: int | None = None,
+    alignment: int | None = None,
+    allocator: str = "exact",
+    banks: str | None = None,
+    time_limit_s: float | None = None,
+    output: str | None = None,
+    page: str | None = None,
+    figure: str | None = None,
+) -> PlacedBuffers:
+    """Place the buffers of a file, in one arena or in the banks of a YAML list; write and draw what is asked for.
+
+    output: written only where the capacity is met.
+    """
+    given = read_buffers(file, alignment)
+    b = given.buffers
+    summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": b.alignment}
+    summary |= {"capacity": capacity, "load": b.load, **origins_of({"allocators": [allocator]})}
+    words, names, fits = [f"{b.count} buffers, {b.load:,} B live at once at most"], None, True
+    how: dict[str, Any] = {"alignment": b.alignment, "time_limit_s": time_limit_s, "allocator": allocator}
+    placed: Any
+    if banks is not None:
+        memories = read_banks(banks)
+        ids = {name: i for i, name in enumerate(given.names)}
+        pinned = {**given.pinned, **memories.numbered("buffer", ids, b.size.tolist())}
+        placed = allocate(
+            b.lower, b.upper, b.size, banks=memories.banks, capacity=capacity, traffic=given.traffic, pinned=pinned,
+            **how,
+        )  # fmt: skip
+        names = placed.names
+        words += banks_in_words(placed)
+        summary |= {**bank_summary(placed), "bank": dict(zip(given.names, names, strict=True))}
+    else:
+        placed = allocate(b.lower, b.upper, b.size, capacity=capacity, **how)
+        fits = capacity is None or placed.height <= capacity
+        words.append(placement_in_words(placed.height, placed.lower_bound, capacity))
+        summary |= {"fits": fits, "height": placed.height, "lower_bound": placed.lower_bound, "proved": placed.proved}
+        summary |= {"nodes": placed.nodes, "truncated": placed.truncated}
+    if output is not None and fits:
+        write_placement(given, placed.offset, output, names)
+    if page is not None or figure is not None:
+        shown = of_file(given, placed, f"{Path(file).name}: {b.count} buffers", capacity)
+        if page is not None:
+            write_page(shown, page)
+        if figure is not None:
+            draw_map(shown, figure)
+    summary["offsets"] = dict(zip(given.names, placed.offset.tolist(), strict=True))
+    return PlacedBuffers(fits, summary, words)

@@ -1,0 +1,345 @@
+"""YAML read so that every key and value knows its file, line and column: the one reader of all our YAML.
+
+Stricter than YAML at large: no duplicate keys, no tags, no merge keys, bounded depth and alias expansion; numbers
+follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is ever executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from traces.base.checks import is_whole
+from traces.base.errors import InputError, printable, shown
+
+MAX_DEPTH = 32
+MAX_NODES = 1_000_000
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+MOST_TOLD = 50  # problems of one file
+MAX_ALIASED = 10_000  # nodes that aliases may add: stops "billion laughs"
+MAX_BYTES = 64 << 20
+
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_WHOLE_EXPONENT = re.compile(r"[-+]?(0|[1-9][0-9]*)[eE]\+?([0-9]|1[0-8])")  # 1e4 serves where a whole number is due
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, order=True)
+class Mark:
+    """Where something stands. line and column count from 1; line 0 means the whole file (or a command-line option)."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+class ConfigError(InputError):
+    """All that is wrong with a configuration; the message has one line per problem, ``FILE:LINE:COLUMN: message``.
+
+    Of very many problems the message has the first and the number of the others.
+    """
+
+    def __init__(self, problems: Iterable[tuple[Mark, str]]) -> None:
+        self.problems = sorted(set(problems))
+        told = [f"{mark}: {message}" for mark, message in self.problems[:MOST_TOLD]]
+        if more := len(self.problems) - len(told):
+            told.append(f"{self.problems[MOST_TOLD][0]}: and {more} more problems from here on")
+        super().__init__("\n".join(told))
+
+
+@dataclass
+class Document:
+    """Plain data (dict, list, str, int, float, bool, None) and the mark of each place in it.
+
+    keys: mark of the key (or list item) at a place. values: mark of the value there. The root's place is ().
+    pieces: (folder of configs/, name) of the named files whose content was put into it.
+    """
+
+    data: Any
+    keys: dict[Place, Mark] = field(default_factory=dict)
+    values: dict[Place, Mark] = field(default_factory=dict)
+    pieces: set[tuple[str, str]] = field(default_factory=set)
+
+    def mark(self, place: Place, *, key: bool = False) -> Mark:
+        """Return the mark of a place, or of its nearest ancestor that has one."""
+        table = self.keys if key else self.values
+        while place and place not in table:
+            place = place[:-1]
+        return table.get(place) or self.values.get(place) or Mark("configuration")
+
+    def get(self, place: Place) -> Any:
+        """Return the value at a place that is there."""
+        return value_at(self.data, place)
+
+    def at(self, place: Place) -> Document:
+        """Return the part at `place` as a document of its own."""
+        data = self.get(place)
+        part = Document(data)
+        for tail in places_in(data):
+            if tail and place + tail in self.keys:
+                part.keys[tail] = self.keys[place + tail]
+            if place + tail in self.values:
+                part.values[tail] = self.values[place + tail]
+        return part
+
+    def put(self, place: Place, part: Document, key: Mark | None = None) -> None:
+        """Set the value at `place` (mappings on the way are made where missing) to another document's content."""
+        if not place:
+            self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
+            return
+        target: Any = self.data
+        for depth, step in enumerate(place, 1):
+            if isinstance(target, dict):  # 'a.1' names the key '1' of a mapping, the second item of a list
+                place = (*place[: depth - 1], str(step), *place[depth:])
+            here = place[depth - 1]
+            if depth == len(place):
+                break
+            if isinstance(target, dict) and target.get(here) is None:
+                target[here] = {}
+                self.keys.setdefault(place[:depth], key or part.mark(()))
+                self.values.setdefault(place[:depth], part.mark(()))
+            try:
+                target = target[here]
+            except (KeyError, IndexError, TypeError):
+                raise ConfigError([(key or part.mark(()), f"there is no {dotted(place[:depth])} to set")]) from None
+        if not isinstance(target, dict) and not (
+            isinstance(target, list) and isinstance(place[-1], int) and place[-1] < len(target)
+        ):
+            raise ConfigError(
+                [(key or part.mark(()), f"{dotted(place[:-1])} has no parts, so {dotted(place)} is none")]
+            )
+        n = len(place)
+        for table in (self.keys, self.values):
+            for old in [p for p in table if p[:n] == place]:
+                del table[old]
+        last: Any = place[-1]
+        target[last] = part.data
+        self.keys[place] = key or part.mark(())
+        self.keys.update({place + p: m for p, m in part.keys.items()})
+        self.values.update({place + p: m for p, m in part.values.items()})
+
+    def take(self, place: Place) -> Document:
+        """Remove the part at `place` and return it."""
+        part = self.at(place)
+        del self.get(place[:-1])[place[-1]]
+        return part
+
+    def copy(self) -> Document:
+        """Return an independent copy."""
+        return Document(_copy(self.data), dict(self.keys), dict(self.values), set(self.pieces))
+
+    def fail(self, place: Place, message: str, *, key: bool = False) -> ConfigError:
+        """Build the error for one problem at one place."""
+        return ConfigError([(self.mark(place, key=key), message)])
+
+
+def dotted(place: Place) -> str:
+    """Write a place as a user does: ``dram.part``, ``caches.0.ways``."""
+    return ".".join(map(str, place))
+
+
+def undotted(text: str) -> Place:
+    """Read what `dotted` writes."""
+    return tuple(int(step) if is_whole(step) else step for step in text.split("."))
+
+
+def value_at(data: Any, place: Place) -> Any:
+    """Return the value at a place of nested dicts and lists. Raises LookupError where there is none."""
+    for step in place:
+        data = data[step]
+    return data
+
+
+def places_in(data: Any, at: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value in nested dicts and lists, parents first. at: put before each."""
+    yield at
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, value in items:
+        yield from places_in(value, (*at, step))
+
+
+def _copy(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _copy(value) for key, value in data.items()}
+    return [_copy(value) for value in data] if isinstance(data, list) else data
+
+
+def read_document(path: str | Path) -> Document:
+    """Read a YAML file. Raises ConfigError naming file, line and column."""
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            said = "no such file"
+        elif isinstance(error, IsADirectoryError):
+            said = "is a folder: name the YAML file in it"
+        else:
+            said = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ConfigError([(Mark(printable(path)), said)]) from error
+    if len(raw) > MAX_BYTES:
+        raise ConfigError([(Mark(printable(path)), f"is larger than {MAX_BYTES >> 20} MiB, too large to configure")])
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        mark = Mark(printable(path), before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
+        raise ConfigError([(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8: save the file as UTF-8")]) from error
+    if path.suffix == ".json":
+        text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, name: str) -> Document:
+    """Parse YAML text; `name` stands for the file in messages. Raises ConfigError with every problem found."""
+    import yaml
+
+    composer = _Composer(printable(name))
+    try:
+        composer.read(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        if mark is not None:
+            place, problem = composer.mark(mark), getattr(error, "problem", None) or getattr(error, "context", None)
+        else:  # a ReaderError knows only the position of a character that YAML does not allow
+            at = getattr(error, "position", 0)
+            before = text[:at]
+            place = Mark(composer.name, before.count("\n") + 1, at - before.rfind("\n"))
+            problem = "a control character stands here, which YAML does not allow"
+        composer.problems.append((place, _TOO_DEEP if "nesting depth" in str(problem) else f"not YAML: {problem}"))
+    except RecursionError:
+        composer.problems.append((Mark(composer.name, 1, 1), "nested too deeply"))
+    if composer.problems:
+        raise ConfigError(composer.problems)
+    return composer.document
+
+
+class _TooMuch(Exception):
+    """Ends reading: the document is larger than any configuration is."""
+
+
+class _Composer:
+    """Builds a Document from YAML events."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.problems: list[tuple[Mark, str]] = []
+        self.document = Document(None)
+        self._events: Any = None
+        self._anchors: dict[str, tuple[Any, Place, int] | None] = {}  # value, its place, nodes in it
+        self._nodes = 0
+        self._aliased = 0
+
+    def mark(self, mark: Any) -> Mark:
+        return Mark(self.name, mark.line + 1, mark.column + 1)
+
+    def problem(self, event: Any, message: str) -> None:
+        self.problems.append((self.mark(event.start_mark), message))
+
+    def read(self, text: str) -> None:
+        import yaml
+
+        self._events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        next(self._events)  # stream start
+        event = next(self._events)
+        if isinstance(event, yaml.StreamEndEvent):
+            self.problems.append((Mark(self.name, 1, 1), "the file is empty"))
+            return
+        try:
+            self.document.data = self._node(next(self._events), (), 0)
+        except _TooMuch:
+            return
+        next(self._events)  # document end
+        event = next(self._events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            self.problem(event, "a second YAML document begins here: one file holds one configuration")
+
+    def _node(self, event: Any, place: Place, depth: int) -> Any:
+        import yaml
+
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
+            what = _TOO_DEEP if depth > MAX_DEPTH else f"more than {MAX_NODES} values"
+            self.problem(event, what)
+            raise _TooMuch
+        self.document.values[place] = self.mark(event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, place)
+        anchor, nodes_before = event.anchor, self._nodes
+        if anchor:
+            self._anchors[anchor] = None  # known, but not complete: an alias to it inside would be a cycle
+        if event.tag not in (None, "!") or (event.tag == "!" and not isinstance(event, yaml.ScalarEvent)):
+            self.problem(event, f"tags such as {event.tag!r} are not used here")
+        if isinstance(event, yaml.ScalarEvent):
+            value: Any = event.value if event.style or event.tag == "!" else self._scalar(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = []
+            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+                self.document.keys[(*place, len(value))] = self.mark(event.start_mark)
+                value.append(self._node(event, (*place, len(value)), depth + 1))
+        else:
+            value = self._mapping(place, depth)
+        if anchor:
+            self._anchors[anchor] = (value, place, 1 + self._nodes - nodes_before)
+        return value
+
+    def _mapping(self, place: Place, depth: int) -> dict[str, Any]:
+        import yaml
+
+        value: dict[str, Any] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                self.problem(event, "a key must be a word")
+                self._node(event, (*place, "?"), depth + 1)
+                self._node(next(self._events), (*place, "?"), depth + 1)
+                continue
+            key = event.value
+            if key == "<<" and not event.style:
+                self.problem(event, "merge keys (<<) are not supported: name a shared file, or use 'base' in a sweep")
+            elif key in value:
+                first = self.document.keys[(*place, key)]
+                self.problem(event, f"key {shown(key)} appears twice (first in line {first.line})")
+            self.document.keys.setdefault((*place, key), self.mark(event.start_mark))
+            value[key] = self._node(next(self._events), (*place, key), depth + 1)
+        return value
+
+    def _alias(self, event: Any, place: Place) -> Any:
+        anchored = self._anchors.get(event.anchor)
+        if anchored is None:
+            reason = "stands inside its own anchor" if event.anchor in self._anchors else "has no anchor before it"
+            self.problem(event, f"alias *{printable(event.anchor)} {reason}")
+            return None
+        value, origin, nodes = anchored
+        self._aliased += nodes
+        if self._aliased > MAX_ALIASED:
+            self.problem(event, f"aliases expand to more than {MAX_ALIASED} values")
+            raise _TooMuch
+        self._nodes += nodes
+        for table in (self.document.keys, self.document.values):
+            for tail in places_in(value):
+                if tail and origin + tail in table:
+                    table[place + tail] = table[origin + tail]
+        return _copy(value)
+
+    def _scalar(self, event: Any) -> Any:
+        text = event.value
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if _INT.fullmatch(text):
+            if len(text) > 40:
+                self.problem(event, f"the number {shown(text)} is too long")
+                return 0
+            return int(text)
+        if match := _WHOLE_EXPONENT.fullmatch(text):
+            return int(text[: text.lower().index("e")][:40]) * 10 ** int(match[2])
+        return float(text) if _FLOAT.fullmatch(text) else text
