@@ -21,7 +21,7 @@ KINDS = {
     "dram-schedulers": ("hwmodel.dram.policy", "DRAM_SCHEDULERS"),
     "page-policies": ("hwmodel.dram.policy", "PAGE_POLICIES"),
     "refresh-policies": ("hwmodel.dram.policy", "REFRESH_POLICIES"),
-    "layouts": ("traces.layouts.kind", "LAYOUTS"),
+    "layouts": ("traces.layout.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
     "network-readers": ("traces.readers", "NETWORK_READERS"),

@@ -16,9 +16,9 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.access.partition import EnginesSpec
 from traces.base.errors import unknown_name
-from traces.layouts.layout import AUTO, BEST, Layout
+from traces.layout.settings import AUTO, BEST, Layout
+from traces.trace.partition import EnginesSpec
 
 M = TypeVar("M", bound="OnChipSection | RunConfig")
 
@@ -193,7 +193,7 @@ def _one_memory(section: M) -> M:
 
 
 def _known_stream(value: str) -> str:
-    from traces.access.trace import STREAMS
+    from traces.trace.chunks import STREAMS
 
     if value not in STREAMS:
         raise unknown_name("stream", value, STREAMS)

@@ -19,15 +19,15 @@ from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges
-from traces.access.build import build_trace, input_vectors
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
-from traces.work.checks import checked_memory
-from traces.work.forward import forward
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.networks.checks import checked_memory
+from traces.networks.forward import forward
+from traces.networks.network import Network
+from traces.trace.build import build_trace, input_vectors
 
 STRETCHES = 4
 VECTORS = 4  # of the forward pass

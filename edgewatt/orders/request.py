@@ -25,11 +25,11 @@ from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.networks.prune import prune_magnitude
 from traces.readers import load
 from traces.readers.native import save
-from traces.work.network import Network
-from traces.work.prune import prune_magnitude
 
 
 def read_image(text: str | None) -> list[int] | None:

@@ -17,7 +17,7 @@ from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
 from traces.base.units import duration
-from traces.work.prune import prune_matrix
+from traces.networks.prune import prune_matrix
 
 STRIDES = (32, 64, 128, 256, 512)
 
@@ -41,7 +41,7 @@ def choose_tuple_stride(
     """
     from hwmodel.caches.gpu import choose_stride
     from reorder.tuples import order_tuples
-    from traces.access.spmv import SpmvProblem, lay_out_spmv
+    from traces.trace.spmv import SpmvProblem, lay_out_spmv
 
     x = np.ones(matrix.shape[1], np.float32)
 

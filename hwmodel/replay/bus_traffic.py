@@ -21,7 +21,7 @@ from cython_ext.wires.counting import segments_by_kind
 from hwmodel.bus import Bus, Bytes, WireCounts
 from hwmodel.coding import Coded, StreamChain
 from hwmodel.machine import Machine
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
     from hwmodel.replay.hierarchy import Bursts

@@ -21,7 +21,7 @@ from reorder.edges.bounds import bounds
 from reorder.edges.bounds.bounds import cores, expansion_extra, least_objective, lower_bound, sparse_extra
 from reorder.edges.bounds.eviction import optimal_eviction
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @settings(max_examples=60, deadline=None)

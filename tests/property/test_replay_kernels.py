@@ -11,7 +11,7 @@ from cython_ext.dram.in_flight import Held
 from cython_ext.trace import accesses
 from cython_ext.trace.transfers import first_loads
 from cython_ext.wires import counting
-from traces.access.trace import NEVER, next_uses, touched_lines
+from traces.trace.chunks import NEVER, next_uses, touched_lines
 
 quick = settings(max_examples=60, deadline=None)
 LOAD, LIVE, OUTPUT = 0, 1, 2

@@ -25,7 +25,7 @@ from reorder.order import order
 from traces.base.errors import InputError, MissingExtraError
 from traces.generators.networks import compact_growth, random_layered
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
+from traces.networks.network import Network
 
 METHODS_HERE = [
     name

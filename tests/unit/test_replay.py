@@ -17,9 +17,9 @@ from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
-from traces.access.build import build_trace
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
+from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS
 from traces.trace_files import open_trace
 from traces.trace_files.writer import export_trace
 

@@ -22,7 +22,7 @@ from reorder.operators.arena.base import Buffers
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 pytestmark = pytest.mark.application
 

@@ -23,8 +23,8 @@ from cython_ext.network.graph import core_numbers
 from reorder.base import Task
 from reorder.edges.bounds.windows import Sides, proved_highest, windows_extra
 from reorder.edges.search.objectives import make_objective
-from traces.work.checks import checked_memory
-from traces.work.network import Network
+from traces.networks.checks import checked_memory
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -22,8 +22,8 @@ from reorder.edges.search.budget import Budget, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
 from traces.base.progress import Progress
-from traces.work.checks import is_only_order
-from traces.work.network import Network
+from traces.networks.checks import is_only_order
+from traces.networks.network import Network
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import cython_ext.iomodel.counts as kernel
 from cython_ext.annealing.on_cache import MOST_BANKS, MOST_ELEMENTS, OnCache
 from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
 from reorder.edges.search.objectives import count_runs
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 Judge = Callable[[Int64Array], float]

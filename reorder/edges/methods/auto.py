@@ -15,7 +15,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @dataclass(frozen=True)

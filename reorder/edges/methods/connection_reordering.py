@@ -22,7 +22,7 @@ from reorder.edges.search.budget import Scorer, count_of
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
 STARTS: dict[str, Callable[[Network], npt.NDArray[np.int64]]] = {

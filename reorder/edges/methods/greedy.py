@@ -14,7 +14,7 @@ from cython_ext.edges.intervals import grouped
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import sorted_by
 from reorder.edges.search.budget import Budget, count_of
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from reorder.edges.search.base_orders import (
     sorted_by,
     two_optimal_order,
 )
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @ORDERINGS.register(

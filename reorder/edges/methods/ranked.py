@@ -25,7 +25,7 @@ from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import check_way, offer_along, rank_by, tilings
 from reorder.edges.search.strips import Strips
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -20,7 +20,7 @@ from reorder.edges.search.intervals import Int64Array, IntervalState, Items
 from traces.base.errors import InputError
 from traces.base.worker import report
 from traces.base.workers import Workers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run

@@ -15,7 +15,7 @@ from reorder.base import Ordering, Progress, Task
 from reorder.edges.search.objectives import make_objective
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]

@@ -17,8 +17,8 @@ from cython_ext.residency.recency import refreshed
 from reorder.base import Task
 from reorder.edges.search.budget import Best
 from reorder.edges.search.objectives import make_objective
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 # How far to look for connections to do early, as shares of those in which as many values come in as fast memory holds
 # where each comes in once (measured on unrolled convolutions).
