@@ -78,8 +78,8 @@ _FACADE = {
     "decode": "hwmodel.encoders",
     "order_tuples": "reorder.tuples",
     "order_run_tuples": "reorder.joint.inside_runs",
+    "order_jointly": "reorder.joint.io_neutral",
     "order_both": "reorder.joint.io_neutral",
-    "pareto_orders": "reorder.joint.pareto",
 }
 
 __all__ = ["__version__", *_FACADE]

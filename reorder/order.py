@@ -1,4 +1,4 @@
-"""One way to ask for an order of work."""
+"""Make one edge order and check it."""
 
 from __future__ import annotations
 

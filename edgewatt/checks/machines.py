@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from edgewatt.checks.check import Check, equal, relative
 from edgewatt.evaluation.costs import rows_of
-from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays import METRICS, WORDS
 from edgewatt.runs.model import Member, Point
 from hwmodel.bus import Bus
@@ -134,7 +134,7 @@ def machine_checks(
     `count_io` counts; replay and the system ask memory for the same bursts. Last come I/Os, bytes, energy and time
     beside those of two-optimal: stated, not judged. Raises InputError for a system that does not fit.
     """
-    judge = judge_for(network, "energy", system, lanes=lanes, seed=seed)
+    judge = machine_cost_for(network, "energy", system, lanes=lanes, seed=seed)
     machine, layout = judge.machine, judge.layout
     trace = build_trace(network, edges, layout=layout, batch=lanes, seed=seed)
     counted, timed = replay(trace, machine), simulate(trace, machine)

@@ -232,8 +232,8 @@ def pays_command(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
+    from edgewatt.orders.order_pages import pays_page
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
-    from edgewatt.orders.pays_page import pays_page
     from edgewatt.orders.request import orders_of, read_network
     from traces.base.files import check_writable, whole_file
 

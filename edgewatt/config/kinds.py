@@ -31,6 +31,7 @@ KINDS = {
 """What lists call a kind -> module and name of its registry."""
 
 AS_GIVEN: Final = "none"
+IO_NEUTRAL: Final = "io-neutral"  # a stride: tuples change places as far as no I/O is added
 """In place of a tuple order: the tuples stay as the edge ordering gives them."""
 
 NAMED_BY = {

@@ -84,12 +84,12 @@ class _StrideChoice(KindChoice):
 
 Format = Annotated[str, Named("formats")]
 Encoder = Annotated[str, Named("encoders", chain=True), AfterValidator(_known_encoder)]
-Stride = Annotated[int, Field(ge=1)] | Literal["row"]
+Stride = Annotated[int, Field(ge=1)] | Literal["row", "io-neutral"]
 _ORDERING = KindChoice("orderings")
 _STRIDE = _StrideChoice(
     "tuple-orders",
     (
-        ("stride", Stride, "row"),  # tuples that may change places
+        ("stride", Stride, "row"),  # tuples that may change places; io-neutral: without one more I/O
         ("stride_restart", Literal["row", "continuous"], "row"),  # at each run, or counted through the whole order
         ("objective", Literal["joint", "values", "ids"], "joint"),  # whose ones count
     ),

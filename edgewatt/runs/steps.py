@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from edgewatt.config.kinds import AS_GIVEN, registry
+from edgewatt.config.kinds import AS_GIVEN, IO_NEUTRAL, registry
 from edgewatt.results.record import canonical_json, hash_of_text
 from edgewatt.runs import machine
 from edgewatt.runs.model import (
@@ -113,13 +113,13 @@ def wants_machine(point: Point) -> bool:
 
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
-    from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine
+    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
     from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
     assert point.layout is not None
     timing = "system" if chosen.search.objective == "time" else point.measure.timing
-    judge = MachineJudge(
+    judge = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
     return order_on_machine(
@@ -203,22 +203,32 @@ def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arr
     """Return edges int64[W] with the tuples inside runs reordered."""
     from hwmodel.coding.chain import chain_facts
     from reorder.joint.inside_runs import order_run_tuples
+    from reorder.joint.io_neutral import order_jointly
 
     assert point.layout is not None
     parameters: dict[str, Any] = dict(_order(point).stride.parameters)
     block: Any = point.machine.bus.block_bytes
-    edges = order_run_tuples(
-        before["network"],
-        before["ordering"]["edges"],
-        stride=parameters.pop("stride"),
-        method=_order(point).stride.kind,
-        value_format=point.layout.format,
-        inverts=chain_facts(point.machine.encoder).inverts,
-        block_bytes=block,
-        seed=point.measure.seed,
+    inverts = chain_facts(point.machine.encoder).inverts
+    network, edges, stride = before["network"], before["ordering"]["edges"], parameters.pop("stride")
+    asked: dict[str, Any] = dict(
+        method=_order(point).stride.kind, value_format=point.layout.format, block_bytes=block, seed=point.measure.seed,
         **parameters,
-    )
-    return {"edges": edges}
+    )  # fmt: skip
+    if stride != IO_NEUTRAL:
+        return {"edges": order_run_tuples(network, edges, stride=stride, inverts=inverts, **asked)}
+    memory = _order(point).fast_memory
+    asked.pop("stride_restart")  # windows are where they are
+    joint = order_jointly(
+        network, edges, memory=memory.size, policy=memory.policy, pinning=memory.pinning,
+        encoder="base-xor+dbi-dc" if inverts else "base-xor", **asked,
+    )  # fmt: skip
+    return {"edges": joint.edges}
+
+
+def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
+    """Return what a tuple order depends on besides where no I/O may be added: the fast memory."""
+    given = has_tuple_order(point) and _order(point).stride.parameters.get("stride") == IO_NEUTRAL
+    return _MEMORY if given else ()
 
 
 def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:
@@ -434,6 +444,7 @@ STEPS: Mapping[str, Step] = {
             check=check_order,
             content=order_hash,
             shared_as="tuple orders",
+            reads_also=memory_if_io_neutral,
         ),
         Step(
             "io",

@@ -31,7 +31,7 @@ def parameters(name: str, folder: Path) -> dict[str, Any]:
         np.save(path, order(NETWORK, "two-optimal", memory=20).edges)
         return {"path": str(path)}
     if name == "eon":
-        from edgewatt.orders.eon import train_seeds
+        from edgewatt.orders.training import train_seeds
 
         path = folder / "eon.safetensors"
         train_seeds(NETWORK, memory=20, iterations=1, output=path)

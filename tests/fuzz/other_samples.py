@@ -166,7 +166,7 @@ def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: 
 
     stage(None)
     try:
-        from edgewatt.orders.eon import train_seeds
+        from edgewatt.orders.training import train_seeds
         from reorder.learning.eon.checkpoint import read as read_eon
     except ImportError:  # without PyTorch there is no such file to read
         pass

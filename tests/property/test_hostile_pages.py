@@ -22,9 +22,8 @@ import papers.page as papers
 from edgewatt.checks.bench import OURS, BenchComparison, Row
 from edgewatt.checks.bench_page import bench_page
 from edgewatt.operators.figures import figure
-from edgewatt.orders.learning_pages import eon_page
+from edgewatt.orders.order_pages import eon_page, pays_page
 from edgewatt.orders.pays import METRICS, Pays
-from edgewatt.orders.pays_page import pays_page
 from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather

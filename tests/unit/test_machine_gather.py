@@ -12,8 +12,8 @@ from oracles.random_networks import dags
 from cython_ext.iomodel.counts import LOAD
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
-from reorder.edges.machine.gather import gathered, windows
-from reorder.edges.machine.shape import MachineShape
+from reorder.edges.machine.links import gathered, windows
+from reorder.edges.machine.surrogate import MachineShape
 from reorder.edges.search.objectives import count_runs
 from reorder.order import order
 from traces.generators.networks import random_layered

@@ -1,6 +1,4 @@
-"""Where neurons lie beside each other: places that a reader knows, else smooth coordinates of the network itself.
-
-The latter come from its own connections (Fiedler vectors).
+"""Neuron coordinates: from the reader, or Fiedler vectors of the connection graph.
 
 Of all functions on the neurons with zero mean at each depth, those that change least along the connections are the
 eigenvectors of the highest eigenvalues of D^-1/2 A D^-1/2 (A: adjacency without directions, D: degrees). In an unrolled

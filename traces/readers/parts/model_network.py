@@ -322,7 +322,7 @@ class _Model:
 
 
 def to_network(graph: OpGraph) -> Network:
-    """Return a chain of fully connected layers as a network: every weight a connection (networks.prune thins it).
+    """Return a chain of fully connected layers as a network (every weight a connection; pruning thins it).
 
     A model with anything else than such a chain is unrolled.
 

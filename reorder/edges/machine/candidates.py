@@ -1,8 +1,8 @@
-"""The orders that a search for a machine saw: their values by the judge, and those not judged yet.
+"""Candidate orders of a search for a machine: simulated ones with their values, and those that wait.
 
-The judge is slow, so a time limit may leave room for a few orders only, or for none. Those that wait are judged as
-expected: by a sample where the judge takes long against the limit, else by the surrogate, which learns from each value.
-What was never judged is kept by name, so the result can say so.
+Simulations are slow, so a time limit may leave room for a few only, or for none. Waiting candidates are ranked by a
+sample where simulations take long against the limit, else by the surrogate, which learns from each value. What was
+never simulated is kept by name, so that the result can say so.
 """
 
 from __future__ import annotations
@@ -14,21 +14,35 @@ from hashlib import blake2b
 import numpy as np
 
 from reorder.base import Progress
-from reorder.edges.machine.shape import Int64Array, Judge, Sampler
-from reorder.edges.machine.surrogate import Float64Array, Surrogate
+from reorder.edges.machine.surrogate import Float64Array, Int64Array, Judge, Sampler, Surrogate
 from reorder.edges.search.budget import Budget
 
-GRACE_S = 0.8  # for all constructions, whatever the limit; and beyond a limit, for those that may be the best of all
-SAMPLED = 2048  # connections of a sample
-WORTH = 4  # how many times as long an order must be
-LEAST_ROWS = 2  # times what fast memory holds, in connections of each quarter of a sample
-SHORT = 256  # of a shorter one, which tells how long each connection takes
-HURRY = 0.3  # of a limit: time in which the judge should be done with all constructions
-HALF = 0.5  # of a limit, that may be kept for what waits
+
+@dataclass(frozen=True)
+class CandidateLimits:
+    """When candidates are sampled, and when they are simulated.
+
+    grace_s: seconds for all constructions whatever the limit, and beyond a limit for those that may be the best of all.
+    sample: connections of a sample. probe: connections of a shorter one, which tells how long each takes. least_ratio:
+    sample only orders that are this many times as long as a sample. memory_rows: the connections of each quarter of a
+    sample, in values that fast memory holds. hurry: simulate all constructions without samples if that takes at most
+    this share of the limit. reserve: share of the limit kept at most for candidates that wait.
+    """
+
+    grace_s: float = 0.8
+    sample: int = 2048
+    probe: int = 256
+    least_ratio: int = 4
+    memory_rows: int = 2
+    hurry: float = 0.3
+    reserve: float = 0.5
+
+
+LIMITS = CandidateLimits()
 
 
 @dataclass
-class JudgedOrders:
+class CandidatePool:
     """Every order that was judged, and its value; the best one; the curve of best values; orders that wait.
 
     sampler: None where a sample is not worth its while. by_sample: whether not even one order can be judged in time,
@@ -59,23 +73,23 @@ class JudgedOrders:
 
     def __post_init__(self) -> None:
         size = self.sample_size
-        if self.budget.limit_s is None or WORTH * size > self.surrogate.network.n_connections:
+        if self.budget.limit_s is None or LIMITS.least_ratio * size > self.surrogate.network.n_connections:
             self.sampler = None
 
     @property
     def sample_size(self) -> int:
         """Return the connections of a sample: more where fast memory holds many rows, which each stretch fetches."""
-        return max(SAMPLED, 4 * LEAST_ROWS * self.surrogate.shape.memory)
+        return max(LIMITS.sample, 4 * LIMITS.memory_rows * self.surrogate.shape.memory)
 
     def offer(self, edges: Int64Array, found_by: str) -> float:
         """Judge an order, keep it if it is the best so far, and let the surrogate learn from it."""
         key = _digest(edges)
         if key not in self.judged:
-            self._judge(key, edges, self.surrogate.counts(edges), found_by)
+            self._evaluate(key, edges, self.surrogate.counts(edges), found_by)
         return self.judged[key]
 
-    def _judge(self, key: bytes, edges: Int64Array, counts: Float64Array, found_by: str) -> None:
-        value = self.estimate(key, edges, counts) if self.by_sample else self._word(edges)
+    def _evaluate(self, key: bytes, edges: Int64Array, counts: Float64Array, found_by: str) -> None:
+        value = self.estimate(key, edges, counts) if self.by_sample else self._simulate(edges)
         self.judged[key] = value
         self.surrogate.learn(counts, value)
         if value < self.value:
@@ -86,7 +100,7 @@ class JudgedOrders:
             share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.judged)
             self.progress(share, 1000 if limit else None, f"best {self.value:.6g}")
 
-    def _word(self, edges: Int64Array) -> float:
+    def _simulate(self, edges: Int64Array) -> float:
         began = self.budget.spent()
         value = self.judge(edges)
         self.judge_s = self.budget.spent() - began
@@ -110,14 +124,14 @@ class JudgedOrders:
         if self.sampler is None:
             return
         key, (edges, counts) = next(iter(self.waiting.items()))
-        self.sampler(edges, SHORT)  # the first one prepares what all need
+        self.sampler(edges, LIMITS.probe)  # the first one prepares what all need
         began = self.budget.spent()
-        self.sampler(edges, SHORT)
+        self.sampler(edges, LIMITS.probe)
         short_s = self.budget.spent() - began
         self.estimate(key, edges, counts)
-        each_s = max(self.sample_s - short_s, self.sample_s / 4) / (self.sample_size - SHORT)
+        each_s = max(self.sample_s - short_s, self.sample_s / 4) / (self.sample_size - LIMITS.probe)
         self.judge_s = each_s * self.surrogate.network.n_connections
-        if self.fits(HURRY, orders):
+        if self.fits(LIMITS.hurry, orders):
             self.sampler = None
 
     def sample_waiting(self) -> None:
@@ -126,13 +140,13 @@ class JudgedOrders:
             return
         for key, waits in self.waiting.items():
             each_s = self.sample_s + (0 if self.hopeless else 2 * self.judge_s)
-            if self.before(1.0, GRACE_S, each_s):
+            if self.before(1.0, LIMITS.grace_s, each_s):
                 self.estimate(key, *waits)
 
     @property
     def hopeless(self) -> bool:
         """Whether the judge has no time for two orders."""
-        return not self.before(1.0, GRACE_S, 2 * self.judge_s)
+        return not self.before(1.0, LIMITS.grace_s, 2 * self.judge_s)
 
     def decide(self) -> None:
         """Let samples decide if the judge has no time for two orders; what was sampled has its value then."""
@@ -152,7 +166,7 @@ class JudgedOrders:
     def fits(self, share: float, orders: int) -> bool:
         """Whether the judge would be done with so many orders before this share of the time limit, or a grace."""
         each_s = orders * self.judge_s
-        return self.before(share, each_s=each_s) or self.before(0.0, GRACE_S, each_s)
+        return self.before(share, each_s=each_s) or self.before(0.0, LIMITS.grace_s, each_s)
 
     def wait(self, name: str, edges: Int64Array) -> bytes:
         """Let a construction wait for the judge; return its digest."""
@@ -176,7 +190,7 @@ class JudgedOrders:
 
     def call(self, key: bytes) -> None:
         """Judge a construction that waits."""
-        self._judge(key, *self.waiting.pop(key), self.names[key][0])
+        self._evaluate(key, *self.waiting.pop(key), self.names[key][0])
 
     def judge_waiting(self, share: float) -> None:
         """Judge what waits, the likeliest first, until this share of the time limit or a grace have passed; then, until
@@ -184,8 +198,8 @@ class JudgedOrders:
         while self.waiting:
             key, expected = self.likeliest()
             unlikely = expected > (1 + self.surrogate.error) * self.value
-            within = self.before(share) or self.before(0.0, GRACE_S)
-            if not within and (unlikely or not self.before(1.0, GRACE_S)):
+            within = self.before(share) or self.before(0.0, LIMITS.grace_s)
+            if not within and (unlikely or not self.before(1.0, LIMITS.grace_s)):
                 return
             self.call(key)
 
@@ -203,7 +217,7 @@ class JudgedOrders:
         """Let searches end early enough for what still waits, if that leaves them half of the time."""
         if self.budget.limit_s and self.waiting:
             rest = len(self.waiting) * self.judge_s / self.budget.limit_s
-            if rest <= HALF:
+            if rest <= LIMITS.reserve:
                 self.ends = min(self.ends, 1 - rest)
 
     @property
