@@ -10,7 +10,7 @@ from edgewatt.plugins import KINDS, registry
 from traces.base.errors import InputError, unknown_name
 from traces.base.registry import Registry
 from traces.base.resources import outside_files, shipped_names, shipped_path
-from traces.layouts.layout import AUTO, BEST
+from traces.layout.settings import AUTO, BEST
 
 _FOLDERS = {
     "parts": "dram",
@@ -129,7 +129,7 @@ def _default(field: Any) -> str:
 
 
 def _description(folder: str, name: str) -> str:
-    from edgewatt.config.document import read_document
+    from traces.base.document import read_document
 
     if folder == "dram":
         return _part_summary(name)

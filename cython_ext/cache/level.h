@@ -1,4 +1,4 @@
-/* The look-ups of one level, one after another (cache/sets.h), for every compiled policy and SIMD level. */
+/* The look-ups of one level, one after another (cache/sets.h), for every compiled policy; its keys and counts. */
 #ifndef EDGEWATT_CACHE_LEVEL_H
 #define EDGEWATT_CACHE_LEVEL_H
 
@@ -7,12 +7,6 @@
 typedef struct { /* what became of misses: those of stores, displaced lines, dirty ones, stores that filled nothing */
     int64_t stores, evictions, writebacks, skipped;
 } edgewatt_tally;
-
-/* The level of the look-ups written for one policy: masks of the first AVX-512 processors are enough for them. The loops of
- * the other policies take longer with those there than with AVX2 (measured). */
-static inline int edgewatt_fast_simd(void) {
-    return edgewatt_has_masks() ? EDGEWATT_LEVEL_AVX512 : edgewatt_simd_level();
-}
 
 #include "cache/policies.h" /* made by the build: policies/policy_*.h, and a list of their names */
 
@@ -28,28 +22,24 @@ static inline int edgewatt_fast_simd(void) {
 #include "cache/lookups.h"
 #undef CORE
 #undef CORE_TARGET
-
-#define CORE(name) name##_avx512
-#define CORE_TARGET EDGEWATT_MASKS
-#include "cache/lookups.h"
-#undef CORE
-#undef CORE_TARGET
-
-#define EDGEWATT_BY_LEVEL(name)                                         \
-    (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512 ? name##_avx512     \
-     : edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
+#define EDGEWATT_BY_LEVEL(name) (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
 #else
 #define EDGEWATT_BY_LEVEL(name) name##_baseline
 #endif
 
 /* Return the loop of a compiled policy for sets of `stride` words, and the policy; null for an unknown name. */
 static edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy) {
-    edgewatt_loop fast;
-#define EDGEWATT_POLICY_LOOP(policy_name)                              \
-    if (strcmp(name, #policy_name) == 0) {                             \
-        *policy = &edgewatt_policy_##policy_name;                      \
-        fast = edgewatt_fast_##policy_name(edgewatt_fast_simd(), stride); \
-        return fast ? fast : EDGEWATT_BY_LEVEL(edgewatt_lookups_##policy_name); \
+#if EDGEWATT_X86
+    if (strcmp(name, "lru") == 0 && stride == 8 && edgewatt_has_masks()) {
+        *policy = &edgewatt_policy_lru;
+        return edgewatt_lru8_avx512;
+    }
+#endif
+    (void)stride;
+#define EDGEWATT_POLICY_LOOP(policy_name)              \
+    if (strcmp(name, #policy_name) == 0) {             \
+        *policy = &edgewatt_policy_##policy_name;      \
+        return EDGEWATT_BY_LEVEL(edgewatt_lookups_##policy_name); \
     }
     EDGEWATT_POLICIES(EDGEWATT_POLICY_LOOP)
 #undef EDGEWATT_POLICY_LOOP
@@ -62,11 +52,6 @@ static int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_
     return EDGEWATT_BY_LEVEL(edgewatt_lookups_any)(policy, cache, keys, next_use, n, missed, displaced);
 }
 
-static void edgewatt_cache_tally(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                                 edgewatt_tally *found) {
-    EDGEWATT_BY_LEVEL(edgewatt_count_misses)(keys, missed, displaced, misses, found);
-}
-
 static int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                    const uint8_t *op, int64_t n, uint64_t limit) {
     return EDGEWATT_BY_LEVEL(edgewatt_all_good)(address, bytes, halves, op, n, limit);
@@ -75,6 +60,11 @@ static int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes
 static int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                    const uint8_t *op, int64_t n, int shift, uint64_t *keys) {
     return EDGEWATT_BY_LEVEL(edgewatt_keys)(address, bytes, halves, op, n, shift, keys);
+}
+
+static void edgewatt_cache_tally(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                                 edgewatt_tally *found) {
+    EDGEWATT_BY_LEVEL(edgewatt_count_misses)(keys, missed, displaced, misses, found);
 }
 
 /* Write the transactions of a write-back, allocating level's misses: a dirty victim's write-back, then the fill.

@@ -1,4 +1,4 @@
-/* The look-ups of every policy, compiled once per SIMD level: level.h includes this file with CORE and CORE_TARGET set.
+/* The look-ups of every policy, compiled plain and for AVX2: level.h includes this file with CORE and CORE_TARGET set.
  * `policy` is a constant in all uses but one, so its flags and functions are folded into the loop. */
 
 CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_look_up)(

@@ -26,9 +26,9 @@ from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.system.simulation import simulate
-from traces.access.build import build_trace, final_image
-from traces.access.trace import Trace
-from traces.work.network import Network
+from traces.networks.network import Network
+from traces.trace.build import build_trace, final_image
+from traces.trace.chunks import Trace
 
 REQUESTS = 2000
 BURSTS = 2000

@@ -18,7 +18,7 @@ from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.memory import read_within
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MASK = (1 << 64) - 1
 HALF = 1 << 63

@@ -10,7 +10,7 @@ from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_o
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
-    from traces.work.network import Network
+    from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
 EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."

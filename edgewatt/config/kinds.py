@@ -21,7 +21,7 @@ KINDS = {
     "dram-schedulers": ("hwmodel.dram.policy", "DRAM_SCHEDULERS"),
     "page-policies": ("hwmodel.dram.policy", "PAGE_POLICIES"),
     "refresh-policies": ("hwmodel.dram.policy", "REFRESH_POLICIES"),
-    "layouts": ("traces.layouts.kind", "LAYOUTS"),
+    "layouts": ("traces.layout.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
     "network-readers": ("traces.readers", "NETWORK_READERS"),
@@ -61,7 +61,7 @@ def registry(kind: str) -> Registry[Any]:
 
 
 def origins_of(named: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Return {"plugins": kind -> name, distribution, version and SHA-256} of the outside members among those named.
+    """Return {"plugins": kind -> name, distribution and version} of the outside members among those named.
 
     named: kind -> names. Empty where all members are edgewatt's own. A command's report holds it.
     """

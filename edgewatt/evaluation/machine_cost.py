@@ -20,14 +20,14 @@ from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
 from reorder.edges.machine.surrogate import Surrogate
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
-from traces.access.build import build_trace
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
-from traces.work.checks import checked_memory
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.networks.checks import checked_memory
+from traces.networks.network import Network
+from traces.trace.build import build_trace
 
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 NAMED = 3  # constructions of a note; the result has them all

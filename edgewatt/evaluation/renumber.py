@@ -13,7 +13,7 @@ from reorder.edges.search.budget import Budget
 from reorder.order import check_limits, order
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.work.network import Network, renumbered
+from traces.networks.network import Network, renumbered
 
 FIRST, CHOSEN = 0.3, 2  # share of the time for the file's numbering; numberings that are judged, best by lines filled
 

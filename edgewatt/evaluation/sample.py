@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.build import input_vectors
-from traces.work.forward import forward
-from traces.work.network import Network
+from traces.networks.forward import forward
+from traces.networks.network import Network
+from traces.trace.build import input_vectors
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ from hwmodel.fastmemory.iomodel import count_io
 from reorder.order import order
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.progress import Progress
-from traces.work.network import Network
+from traces.networks.network import Network
 
 if TYPE_CHECKING:
     from reorder.learning.eon.training import TrainingState

@@ -17,9 +17,9 @@ from reorder.base import ORDERINGS, Ordering
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
-from traces.work.checks import weights_of
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
 
 PROCESSOR_LANES = 64
 

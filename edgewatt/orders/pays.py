@@ -40,9 +40,9 @@ from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.shown import Shown
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import AUTO, Layout
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import AUTO, Layout
+from traces.networks.network import Network
 
 FEW_SIZES = 24  # a machine with no more legal sizes is looked at whole
 CHEAP_STEPS = 2**20  # and so is one whose sizes times the connections are no more than this: about 10 s

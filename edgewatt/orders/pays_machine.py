@@ -17,9 +17,9 @@ from reorder.edges.machine.shape import Int64Array
 from reorder.order import order as make_order
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
-from traces.work.checks import check_order
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.checks import check_order
+from traces.networks.network import Network
 
 MOST_IO_SIZES = 512
 MOST_IO_STEPS = 2**27  # connections times sizes whose I/Os are counted: about a second

@@ -25,11 +25,11 @@ from reorder.order import order as make_order
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.networks.prune import prune_magnitude
 from traces.readers import load
 from traces.readers.native import save
-from traces.work.network import Network
-from traces.work.prune import prune_magnitude
 
 SAID = 1.0  # seconds after a time limit that are said
 MOST_EXACT = 5000  # connections up to which the best evictions are an integer program, not its relaxation

@@ -28,7 +28,7 @@ def choose_tuple_stride(
     """
     from hwmodel.caches.gpu import choose_stride
     from reorder.tuples import order_tuples
-    from traces.access.spmv import SpmvProblem, lay_out_spmv
+    from traces.trace.spmv import SpmvProblem, lay_out_spmv
 
     x = np.ones(matrix.shape[1], np.float32)
 

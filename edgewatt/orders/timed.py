@@ -16,7 +16,7 @@ from reorder.base import Ordering
 from reorder.edges.search.objectives import IOTerm, Objective
 from traces.base.progress import Progress
 from traces.base.units import engineering
-from traces.work.network import Network
+from traces.networks.network import Network
 
 LANES = (32, 64, 128)
 TILES = (32, 48, 64, 96, 128, 176, 256, 384)

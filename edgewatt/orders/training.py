@@ -12,8 +12,8 @@ from reorder.learning.train import Training, train
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
+from traces.networks.network import Network
 from traces.readers import load
-from traces.work.network import Network
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
 

@@ -16,7 +16,7 @@ from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
 from traces.base.units import duration
-from traces.work.prune import prune_matrix
+from traces.networks.prune import prune_matrix
 
 QUICK_PART = "lpddr4-3200"  # the memory of the GPU on which strides are tried
 _NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it

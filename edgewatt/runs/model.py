@@ -26,10 +26,10 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.access.partition import EnginesSpec
 from traces.base.errors import InputError
 from traces.base.files import need_regular
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.trace.partition import EnginesSpec
 
 LATER = "later"
 """Field metadata: this field came after records were written. It is absent from the JSON form while it has its default,

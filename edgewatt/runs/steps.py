@@ -28,10 +28,10 @@ from edgewatt.runs.model import (
     TraceWork,
     check_unchanged,
 )
-from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.work.network import Network
+from traces.networks.network import Network
+from traces.trace.chunks import Trace
 
 if TYPE_CHECKING:
     from reorder.base import Ordering
@@ -53,7 +53,7 @@ def load_network(point: Point, before: Before, progress: Progress | None) -> Net
     if source.activation is not None:
         network = network.with_(activation=source.activation)
     if source.prune is not None:
-        from traces.work.prune import prune_magnitude
+        from traces.networks.prune import prune_magnitude
 
         given: dict[str, Any] = {key: value for key, value in source.prune.items() if value is not None}
         network = prune_magnitude(network, **given)
@@ -166,7 +166,7 @@ def describe_order(arrays: Arrays) -> dict[str, Any]:
 
 def check_order(arrays: Arrays, before: Before) -> None:
     """Raise InputError unless the edges of a stage file are an order of the network's connections."""
-    from traces.work.checks import check_order as check
+    from traces.networks.checks import check_order as check
 
     edges = arrays.get("edges", np.zeros(0))
     if edges.dtype != np.int64 or edges.ndim != 1:
@@ -233,8 +233,8 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
         trace = point.work.trace
         check_unchanged(trace.files, point.paths["trace"])
         return open_trace(point.paths["trace"][0], trace.format, access_bytes=trace.access_bytes)
-    from traces.access.build import build_trace
-    from traces.layouts.layout import BEST, choose_kind
+    from traces.layout.settings import BEST, choose_kind
+    from traces.trace.build import build_trace
 
     assert point.layout is not None
     edges, layout = before["tuple_order"]["edges"], point.layout.in_memory
@@ -255,7 +255,7 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
 
 def measure_accuracy(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Return the accuracy of the network in the point's format, as its order and layout execute it."""
-    from traces.access.accuracy import accuracy_of
+    from traces.trace.accuracy import accuracy_of
 
     assert point.layout is not None
     network = before["network"]

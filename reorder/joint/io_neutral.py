@@ -28,9 +28,9 @@ from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import what_is_sent
 from reorder.tuples.groups import order_all
 from reorder.tuples.tuple_problem import Int64Array
-from traces.work.checks import checked_memory, policy_codes
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.checks import checked_memory, policy_codes
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 
 @dataclass(frozen=True)

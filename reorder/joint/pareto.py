@@ -22,7 +22,7 @@ from reorder.tuples.cost import field_edges, field_ones
 from reorder.tuples.groups import order_all
 from reorder.tuples.tuple_problem import CHAINS, Coding, Int64Array
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 WEIGHTS = (
     (1.0, 0.0, 0.0),

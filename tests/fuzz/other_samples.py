@@ -32,7 +32,7 @@ from reorder.operators.patches.chain import read_chain
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.accelerators.scalesim import read_run
 from traces.base.resources import shipped_path
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Sample = tuple[str, bytes, Callable[[Path], Any]]
 

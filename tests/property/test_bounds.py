@@ -22,7 +22,7 @@ from reorder.edges.bounds.bounds import cores, expansion_extra, lower_bound, spa
 from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.bounds.objective import least_objective
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,7 +17,7 @@ from reorder.edges.methods.connection_reordering import curve_points, paper_wind
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 POLICIES = ("lru", "rr", "min")
 

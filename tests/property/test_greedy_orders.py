@@ -11,7 +11,7 @@ from reorder.edges.methods.ego import finished_by_depth
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def plain_ego(network: Network, window: int) -> list[int]:

@@ -37,9 +37,9 @@ from hwmodel.processor.limits import Limits
 from hwmodel.replay.profile import profile_caches
 from papers.claims import load_catalogue
 from papers.study import StudyRun, StudyTable
-from traces.access.trace import Chunk, Memory, Region, Trace
 from traces.generators.networks import random_layered
 from traces.readers.opgraph_json import from_dict
+from traces.trace.chunks import Chunk, Memory, Region, Trace
 
 pytestmark = pytest.mark.application
 

@@ -12,8 +12,8 @@ from edgewatt.evaluation.machine_cost import MachineJudge
 from edgewatt.orders.pays_machine import machine_of
 from hwmodel.parts.part_file import part_names
 from traces.generators.networks import random_layered
-from traces.layouts.layout import Layout
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.network import Network
 
 BACKGROUND = (
     "background_active", "background_precharged", "power_down_active", "power_down_precharged", "self_refresh",

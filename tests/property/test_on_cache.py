@@ -13,10 +13,10 @@ from hwmodel.replay import replay
 from reorder.base import check_order
 from reorder.order import order
 from tests.oracles.on_cache_oracle import on_cache
-from traces.access.build import build_trace
 from traces.generators.networks import random_layered, uniform_layers
-from traces.layouts.layout import Layout
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.trace.build import build_trace
 
 
 @st.composite

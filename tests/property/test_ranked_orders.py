@@ -20,7 +20,7 @@ from reorder.edges.search.rank_orders import WAYS, rank_by
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 RANKED = ("rcm", "slash-burn", "degree-tiles", "raster", "output-tiles")
 

@@ -16,7 +16,7 @@ from reorder.edges.search.lru_touch import horizons, offer_refreshed
 from reorder.edges.search.plans import plan_search
 from reorder.learning.networks import local_network
 from reorder.order import order
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def ends(network: Network, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

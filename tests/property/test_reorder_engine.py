@@ -20,7 +20,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import IOTerm, Objective
 from reorder.edges.search.run_batching import in_batches
 from reorder.order import order
-from traces.work.network import Network
+from traces.networks.network import Network
 
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
 MODEST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from machine_strategies import a_trace, hierarchies
+from oracles.levels import simulate_levels
 from oracles.trace_oracle import networks
 
-from hwmodel.caches.cache import simulate_levels
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.encoders import encode
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices
-from traces.access.build import final_image
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.build import final_image
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
 
 def bursts_of(trace, machine):

@@ -17,7 +17,7 @@ from reorder.edges.machine.shape import MachineShape
 from reorder.edges.search.objectives import count_runs
 from reorder.order import order
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def slow_windows(network: Network, edges: np.ndarray, shape: MachineShape) -> list[tuple[int, int]]:

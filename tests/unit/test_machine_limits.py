@@ -24,7 +24,7 @@ from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
 from reorder.edges.search.budget import Budget
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 CACHE = {"caches": [{"size_bytes": 1024, "line_bytes": 64, "ways": 4, "policy": "lru"}]}
 PAD = {"scratchpad": {"size_bytes": 2304, "stream_bytes": 1024}}

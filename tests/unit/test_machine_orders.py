@@ -15,9 +15,9 @@ from edgewatt.orders.pays_machine import machine_of
 from reorder.base import ORDERINGS, check_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 CACHE = {"caches": [{"size_bytes": 1024, "line_bytes": 64, "ways": 4, "policy": "lru"}]}
 PAD = {"scratchpad": {"size_bytes": 2304, "stream_bytes": 1024}}

@@ -1,4 +1,4 @@
-"""Nothing stands unused: whatever the packages define is named once more, in them, a script or docs; tests do not count."""
+"""Nothing stands unused: what the packages define is named once more in them, a script or the docs, not in tests alone."""
 
 import ast
 import re

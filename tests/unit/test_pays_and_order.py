@@ -13,8 +13,8 @@ from edgewatt.evaluation.machine_cost import order_on_machine, view_on_machine
 from edgewatt.orders.ordering import judge_for
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 SYSTEMS = {
     "edge": 16,

@@ -17,9 +17,9 @@ from edgewatt.orders.ordering import judge_for
 from hwmodel.processor.export_c import export_c
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
+from traces.networks.forward import forward
+from traces.networks.network import Network, renumbered
 from traces.readers.native import read_extras, save
-from traces.work.forward import forward
-from traces.work.network import Network, renumbered
 
 CACHE = {"caches": [{"size_bytes": 2048, "line_bytes": 64, "ways": 8, "policy": "lru"}]}
 

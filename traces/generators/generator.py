@@ -17,7 +17,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError, shown
 from traces.base.memory import claim
 from traces.base.registry import Registry
-from traces.work.network import MAX_CONNECTIONS, MAX_NEURONS, Network
+from traces.networks.network import MAX_CONNECTIONS, MAX_NEURONS, Network
 
 Function = TypeVar("Function", bound=Callable[..., Network])
 
@@ -30,7 +30,7 @@ def generator(function: Function) -> Function:
     """Register a function under its name (with dashes), its first line as summary and its arguments as parameters."""
     summary = (inspect.getdoc(function) or "").split("\n")[0].rstrip(".")
     name = function.__name__.replace("_", "-")
-    GENERATORS.register(name, summary=summary, parameters=_parameters(function))(function)
+    GENERATORS.register(name, summary=summary, parameters=_parameters(function), module=function.__module__)(function)
     return function
 
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from cython_ext.network.graph import core_numbers
 from reorder.edges.bounds.windows import Sides, windows_extra
-from traces.work.checks import checked_memory
-from traces.work.network import Network
+from traces.networks.checks import checked_memory
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ from reorder.base import Ordering, Task
 from reorder.edges.bounds.bounds import cores, lower_bound
 from reorder.edges.search.base_orders import demanded_order, own_is_topological, sorted_by, two_optimal_order
 from reorder.edges.search.objectives import io
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @dataclass(frozen=True)

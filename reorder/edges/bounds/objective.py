@@ -5,7 +5,7 @@ from __future__ import annotations
 from reorder.base import Task
 from reorder.edges.bounds.bounds import lower_bound
 from reorder.edges.search.objectives import make_objective
-from traces.work.network import Network
+from traces.networks.network import Network
 
 # Operations (edges.bounds.bounds) that a bound worth stopping at may take: at most, and per second of a time limit,
 # some 2 % of it where BLAS threads wait for each other on busy cores.

@@ -14,7 +14,7 @@ import numpy as np
 import cython_ext.iomodel.counts as iomodel
 from reorder.edges.machine.shape import Int64Array, MachineShape
 from reorder.edges.search.base_orders import sorted_by
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def gathered(network: Network, edges: Int64Array, shape: MachineShape, by: str) -> Int64Array:

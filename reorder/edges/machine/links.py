@@ -11,7 +11,7 @@ import numpy as np
 
 from reorder.edges.machine.shape import Int64Array
 from reorder.edges.search.base_orders import sorted_by
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def linked(network: Network, edges: Int64Array, by: str) -> Int64Array:

@@ -24,8 +24,8 @@ from reorder.edges.search.budget import Budget, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
 from traces.base.progress import Progress
-from traces.work.checks import is_only_order
-from traces.work.network import Network
+from traces.networks.checks import is_only_order
+from traces.networks.network import Network
 
 ROOMS = (1.0, 0.8, 0.65)  # shares of a cache that rows may fill: streams of connections pass through it as well
 TILES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8)  # of the rows of fast memory, that the sources of a tile fill

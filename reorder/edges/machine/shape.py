@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.annealing.on_cache import MOST_BANKS, MOST_ELEMENTS, OnCache
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 Judge = Callable[[Int64Array], float]

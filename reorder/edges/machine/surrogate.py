@@ -16,7 +16,7 @@ from cython_ext.annealing.on_cache import OnCache
 from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
 from reorder.edges.machine.shape import Int64Array, MachineShape
 from reorder.edges.search.objectives import count_runs
-from traces.work.network import Network
+from traces.networks.network import Network
 
 NEAR = 4  # an order that costs twice the best counts for 2^-NEAR of it in the fit
 WINDOW = 16  # loads, or stores, of one burst that are no further apart move it once: a controller's queue merges them

@@ -16,7 +16,7 @@ from reorder.edges.search.lru_touch import applies, offer_refreshed
 from reorder.edges.search.plans import plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
 from reorder.edges.search.residency import ResidencyParameters
-from traces.work.network import Network
+from traces.networks.network import Network
 
 _OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
 # Of the time limit, for constructions; until sweeps end that found locality; for all where there is locality, under

@@ -18,7 +18,7 @@ from reorder.edges.search.base_orders import sorted_by
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.initial_states import slot_choices
 from reorder.edges.search.intervals import Items
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -21,7 +21,7 @@ from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Scorer
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
 STARTS: dict[str, Callable[[Network], npt.NDArray[np.int64]]] = {

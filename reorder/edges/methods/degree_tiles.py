@@ -7,7 +7,7 @@ import numpy as np
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.methods.blocks import TilesParameters, best_tiles
 from reorder.edges.search.rank_orders import rank_by
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @ORDERINGS.register(

@@ -7,7 +7,7 @@ import numpy as np
 import cython_ext.edges.topological as kernel
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import own_is_topological, two_optimal_order
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def _has_hidden(network: Network) -> bool:

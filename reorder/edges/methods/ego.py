@@ -22,7 +22,7 @@ from cython_ext.edges.greedy import Ego
 from cython_ext.edges.intervals import grouped
 from reorder.base import ORDERINGS, Ordering, Task
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.methods.ego import WindowParameters
 from reorder.edges.search.base_orders import grouped, sorted_by
 from reorder.edges.search.budget import Budget
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @ORDERINGS.register(

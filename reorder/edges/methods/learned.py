@@ -31,7 +31,7 @@ from reorder.edges.search.streaming import (
     streamed,
 )
 from traces.base.errors import InputError, MissingExtraError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 # Stages by which opens are put off under LRU and RR, where a source lingers after it was loaded: tried first, then
 # nearer and nearer to the best.

@@ -7,7 +7,7 @@ import numpy as np
 import cython_ext.edges.topological as kernel
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import by_target, demanded_order, grouped, sorted_by, two_optimal_order
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @ORDERINGS.register(

@@ -11,7 +11,7 @@ from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.rank_orders import offer_along, tilings
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SIDES = (1, 2, 3, 4, 6, 8)
 

@@ -19,7 +19,7 @@ from reorder.edges.search.locality import known_places
 from reorder.edges.search.plans import PlanSearch
 from reorder.edges.search.rank_orders import check_way, offer_along, rank_by
 from reorder.edges.search.strips import Strips
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.objective import least_objective
 from reorder.edges.search.rank_orders import check_way, order_along
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from reorder.edges.bounds.objective import least_objective
 from reorder.edges.search.budget import Budget, at_least
 from reorder.edges.search.rank_orders import check_way, order_along
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

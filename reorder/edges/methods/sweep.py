@@ -21,7 +21,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.plans import plan_search
 from reorder.edges.search.rank_orders import offer_along
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

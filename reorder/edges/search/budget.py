@@ -16,7 +16,7 @@ from reorder.edges.search.objectives import make_objective
 from reorder.edges.search.run_batching import WIDTHS, in_batches
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 OFFER = 2  # counts that decoding an order and counting it take (measured on ten million connections)
 

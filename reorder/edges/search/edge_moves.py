@@ -16,8 +16,8 @@ from reorder.base import Task
 from reorder.edges.search.budget import Best
 from reorder.edges.search.lru_touch import applies, offer_refreshed
 from reorder.edges.search.objectives import make_objective
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 # Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
 # annealing gets less far, and after plans of what to fuse it finds less.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.geometry import distances, neighbour_sums, tridiagonal
 from reorder.edges.search.intervals import Items
-from traces.work.network import Network
+from traces.networks.network import Network
 
 FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from cython_ext.residency.recency import refreshed
 from reorder.edges.search.budget import Best
-from traces.work.network import Network
+from traces.networks.network import Network
 
 # How far to look for connections to do early, as shares of those in which as many values come in as fast memory holds
 # where each comes in once (measured on unrolled convolutions).

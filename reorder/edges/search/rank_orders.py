@@ -20,7 +20,7 @@ from reorder.edges.search.base_orders import grouped, sorted_by
 from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.intervals import Items
 from traces.base.errors import unknown_name
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_COD
 from cython_ext.network.lay_out import is_valid
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.plan import memory_of
-from traces.access.trace import Memory
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.formats import element_bits, from_bits, pack, to_bits
-from traces.layouts.kind import Space
-from traces.layouts.layout import NEURON_FORMATS
+from traces.layout.kind import Space
+from traces.layout.settings import NEURON_FORMATS
+from traces.trace.chunks import Memory
+from traces.trace.plan import memory_of
 
 Int64Array = npt.NDArray[np.int64]
 

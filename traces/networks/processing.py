@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from cython_ext.iomodel.counts import find_next_uses
 from cython_ext.network.lay_out import lay_out
-from traces.work.checks import as_order, check_size, fault
-from traces.work.network import Network
+from traces.networks.checks import as_order, check_size, fault
+from traces.networks.network import Network
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
+from traces.layout.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
 
 
 class Tuples(LayoutKind):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored, run_starts
+from traces.layout.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored, run_starts
 
 
 def run_headers(stored: Stored, space: Space) -> Loads:

@@ -1,6 +1,6 @@
 """Compressed columns: values, row ids and column pointers."""
 
-from traces.layouts.kind import LAYOUTS, LayoutKind
+from traces.layout.kind import LAYOUTS, LayoutKind
 
 
 class Csc(LayoutKind):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.plan import NEURON_STREAMS, ChunkBuffers, Plan, plan_layout
-from traces.access.trace import Chunk, Trace
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.layouts.layout import NEURON_FORMATS, Layout
-from traces.work.checks import check_order
-from traces.work.network import Network
+from traces.layout.settings import NEURON_FORMATS, Layout
+from traces.networks.checks import check_order
+from traces.networks.network import Network
+from traces.trace.chunks import Chunk, Trace
+from traces.trace.plan import NEURON_STREAMS, ChunkBuffers, Plan, plan_layout
 
 DEFAULT_CHUNK_ACCESSES = 2**17  # a slice of hwmodel.replay: larger arrays are given back and cleared again each time
 
@@ -45,7 +45,7 @@ def build_trace(
     chunk_accesses: accesses per chunk at most, at least 16; chunks of long rows hold fewer.
 
     The partial sum of a neuron starts with its bias, is accumulated in float32 in the order of work, and is replaced by
-    the activated value at the neuron's last connection, as `traces.work.forward` defines it.
+    the activated value at the neuron's last connection, as `traces.networks.forward` defines it.
 
     Returns a Trace; ``final_image(trace)`` gives the memory after the last access.
     Raises InputError for an order, layout or sample that cannot be used.
@@ -141,7 +141,7 @@ def input_vectors(
     seed: int,
     lanes: int,
 ) -> tuple[npt.NDArray[np.float32], str]:
-    """Return float32[n, I] and where they come from; the arguments are those of `traces.access.build.build_trace`."""
+    """Return float32[n, I] and where they come from; the arguments are those of `traces.trace.build.build_trace`."""
     if batch is not None:
         whole_number(batch, "batch", why="the number of input vectors")
     n = len(network.inputs)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.plan import NEURON_STREAMS, ChunkBuffers, Plan
-from traces.access.trace import STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
+from traces.trace.chunks import STREAMS, Chunk, Memory, Region, Trace
+from traces.trace.plan import NEURON_STREAMS, ChunkBuffers, Plan
 
 MOST_PIECE_BYTES = 2**15
 SCALAR_BYTES = 4  # a bias as kernels keep it: fp32

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.layouts.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
-from traces.layouts.runs import run_headers
+from traces.layout.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored
+from traces.layout.runs import run_headers
 
 
 def encode_steps(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.trace import STREAMS, Chunk, Memory, Region
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.layouts.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
-from traces.layouts.layout import BEST, NEURON_FORMATS, Layout, choose_kind
-from traces.work.checks import weights_of
-from traces.work.network import ACTIVATIONS, Network
+from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
+from traces.layout.settings import BEST, NEURON_FORMATS, Layout, choose_kind
+from traces.networks.checks import weights_of
+from traces.networks.network import ACTIVATIONS, Network
+from traces.trace.chunks import STREAMS, Chunk, Memory, Region
 
 NEURON_STREAMS = tuple(STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs"))
 MOST_PAYLOAD_BYTES = 2**25  # per chunk, unless that leaves fewer than LEAST_ACCESSES

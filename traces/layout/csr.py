@@ -1,6 +1,6 @@
 """Compressed rows: values, column ids and row pointers."""
 
-from traces.layouts.kind import LAYOUTS, LayoutKind
+from traces.layout.kind import LAYOUTS, LayoutKind
 
 
 class Csr(LayoutKind):

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
-from traces.work.checks import weights_of
-from traces.work.network import Network
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
 
 SCOPES = ("global", "layer")
 

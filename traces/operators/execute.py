@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
-from traces.work.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
+from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
 
 Array = npt.NDArray[Any]
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.build import trace_of_plan
-from traces.access.plan import Plan
-from traces.access.trace import Chunk, Trace
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
+from traces.trace.build import trace_of_plan
+from traces.trace.chunks import Chunk, Trace
+from traces.trace.plan import Plan
 
 MOST_ENGINES = 64
 CUTS = ("passes", "runs", "blocks")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.layouts.kind import LAYOUTS, Int64Array, LayoutKind, Loads, Space, Steps, Stored, named_rows, run_starts
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS, Int64Array, LayoutKind, Loads, Space, Steps, Stored, named_rows, run_starts
+from traces.networks.network import Network
 
 
 class Ell(LayoutKind):

@@ -95,7 +95,7 @@ class Trace(Shown):
     make_chunks: returns a fresh iterator over the chunks. memory: footprint and initial content.
     n_accesses: length, or None where it is known only after a walk.
     description: what made the trace (layout, sample, sizes), for records; JSON values only.
-    plan: the steps the trace was built from (a traces.access.plan.Plan), None for a trace read from a file. A
+    plan: the steps the trace was built from (a traces.trace.plan.Plan), None for a trace read from a file. A
         scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
     multiply_adds: of all lanes and passes, padding included; 0 for a recorded trace.
     """

@@ -1,6 +1,6 @@
 """How a network is asked to lie in memory: a layout by name with its settings.
 
-A layout and an order of work make a `traces.access.plan.Plan`, which `traces.access.build` walks.
+A layout and an order of work make a `traces.trace.plan.Plan`, which `traces.trace.build` walks.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown, unknown_name
-from traces.layouts.kind import LAYOUTS
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.networks.network import Network
 
 AUTO = "auto"  # a rule, no layout: the first of AUTO_CHOICE that can hold the order
 AUTO_CHOICE = ("csr", "tuples")
@@ -101,7 +101,7 @@ class Layout:
 def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
     """Return the layout kind for an order: the one asked for, if it can hold the order, or the automatic choice.
 
-    BEST is a matter of bytes: see traces.access.plan. Raises InputError where the order cuts a row (column) that the
+    BEST is a matter of bytes: see traces.trace.plan. Raises InputError where the order cuts a row (column) that the
     layout needs whole.
     """
     if layout.kind == AUTO:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.build import build_trace, stored_activations
 from traces.base.errors import InputError
-from traces.layouts.layout import Layout
-from traces.work.forward import forward
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.forward import forward
+from traces.networks.network import Network
+from traces.trace.build import build_trace, stored_activations
 
 MOST_VECTORS = 1024  # executed together; more are executed in turn
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.registry import Registry
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -247,7 +247,7 @@ class LayoutKind:
         return row_pointers(stored, space, self.run_name) if self.pointers else Loads.none()
 
 
-LAYOUTS: Registry[LayoutKind] = Registry("layout", "edgewatt.layouts", folder="traces.layouts", instances_of=LayoutKind)
+LAYOUTS: Registry[LayoutKind] = Registry("layout", "edgewatt.layouts", folder="traces.layout", instances_of=LayoutKind)
 
 
 def named_rows(stored: Stored, space: Space, name: str) -> Loads:

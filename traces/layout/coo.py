@@ -1,6 +1,6 @@
 """Coordinates: values, row ids and column ids in three arrays."""
 
-from traces.layouts.kind import LAYOUTS, LayoutKind
+from traces.layout.kind import LAYOUTS, LayoutKind
 
 
 class Coo(LayoutKind):
