@@ -1,5 +1,8 @@
-"""Checks of a configuration: it must load and fit its parts, its DRAM controller must issue only legal commands, and
-its encoders must send its own bytes as their bit-by-bit references do."""
+"""Checks of a configuration, and of an order on a machine.
+
+A configuration must load and fit its parts, its DRAM controller must issue only legal commands, and its encoders must
+send its own bytes as their bit-by-bit references do. An order is held against its bytes, rows and counts on a machine.
+"""
 
 from __future__ import annotations
 

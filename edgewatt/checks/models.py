@@ -1,4 +1,4 @@
-"""Our models against theory: statements that must hold on any input, tried on seeded random ones."""
+"""Our models against theory (statements tried on seeded random inputs) and against other programs' reference numbers."""
 
 from __future__ import annotations
 

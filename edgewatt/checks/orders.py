@@ -1,4 +1,4 @@
-"""Checks of an order: by definition first, then by executing it.
+"""Checks of an order (by definition first, then by executing it), and of a reordered sparse matrix.
 
 Done in integers modulo 2^64 the sums are exact whatever their order, so a wrong order shows as a wrong value on some
 neuron; in float32 each neuron must stay within the rounding bound of its own sum.

@@ -1,4 +1,4 @@
-"""Requests of a trace on a DRAM part: time, commands, energy of core and wires, and what a checker says of them."""
+"""Requests of a trace on a DRAM part: time, commands, energy and what a checker says of them; files of memory parts."""
 
 from __future__ import annotations
 

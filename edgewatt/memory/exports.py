@@ -1,4 +1,4 @@
-"""What an export is asked for and what it answers; the point of a configuration that is exported."""
+"""A configuration, a trace or a network as files of other tools: traces, DRAM commands, waveforms, matrices, C."""
 
 from __future__ import annotations
 

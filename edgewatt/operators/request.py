@@ -1,4 +1,4 @@
-"""Operator graphs in the application: where they come from, and how orders compare."""
+"""`edgewatt schedule`: where operator graphs come from, how orders compare, and all that it finds and writes."""
 
 from __future__ import annotations
 

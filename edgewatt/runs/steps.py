@@ -1,4 +1,8 @@
-"""The steps on the network's side of a point: network, order of its connections, order of tuples, memory trace."""
+"""The steps of a point: how each is made, and one table of the fields it reads, the steps before it and what is kept.
+
+Everything else that has to know how points hang together is derived from STEPS: which results two points share
+(`identities`, `shared`), what a sweep would compute (`own_steps`), what the memo keeps, and what a record holds.
+"""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
 
 KINDS = tuple(pages([], "", Path()))
 PAGES = {
-    "page",
+    "bench_page",
     "report",
     "arena",
     "patches",
@@ -220,9 +220,10 @@ def test_every_page_is_tried() -> None:
 
 
 def test_who_makes_elements_escapes_by_the_one_function() -> None:
-    for path in (ROOT / "edgewatt").rglob("*.py"):
+    frame = ROOT / "edgewatt" / "pages" / "html" / "page.py"
+    for path in {*(ROOT / "edgewatt").rglob("*.py")} - {frame}:
         code = path.read_text()
-        assert path.name == "escaping.py" or not re.search(r"^\s*(import html|from html import)", code, re.M), path
+        assert not re.search(r"^\s*(import html|from html import)", code, re.M), path
         if re.search(r'(?<!b")<(table|html|svg|h1|h2)\b', code):  # bytes are what a file begins with
             assert "from edgewatt.pages.html.page import" in code, path
 
