@@ -50,7 +50,7 @@ def learn_order(
             seeds=seeds_of(seeds), start=start, output=output, progress=report,
         )  # fmt: skip
     if page is not None:
-        from edgewatt.orders.learning_pages import weights_page
+        from edgewatt.orders.order_pages import weights_page
 
         with whole_file(page) as stream:
             stream.write(weights_page(Path(output).stem, training, validated).encode())
@@ -97,9 +97,8 @@ def learn_eon(
       edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
     """
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
-    from edgewatt.orders.eon import against_others, train_seeds
-    from edgewatt.orders.learning_pages import eon_page
-    from edgewatt.orders.training import load_network, seeds_of
+    from edgewatt.orders.order_pages import eon_page
+    from edgewatt.orders.training import against_others, load_network, seeds_of, train_seeds
     from traces.base.errors import InputError
     from traces.base.files import check_writable, whole_file
 

@@ -1,4 +1,4 @@
-"""Requests of a trace on a DRAM part: time, commands, energy of core and wires, and what a checker says of them."""
+"""Requests of a trace on a DRAM part: time, commands, energy and what a checker says of them; files of memory parts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.part_readers.reader import Imported, import_part
 from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
-from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.trace.chunks import Chunk, Trace
 from traces.trace_files import open_trace
 
 

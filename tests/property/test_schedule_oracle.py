@@ -16,7 +16,7 @@ from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.schedulers.large import fuse
 from reorder.operators.schedule.state_search import best_first
 from reorder.operators.schedule.traffic import offchip_traffic
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 def random_order(graph: OpGraph, seed: int) -> list[int]:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from edgewatt.config.loading import apply_overrides, complete, read_with_paths
-from edgewatt.config.models import RunConfig
 from edgewatt.runs.plan import load_sweep
 from traces.base.document import ConfigError
 
@@ -16,6 +15,12 @@ fast_memory: {size: 10}
 """
 
 
+def load_run(file: object, overrides: tuple[str, ...] | list[str] = ()):
+    document = read_with_paths(str(file))
+    apply_overrides(document, overrides)
+    return complete(document)[0]
+
+
 def problems(tmp_path: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:
     file = tmp_path / "run.yaml"
     file.write_text(text, encoding="utf-8")
@@ -24,16 +29,10 @@ def problems(tmp_path: Path, text: str, overrides: tuple[str, ...] = ()) -> list
     return str(caught.value).replace(f"{tmp_path}/", "").splitlines()
 
 
-def load_run(file: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
-    document = read_with_paths(file)
-    apply_overrides(document, overrides)
-    return complete(document)[0]
-
-
 def test_good(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(GOOD)
-    run = load_run(file, ("fast_memory.size=1e2", "strides=[none, 8, {kind: greedy, stride: row}]", "formats=fp16"))
+    run = load_run(file, ["fast_memory.size=1e2", "strides=[none, 8, {kind: greedy, stride: row}]", "formats=fp16"])
     assert run.fast_memory.size == 100
     assert [ordering.kind for ordering in run.orderings] == ["two-optimal", "random-topological"]
     assert [stride.kind for stride in run.strides] == ["none", "sort", "greedy"]

@@ -16,8 +16,8 @@ from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 
 def runs_of(network: Network, **parameters: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

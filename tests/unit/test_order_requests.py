@@ -15,8 +15,8 @@ from edgewatt.cli import app
 from traces.base.document import ConfigError
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 MACHINE = {"machine": "scratchpad-8k", "objective": "energy", "memory": None}
 LIMIT = "time_limit_s is {}: a number of seconds above 0 is needed"

@@ -10,9 +10,9 @@ from typing import IO, ClassVar
 
 import numpy as np
 
-from traces.access.trace import Chunk
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
+from traces.trace.chunks import Chunk
 from traces.trace_files.reader import LONGEST_LINE, TraceReader, external_chunk, first_words, words_of
 from traces.trace_files.source import Source
 
@@ -142,7 +142,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
             parsed = form.parse(words) if words else None
             if parsed is None:
                 continue  # empty, a comment or a header
-            for record in parsed if type(parsed) is list else (parsed,):
+            for record in parsed if isinstance(parsed, list) else (parsed,):
                 address, size, _, cycle = record
                 if address + (size or access_bytes) > 2**63:
                     raise Refused(f"the access at {address:#x} does not end below 2^63")

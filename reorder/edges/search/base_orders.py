@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import cython_ext.edges.topological as kernel
 from cython_ext.network.lay_out import is_valid
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.work.opgraph import MAX_BYTES, OpGraph
+from traces.operators.opgraph import MAX_BYTES, OpGraph
 
 Order = npt.NDArray[np.int32]
 
