@@ -1,4 +1,4 @@
-"""Nothing stands unused: what the packages define is named once more in them, a script or the docs, not in tests alone."""
+"""Nothing stands unused: what the packages define is named once more, in them, a script or docs (not in tests)."""
 
 import ast
 import re
