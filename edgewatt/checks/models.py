@@ -1,4 +1,4 @@
-"""Our models against theory (statements tried on seeded random inputs) and against other programs' reference numbers."""
+"""Our models against theory (tried on random inputs) and against other programs' reference numbers."""
 
 from __future__ import annotations
 

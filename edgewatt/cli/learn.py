@@ -38,8 +38,7 @@ def learn_order(
     Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json --page sparse.html
     Example:  edgewatt order net.npz -m learned -s weights=sparse.json
     """
-    from edgewatt.cli.order import read_value
-    from edgewatt.cli.parts.output import progress, say, show_table, write_json
+    from edgewatt.cli.parts.output import progress, read_value, say, show_table, write_json
     from edgewatt.orders.training import seeds_of, train_on_files
     from traces.base.files import check_writable, whole_file
 

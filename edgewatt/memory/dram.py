@@ -14,8 +14,9 @@ import yaml
 from edgewatt.config.kinds import origins_of
 from hwmodel.coding.chain import chain_facts
 from hwmodel.dram.checker import broken_rules
+from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
-from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
+from hwmodel.dram.engine import load_part, simulate_dram
 from hwmodel.dram.interface import InterfaceCounts
 from hwmodel.dram.tables import include_folder, write_library_file
 from hwmodel.energy.replay import replay_energy, timed_groups

@@ -1,4 +1,4 @@
-"""Buffers in an arena or in banks: placed from a file, maps of them and of a schedule's, and how figures are written."""
+"""Buffers in an arena or in banks: placed, maps of them and of a schedule's, and how figures are written."""
 
 from __future__ import annotations
 

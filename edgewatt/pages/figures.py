@@ -1,4 +1,4 @@
-"""The report's charts elsewhere: in print (PDF, SVG, PNG), in a notebook, and with digitised figures of papers on them."""
+"""The report's charts elsewhere: in print (PDF, SVG, PNG), in a notebook, and with digitised figures on them."""
 
 from __future__ import annotations
 
