@@ -22,7 +22,7 @@ _FACADE = {
     "init": "edgewatt.config.starter",
     "load_records": "edgewatt.runs.records",
     "rerun": "edgewatt.runs.compute",
-    "report": "edgewatt.pages",
+    "report": "edgewatt.pages.report",
     "compare": "edgewatt.results.comparison",
     "optimize": "edgewatt.runs.optimization",
     "load_sweep": "edgewatt.runs.plan",

@@ -129,7 +129,7 @@ def _default(field: Any) -> str:
 
 
 def _description(folder: str, name: str) -> str:
-    from edgewatt.config.document import read_document
+    from traces.base.document import read_document
 
     if folder == "dram":
         return _part_summary(name)

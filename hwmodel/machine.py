@@ -136,13 +136,15 @@ class Machine(Shown):
         if lines and lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 
-    def with_part_read(self) -> Machine:
-        """Return this machine with its part as a Part, read once for all that ask for it."""
-        if self.part is None:
-            return self
+    def _part(self) -> Part | None:
+        """Return the part, read."""
         from hwmodel.parts.part_file import load_part
 
-        part = load_part(self.part)
+        return None if self.part is None else load_part(self.part)
+
+    def with_part_read(self) -> Machine:
+        """Return this machine with its part as a Part, read once for all that ask for it."""
+        part = self._part()
         if part is self.part:
             return self
         read = Machine.__new__(Machine)  # all else has been checked
@@ -152,23 +154,16 @@ class Machine(Shown):
     @property
     def beats_per_block(self) -> int:
         """Beats of a burst on the bus: more than its bytes fill where the part sends more than data."""
-        if self.part is not None:
-            from hwmodel.parts.part_file import load_part
-
-            part = load_part(self.part)
-            if part.interface.cells:
-                return part.organisation.burst_beats
+        part = self._part()
+        if part is not None and part.interface.cells:
+            return part.organisation.burst_beats
         return self.bus.block_bytes // self.bus.bus_bytes
 
     @property
     def flag_wires(self) -> int:
         """Wires that the encoder chain drives beside each byte lane: none where flags travel inside the burst."""
-        if self.part is not None:
-            from hwmodel.parts.part_file import load_part
-
-            if load_part(self.part).interface.cells:
-                return 0
-        return self.encoder_facts.flag_wires
+        part = self._part()
+        return 0 if part is not None and part.interface.cells else self.encoder_facts.flag_wires
 
     @property
     def encoder_facts(self) -> ChainFacts:
@@ -187,24 +182,18 @@ class Machine(Shown):
         else:
             sizes = _element_sizes(own or {}, "the trace") | _element_sizes(chosen or {}, "the machine")
         each = tuple(sizes.get(name, UNKNOWN_ELEMENT_BYTES) for name in STREAMS)
-        costs = None
-        if self.part is not None:
-            from hwmodel.dram.energy import data_wire_costs
-            from hwmodel.parts.part_file import load_part
+        from hwmodel.dram.energy import data_wire_costs
 
-            costs = kept(load_part(self.part), data_wire_costs)
+        part = self._part()
+        costs = None if part is None else kept(part, data_wire_costs)
         return stream_chain(
             self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, engine, self._share_flags()
         )
 
     def _share_flags(self) -> ShareFlags | None:
         """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
-        metadata, cells, part = self.bus.metadata, None, None
-        if self.part is not None:
-            from hwmodel.parts.part_file import load_part
-
-            part = load_part(self.part)
-            cells = kept(part, _burst_cells)
+        metadata, part = self.bus.metadata, self._part()
+        cells = None if part is None else kept(part, _burst_cells)
         if metadata >> (0 if cells is None else cells.metadata_bits):
             room = "none" if cells is None else f"{cells.metadata_bits} bits"
             raise InputError(f"bus metadata is {metadata}: the bursts of {self._facts()['part']!r} have {room} of it")
@@ -216,7 +205,7 @@ class Machine(Shown):
         A chain that inverts reads with the part's DBI latency; the clocks that its decoders take are spent in the
         controller.
         """
-        from hwmodel.dram.engine import controller_spec
+        from hwmodel.dram.controller import controller_spec
 
         return _decoding(controller_spec(self.controller), self.encoder_facts)
 

@@ -162,7 +162,8 @@ class Orderings(Registry[Method]):
 
         def add(make: F) -> F:
             method = Method(make, **declared)
-            super(Orderings, self).register(name, summary=summary, parameters=parameters)(method)
+            add_method = super(Orderings, self).register
+            add_method(name, summary=summary, parameters=parameters, module=make.__module__)(method)
             return make
 
         return add

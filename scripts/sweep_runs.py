@@ -65,7 +65,7 @@ def workers_of(pid: int) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             _, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if b"edgewatt.runs.worker" in (folder / "cmdline").read_bytes():
+            if b"traces.base.worker" in (folder / "cmdline").read_bytes():
                 seen[int(folder.name)] = int(parent), int(session)
         except (OSError, ValueError):
             continue

@@ -33,6 +33,13 @@ def browser() -> Iterator[Browser]:
     browser.close()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Examples and hostile files are whole commands, whatever a test of theirs says."""
+    for item in items:
+        if item.path.parent.name in ("examples", "fuzz"):
+            item.add_marker(pytest.mark.application)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say once for each reason how many tests could not run."""
     reasons = Counter(

@@ -67,11 +67,11 @@ cdef enum:
 
 
 cdef extern from "common/random.h" nogil:
-    uint64_t ew_random(uint64_t *)
+    uint64_t ew_splitmix64(uint64_t *)
 
 
 cdef inline double _unit(uint64_t *state) noexcept nogil:
-    return <double> (ew_random(state) >> 11) * (1.0 / 9007199254740992.0)
+    return <double> (ew_splitmix64(state) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef class OnCache:

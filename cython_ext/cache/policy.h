@@ -1,7 +1,7 @@
 /* What a replacement policy is to a cache level: the C signature of compiled policies, ours and those of others.
  *
  * A policy of this package is a file policies/policy_NAME.h that defines `static const edgewatt_policy
- * edgewatt_policy_NAME` and `edgewatt_fast_NAME` (the build finds the file). One of another distribution is an object of
+ * edgewatt_policy_NAME` (the build finds the file). One of another distribution is an object of
  * the same type in a library of its own: include this header, hand the address over as a PyCapsule named
  * "edgewatt.cache_policy" (or as an int), and see hwmodel.caches.policy.
  *

@@ -68,16 +68,6 @@ static inline int64_t cdr_cap(const cdr_stride *s) { return s->dbi ? 0x090909090
 #undef CDR_TARGET
 #undef CDR_NAME
 
-#define CDR_TARGET EDGEWATT_MASKS
-#define CDR_NAME(name) name##_masks
-#define CDR_WIDE 8
-#define CDR_LOOKED_UP
-#include "cdr/lanes_body.h"
-#undef CDR_LOOKED_UP
-#undef CDR_WIDE
-#undef CDR_TARGET
-#undef CDR_NAME
-
 #define CDR_TARGET EDGEWATT_AVX2
 #define CDR_NAME(name) name##_avx2
 #define CDR_WIDE 4
@@ -93,12 +83,9 @@ static inline int64_t cdr_cap(const cdr_stride *s) { return s->dbi ? 0x090909090
 static inline const cdr_level *cdr_choose(void) {
 #if EDGEWATT_X86
     static const cdr_level avx512 = {cdr_moves_avx512, cdr_refresh_avx512, cdr_row_of_avx512};
-    static const cdr_level masks = {cdr_moves_masks, cdr_refresh_masks, cdr_row_of_masks};
     static const cdr_level avx2 = {cdr_moves_avx2, cdr_refresh_avx2, cdr_row_of_avx2};
     const int level = edgewatt_simd_level();
-    if (level >= EDGEWATT_LEVEL_AVX512) return &avx512;
-    if (edgewatt_has_masks()) return &masks;
-    return level >= EDGEWATT_LEVEL_AVX2 ? &avx2 : NULL;
+    return level >= EDGEWATT_LEVEL_AVX512 ? &avx512 : level >= EDGEWATT_LEVEL_AVX2 ? &avx2 : NULL;
 #else
     return NULL;
 #endif

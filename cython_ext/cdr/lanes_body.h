@@ -1,5 +1,5 @@
-/* Included once per SIMD level by cdr/lanes.h, which defines CDR_TARGET, CDR_NAME, CDR_WIDE (words of a register), for
- * AVX2 CDR_NARROW and, where no instruction counts the ones of bytes, CDR_LOOKED_UP. `skip` is how many lengths come before those in the register. */
+/* Included once per SIMD level by cdr/lanes.h, which defines CDR_TARGET, CDR_NAME, CDR_WIDE (words of a register) and, for
+ * AVX2, CDR_NARROW. `skip` is how many lengths come before those in the register. */
 #define CDR_INLINE CDR_TARGET static inline __attribute__((always_inline))
 
 typedef int64_t CDR_NAME(cdr_lane) __attribute__((vector_size(8 * CDR_WIDE)));
@@ -20,14 +20,7 @@ CDR_INLINE CDR_BYTES CDR_NAME(cdr_byte_ones)(CDR_LANE x, int64_t cap) {
                                 _mm256_shuffle_epi8(weight, high));
     return (CDR_BYTES)_mm256_min_epu8(w, _mm256_sub_epi8(_mm256_set1_epi64x(cap), w));
 #else
-#ifdef CDR_LOOKED_UP
-    const __m512i low = _mm512_set1_epi8(15);
-    const __m512i weight = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-    __m512i w = _mm512_add_epi8(_mm512_shuffle_epi8(weight, _mm512_and_si512((__m512i)x, low)),
-                                _mm512_shuffle_epi8(weight, _mm512_and_si512(_mm512_srli_epi16((__m512i)x, 4), low)));
-#else
-    __m512i w = _mm512_popcnt_epi8((__m512i)x);
-#endif
+    const __m512i w = _mm512_popcnt_epi8((__m512i)x);
     return (CDR_BYTES)_mm512_min_epu8(w, _mm512_sub_epi8(_mm512_set1_epi64(cap), w));
 #endif
 }
@@ -142,17 +135,16 @@ CDR_INLINE CDR_LANE CDR_NAME(cdr_between)(const cdr_slots *q, int skip, cdr_line
     return sum;
 }
 
-/* The exchange of [i, i + a) and [j, j + b), each reversed or not, for eight lengths: see cdr_exchange in cdr/search.h. `far`:
- * the two are further apart than CDR_REACH whatever the length. */
+/* The exchange of [i, i + a) and [j, j + b), each reversed or not, for eight lengths: see cdr_exchange in cdr/search.h. `few`
+ * as in cdr_bases. */
 CDR_INLINE uint64_t CDR_NAME(cdr_exchanges)(const cdr_slots *q, int skip, cdr_line i, cdr_line a, cdr_line j, cdr_line b, int reversed,
-                                           const int far, const int few, const int words) {
+                                           const int few, const int words) {
     const int reverse_a = reversed & 1, reverse_b = reversed & 2, shifts = a.slope != b.slope;
     const cdr_line end = cdr_plus(j, b), middle = cdr_plus(i, a), to_a = cdr_minus(end, a), to_middle = cdr_plus(i, b);
     const cdr_line last_a = cdr_shift(middle, -1), last_b = cdr_shift(end, -1), last = cdr_shift(j, -1);
-    if (far && shifts) return 0;
     int possible = ~cdr_within(i, 0) & cdr_within(end, q->n + 1), touching = 0;
     if (shifts) possible &= cdr_within(cdr_minus(middle, j), -1) & cdr_within(cdr_minus(j, i), CDR_REACH);
-    if (!shifts && !far) { /* nothing between the two: left to the exact price */
+    if (!shifts) { /* nothing between the two: left to the exact price */
         possible &= cdr_within(cdr_minus(middle, j), 0);
         touching = ~cdr_within(cdr_minus(middle, j), -1);
     }
@@ -180,13 +172,13 @@ CDR_INLINE uint64_t CDR_NAME(cdr_exchanges)(const cdr_slots *q, int skip, cdr_li
 /* For each of the moves by which cdr_join puts the tuple of slot j next to that of slot i: the lengths worth pricing. The
  * slopes are known here, so that every load is one instruction. */
 CDR_INLINE uint64_t CDR_NAME(cdr_moves_of)(const cdr_slots *q, int skip, int i, int j, const int before, const int turned,
-                                           const int far, const int few, const int words) {
+                                           const int few, const int words) {
     const cdr_line none = {0, 0}, some = {0, 1};
     const cdr_line gap = {before ? i : i + 1, 0}, there = {before ? i : i + 1, before ? -1 : 0}; /* slots at tuple b */
     const cdr_line plain = {before ? j + 1 : j, before ? -1 : 0}, round = {before ? j : j + 1, before ? 0 : -1};
     const cdr_line own = {before ? i : i + 1, before ? 0 : -1};
     const cdr_line behind = {before ? j + 1 : j, 0}, beyond = {before ? j + 1 : j, before ? 0 : -1};
-#define CDR_SWAP(...) CDR_NAME(cdr_exchanges)(q, skip, __VA_ARGS__, far, few, words)
+#define CDR_SWAP(...) CDR_NAME(cdr_exchanges)(q, skip, __VA_ARGS__, few, words)
     if (j > i)
         return CDR_SWAP(gap, none, plain, some, 0) | CDR_SWAP(there, some, plain, some, 0) << 8 |
                CDR_SWAP(own, some, behind, none, 0) << 16 | CDR_SWAP(own, some, beyond, some, 0) << 24 |
@@ -198,16 +190,15 @@ CDR_INLINE uint64_t CDR_NAME(cdr_moves_of)(const cdr_slots *q, int skip, int i, 
 }
 
 CDR_TARGET static uint64_t CDR_NAME(cdr_moves)(const cdr_slots *q, int i, int j, int before, int turned) {
-    const int far = (i < j ? j - i : i - j) > CDR_REACH + CDR_LANES + 1;
     uint64_t found = 0;
     for (int skip = 0; skip < CDR_LANES; skip += CDR_WIDE) {
         const uint64_t asked = (uint64_t)(((1 << CDR_WIDE) - 1) << skip) * 0x010101010101;
 #define CDR_MOVES(...) CDR_NAME(cdr_moves_of)(q, skip, i, j, __VA_ARGS__)
 #define CDR_EITHER(...) (before ? CDR_MOVES(1, turned, __VA_ARGS__) : CDR_MOVES(0, turned, __VA_ARGS__))
         if (q->words > 1 || !q->apart)
-            found |= asked & (far ? CDR_EITHER(1, 0, q->words) : CDR_EITHER(0, 0, q->words));
+            found |= asked & CDR_EITHER(0, q->words);
         else
-            found |= asked & (far ? CDR_EITHER(1, 1, 1) : CDR_EITHER(0, 1, 1));
+            found |= asked & CDR_EITHER(1, 1);
 #undef CDR_EITHER
 #undef CDR_MOVES
     }

@@ -35,7 +35,7 @@ typedef struct {
 } cdr_search;
 
 static inline int cdr_below(uint64_t *state, int limit) {
-    return (int)(((ew_random(state) >> 32) * (uint64_t)limit) >> 32);
+    return (int)(((ew_splitmix64(state) >> 32) * (uint64_t)limit) >> 32);
 }
 static inline int cdr_at(const cdr_search *q, int slot, int a, int b) {
     return cdr_cost(q->s, q->s->slot_class[slot], a, b);

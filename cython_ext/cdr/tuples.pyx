@@ -35,7 +35,7 @@ cdef extern from "cdr/search.h" nogil:
     int cdr_search_open(cdr_search *q, const cdr_stride *s, const int *tour, uint64_t seed)
     void cdr_search_run(cdr_search *q, int64_t kicks)
     void cdr_search_close(cdr_search *q)
-    uint64_t ew_random(uint64_t *state)
+    uint64_t ew_splitmix64(uint64_t *state)
 
 GREEDY = 0
 EXACT = 1
@@ -116,7 +116,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
                     continue
                 _fill(&s, &space, out_words, in_words, slot_class, end_class, bounds, k, order, refine)
                 state = seed ^ (<uint64_t>(before + k) * 0x9e3779b97f4a7c15u)
-                if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_random(&state)):
+                if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_splitmix64(&state)):
                     failed = 1
                     break
                 for i in range(n):

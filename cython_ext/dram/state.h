@@ -231,98 +231,91 @@ static int32_t pool_of(const dram_config *c) {
     return 2 * (c->read_queue_entries + c->write_queue_entries + banks_of(c) * c->bank_queue_entries);
 }
 
-/* The arrays of a channel, one after the other behind it: their sizes in bytes. */
-enum { OF_ENGINE, OF_POOL, OF_TRACE, OF_FLIGHT, OF_CHAINS, OF_FREE, OF_OPENED, OF_READS, OF_WRITES, OF_FLIGHT_PORT, ARRAYS };
+/* The arrays of a channel, one after the other behind it: name in dram_engine, type and entries. */
+#define DRAM_ARRAYS(ARRAY) \
+    ARRAY(pool, dram_node, s.pool) \
+    ARRAY(trace, dram_command, s.trace) \
+    ARRAY(flight_done, int64_t, s.flight) \
+    ARRAY(chains, int32_t, s.chains) \
+    ARRAY(free_nodes, int32_t, s.pool) \
+    ARRAY(opened, int32_t, s.pool) \
+    ARRAY(read_queue, int32_t, c->read_queue_entries) \
+    ARRAY(write_queue, int32_t, c->write_queue_entries) \
+    ARRAY(flight_port, uint8_t, s.flight)
 
 typedef struct {
-    size_t bytes[ARRAYS], all;
-    int32_t chains;
+    size_t bytes; /* of the channel and its arrays */
+    int32_t pool, chains;
     int64_t flight, trace;
 } dram_space;
 
 static dram_space channel_space(const dram_config *c, int64_t trace_size) {
-    const int32_t pool = pool_of(c);
-    dram_space s = {{0}, 0, 16, 0, 0};
-    while (s.chains < pool) s.chains *= 2;
-    s.flight = pool + c->read_data_end + c->controller_latency_cycles + 2; /* at most one read per clock */
-    s.trace = trace_size ? trace_size + TRACE_MARGIN : 0;
-    s.bytes[OF_ENGINE] = channel_bytes(banks_of(c));
-    s.bytes[OF_POOL] = (size_t)pool * sizeof(dram_node);
-    s.bytes[OF_TRACE] = (size_t)s.trace * sizeof(dram_command);
-    s.bytes[OF_FLIGHT] = (size_t)s.flight * sizeof(int64_t);
-    s.bytes[OF_CHAINS] = (size_t)s.chains * sizeof(int32_t);
-    s.bytes[OF_FREE] = s.bytes[OF_OPENED] = (size_t)pool * sizeof(int32_t);
-    s.bytes[OF_READS] = (size_t)c->read_queue_entries * sizeof(int32_t);
-    s.bytes[OF_WRITES] = (size_t)c->write_queue_entries * sizeof(int32_t);
-    s.bytes[OF_FLIGHT_PORT] = (size_t)s.flight;
-    for (int k = 0; k < ARRAYS; k++) {
-        s.bytes[k] = rounded(s.bytes[k]);
-        s.all += s.bytes[k];
-    }
+    dram_space s = {rounded(channel_bytes(banks_of(c))), pool_of(c), 16, 0, trace_size ? trace_size + TRACE_MARGIN : 0};
+    while (s.chains < s.pool) s.chains *= 2;
+    s.flight = s.pool + c->read_data_end + c->controller_latency_cycles + 2; /* at most one read per clock */
+#define ARRAY(name, type, entries) s.bytes += rounded((size_t)(entries) * sizeof(type));
+    DRAM_ARRAYS(ARRAY)
+#undef ARRAY
     return s;
 }
 
-/* A channel at `place`, which has room for s->all bytes. */
-static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, const dram_space *s, char *place) {
-    const dram_config *config = &tables->c;
-    const int32_t banks = banks_of(config), chains = s->chains;
-    char *array[ARRAYS];
-    for (int k = 0; k < ARRAYS; place += s->bytes[k++]) array[k] = place;
-    dram_engine *e = (dram_engine *)(void *)array[OF_ENGINE];
+/* A channel at `at`, which has room for s.bytes bytes. */
+static dram_engine *channel_new(const dram_tables *tables, int number, dram_output *out, dram_space s, char *at) {
+    const dram_config *c = &tables->c;
+    const int32_t banks = banks_of(c);
+    dram_engine *e = (dram_engine *)(void *)at;
     memset(e, 0, offsetof(dram_engine, rank));
-    memset(e->rank, 0, (size_t)config->ranks * sizeof *e->rank);
+    memset(e->rank, 0, (size_t)c->ranks * sizeof *e->rank);
     memset(e->bank, 0, (size_t)banks * sizeof *e->bank);
     memset(e->group_ready, 0, (size_t)banks * sizeof *e->group_ready);
     e->tables = tables;
-    e->c = config;
+    e->c = c;
     e->n_banks = banks;
-    e->pool_size = pool_of(config);
-    e->chain_mask = chains - 1;
-    e->flight_size = s->flight;
+    e->pool_size = s.pool;
+    e->chain_mask = s.chains - 1;
+    e->flight_size = s.flight;
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
-    e->usual = config->ranks == 1 && !config->masked_writes && !config->rfm_limit;
+    e->usual = c->ranks == 1 && !c->masked_writes && !c->rfm_limit;
     e->ages_at = NEVER;
     for (int kind = 0; kind < NEXT_KINDS; kind++) e->ready_from[kind] = NEVER;
-    e->extras = config->refresh_postpone || config->refresh_pull_in || config->self_refresh_cycles || config->second_act;
-    for (int r = 0; r < config->ranks; r++) {
-        const int in_rank = banks / config->ranks;
+    e->extras = c->refresh_postpone || c->refresh_pull_in || c->self_refresh_cycles || c->second_act;
+    for (int r = 0; r < c->ranks; r++) {
+        const int in_rank = banks / c->ranks;
         e->rank[r].banks = first_banks(in_rank) << r * in_rank;
         for (int x = 0; x < 16; x++) e->rank[r].refreshes[x] = -((int64_t)1 << 40);
     }
     e->out = out;
-    e->trace_size = s->trace;
-    e->pool = (dram_node *)(void *)array[OF_POOL];
-    e->trace = s->trace ? (dram_command *)(void *)array[OF_TRACE] : NULL;
-    e->flight_done = (int64_t *)(void *)array[OF_FLIGHT];
-    e->chains = (int32_t *)(void *)array[OF_CHAINS];
-    e->free_nodes = (int32_t *)(void *)array[OF_FREE];
-    e->opened = (int32_t *)(void *)array[OF_OPENED];
-    e->read_queue = (int32_t *)(void *)array[OF_READS];
-    e->write_queue = (int32_t *)(void *)array[OF_WRITES];
-    e->flight_port = (uint8_t *)array[OF_FLIGHT_PORT];
-    for (int32_t k = 0; k < chains; k++) e->chains[k] = NONE;
+    e->trace_size = s.trace;
+    at += rounded(channel_bytes(banks));
+#define ARRAY(name, type, entries) \
+    e->name = (type *)(void *)at; \
+    at += rounded((size_t)(entries) * sizeof(type));
+    DRAM_ARRAYS(ARRAY)
+#undef ARRAY
+    if (!s.trace) e->trace = NULL;
+    for (int32_t k = 0; k < s.chains; k++) e->chains[k] = NONE;
     for (int32_t k = 0; k < e->pool_size; k++) e->free_nodes[k] = e->pool_size - 1 - k;
     e->n_free = e->pool_size;
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
         bank->bit = (uint64_t)1 << b;
         bank->row = bank->idle_row = NONE;
-        bank->idle_limit = config->page_idle_cycles;
-        bank->rank = (int16_t)(b / (config->bank_groups * config->banks_per_group));
-        bank->group = (int16_t)(b / config->banks_per_group);
-        bank->number = (int16_t)(b % config->banks_per_group);
-        bank->group_number = (int16_t)(bank->group % config->bank_groups);
+        bank->idle_limit = c->page_idle_cycles;
+        bank->rank = (int16_t)(b / (c->bank_groups * c->banks_per_group));
+        bank->group = (int16_t)(b / c->banks_per_group);
+        bank->number = (int16_t)(b % c->banks_per_group);
+        bank->group_number = (int16_t)(bank->group % c->bank_groups);
         bank->levels = (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     }
-    int64_t interval = config->tREFI;
-    if (config->refresh == REFRESH_PER_BANK) interval /= config->bank_groups * config->banks_per_group;
-    for (int r = 0; r < config->ranks; r++) {
+    int64_t interval = c->tREFI;
+    if (c->refresh == REFRESH_PER_BANK) interval /= c->bank_groups * c->banks_per_group;
+    for (int r = 0; r < c->ranks; r++) {
         /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval (and the
          * one before it where queues are pooled, as in the tool that they are after). */
         e->rank[r].next_refresh =
-            config->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / config->ranks - !config->pooled;
-        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -config->tFAW;
+            c->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / c->ranks - !c->pooled;
+        for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -c->tFAW;
     }
     e->clock_until = -1;
     e->banks_with_room = ~(uint64_t)0;
@@ -347,7 +340,7 @@ static dram_memory *dram_new(
     const int64_t answered = (int64_t)(tables->c.controller_latency_cycles + 1) * width + 1; /* each is back after `latency` clocks */
     const size_t outputs = sent ? 5 * column + rounded(done) : 3 * column;
     const size_t returns = rounded((size_t)answered * sizeof(int64_t)), ports = rounded((size_t)answered);
-    char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.all);
+    char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.bytes);
     if (!at) return NULL;
     dram_memory *m = (dram_memory *)(void *)at;
     memset(m, 0, sizeof *m);
@@ -364,8 +357,8 @@ static dram_memory *dram_new(
     m->answered_done = (int64_t *)(void *)at;
     m->answered_port = (uint8_t *)(at + returns);
     at += returns + ports;
-    for (; m->n_channels < n_channels; m->n_channels++, at += each.all)
-        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, &each, at);
+    for (; m->n_channels < n_channels; m->n_channels++, at += each.bytes)
+        m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, each, at);
     m->n_ports = n_ports;
     m->width = width;
     m->now = -1;

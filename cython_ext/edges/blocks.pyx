@@ -11,7 +11,7 @@ cdef int64_t SLICE = 1 << 14  # swaps between two looks at Ctrl-C
 
 
 cdef extern from "common/random.h" nogil:
-    uint64_t ew_random(uint64_t *)
+    uint64_t ew_splitmix64(uint64_t *)
 
 
 cdef inline int64_t below(uint64_t random, int64_t n) noexcept nogil:
@@ -46,7 +46,7 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
         temperature = hot * power(cold / hot, max(share, <double> done / swaps))
         with nogil:
             for k in range(done, stop):
-                i, j = below(ew_random(&state), n), below(ew_random(&state), n)
+                i, j = below(ew_splitmix64(&state), n), below(ew_splitmix64(&state), n)
                 a, b = i // size, j // size
                 if a == b:
                     continue
@@ -60,7 +60,7 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
                     s = source[e]
                     both = shared[s] == k + 1  # nothing changes: what w said of s is taken back
                     delta += (count[b, s] == both) - ((count[a, s] == 1) & (not both))
-                if delta > 0 and (ew_random(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
+                if delta > 0 and (ew_splitmix64(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
                     continue
                 for e in range(start[v], start[v + 1]):
                     count[a, source[e]] -= 1

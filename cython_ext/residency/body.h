@@ -275,7 +275,7 @@ EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
     for (int64_t s = 0; s < r->n_sources && !r->has_early; s++) EW_NAME(ew_find_early)(r, s);
     r->has_early = 1;
     for (int64_t k = 0; k < moves; k++) {
-        if (r->scans > 0 && (ew_random(r->random) >> 11) * 0x1p-53 < r->scans) {
+        if (r->scans > 0 && (ew_xoroshiro128(r->random) >> 11) * 0x1p-53 < r->scans) {
             EW_NAME(ew_scan)(r);
             continue;
         }

@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include "common/random.h"
 #include "common/simd.h"
 
 #define EW_SLACK 32   /* lanes behind the last that a vector may read: one of 64 bytes with 16-bit lanes */
@@ -121,17 +122,6 @@ typedef struct {
     int64_t tried, accepted, checks, searches;
 } ew_residency;
 
-static inline uint64_t ew_random(uint64_t *s) { /* xoroshiro128++ 1.0 (Blackman, Vigna) */
-    const uint64_t a = s[0];
-    uint64_t b = s[1];
-    const uint64_t sum = a + b;
-    const uint64_t result = ((sum << 17) | (sum >> 47)) + a;
-    b ^= a;
-    s[0] = ((a << 49) | (a >> 15)) ^ b ^ (b << 21);
-    s[1] = (b << 28) | (b >> 36);
-    return result;
-}
-
 static inline uint32_t ew_below(uint64_t random, uint32_t n) { return (uint32_t)(((random & 0xffffffffu) * n) >> 32); }
 
 /* chance[d] = exp(-d / temperature). Distances: log-uniform from 1 to `longest`. */
@@ -161,13 +151,13 @@ static inline int64_t ew_good_rank(const ew_residency *r, int64_t v, int opens, 
 /* Draw a move; of two drops, v has the earlier one. Returns 0 if the draw leads nowhere. */
 static inline int ew_propose(ew_residency *r, ew_proposal *p) {
     const int64_t n = r->n;
-    const uint64_t a = ew_random(r->random), b = ew_random(r->random);
+    const uint64_t a = ew_xoroshiro128(r->random), b = ew_xoroshiro128(r->random);
     const double kind = (a & 0xffff) * 0x1p-16;
     const int opens = kind < r->share[EW_MOVE_OPEN], both = kind >= r->share[EW_MOVE_DROP];
     const int64_t i = ew_below(a >> 32, (uint32_t)n);
     int64_t step = (a >> 16) & (EW_DISTANCES - 1), centre = i;
     if ((int)(b >> 56) < (int)(r->guided * 256)) {
-        centre = ew_good_rank(r, opens ? r->open_at[i] : r->drop_at[i], opens, both, ew_random(r->random));
+        centre = ew_good_rank(r, opens ? r->open_at[i] : r->drop_at[i], opens, both, ew_xoroshiro128(r->random));
         step >>= 1; /* the square root of the distance */
     }
     step = r->distance[step];

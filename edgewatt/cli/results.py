@@ -28,7 +28,7 @@ def report(
 
     Example:  edgewatt report results/before results/after --overlay paper-fig5.csv
     """
-    from edgewatt.pages import report as write
+    from edgewatt.pages.report import report as write
 
     for path in write(results, output, figures=figures, title=title, overlays=overlay):
         say(path)

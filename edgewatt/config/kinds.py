@@ -61,7 +61,7 @@ def registry(kind: str) -> Registry[Any]:
 
 
 def origins_of(named: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Return {"plugins": kind -> name, distribution, version and SHA-256} of the outside members among those named.
+    """Return {"plugins": kind -> name, distribution and version} of the outside members among those named.
 
     named: kind -> names. Empty where all members are edgewatt's own. A command's report holds it.
     """

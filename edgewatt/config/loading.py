@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import (
+from edgewatt.config.kinds import registry
+from edgewatt.config.models import RunConfig, SystemFile
+from edgewatt.config.problems import KnownSections, validate
+from traces.base.document import (
     ConfigError,
     Document,
     Mark,
     Place,
     dotted,
     parse_document,
-    printable,
+    places_in,
     read_document,
     undotted,
+    value_at,
 )
-from edgewatt.config.kinds import registry
-from edgewatt.config.models import RunConfig, SystemFile
-from edgewatt.config.problems import KnownSections, validate
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean, printable
 from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
 
@@ -84,7 +85,7 @@ def as_document(config: str | Path | Mapping[str, Any]) -> Document:
     if not isinstance(config, Mapping):
         return read_with_paths(_shipped_file(config))
     document = Document(_plain(config, 0))
-    for place in _places(document.data, ()):
+    for place in places_in(document.data):
         mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
         document.keys[place] = document.values[place] = mark
     absolute_paths(document, Path.cwd())
@@ -117,16 +118,11 @@ def _plain(value: Any, depth: int) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _places(data: Any, place: Place) -> Iterator[Place]:
-    yield place
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for step, value in items:
-        yield from _places(value, (*place, step))
-
-
 def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None:
     """Resolve every path in the document against `folder`; `prefix` is where the document will be put."""
-    for place, value in list(_strings(document.data, ())):
+    for place in list(places_in(document.data)):
+        if not isinstance(value := document.get(place), str):
+            continue
         key = dotted(tuple(step for step in prefix + place if isinstance(step, str)))
         is_path = any(key == k or key.endswith(f".{k}") for k in _FILE_KEYS)
         is_path |= value.endswith((".yaml", ".yml")) and any(
@@ -136,10 +132,7 @@ def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None
         if is_path and value:
             resolved = str(folder / value)
             if place:
-                target = document.data
-                for step in place[:-1]:
-                    target = target[step]
-                target[place[-1]] = resolved
+                document.get(place[:-1])[place[-1]] = resolved
             else:
                 document.data = resolved
 
@@ -149,8 +142,7 @@ def _is_order_file(data: Any, place: Place, key: str) -> bool:
     section, _, name = key.rpartition(".")
     if not (section == "orderings" or section.endswith(".orderings")) or name == "kind":
         return False
-    for step in place[:-1]:
-        data = data[step]
+    data = value_at(data, place[:-1])
     said, orderings = data.get("kind") if place and isinstance(data, dict) else None, registry("orderings")
     members = [orderings[said]] if isinstance(said, str) and said in orderings else [*orderings.sound().values()]
     return any(
@@ -158,17 +150,6 @@ def _is_order_file(data: Any, place: Place, key: str) -> bool:
         for member in members
         for field in (fields(member.parameters) if member.parameters else ())
     )
-
-
-def _strings(data: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    if isinstance(data, str):
-        yield place, data
-    elif isinstance(data, dict):
-        for key, value in data.items():
-            yield from _strings(value, (*place, key))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _strings(value, (*place, index))
 
 
 def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
@@ -225,7 +206,7 @@ def resolve(document: Document) -> Document:
 
 def _put_caches(document: Document, at: Place) -> None:
     """Replace the names in the `caches` of one memory by what they name."""
-    data, here = _get(document, at), (*at, "caches")
+    data, here = document.get(at), (*at, "caches")
     caches = data.get("caches") if isinstance(data, dict) else None
     if isinstance(caches, str):
         caches = [caches]
@@ -238,21 +219,14 @@ def _put_caches(document: Document, at: Place) -> None:
 
 def merge(under: Document, over: Document, place: Place = ()) -> None:
     """Lay `over` on `under`: mappings key by key, everything else replaced."""
-    data = _get(over, place)
+    data = over.get(place)
     for key in data:
         here = (*place, key)
-        if isinstance(data[key], dict) and isinstance(_get(under, place).get(key), dict):
+        if isinstance(data[key], dict) and isinstance(under.get(place).get(key), dict):
             under.values[here] = over.mark(here)
             merge(under, over, here)
         else:
             under.put(here, over.at(here), over.mark(here, key=True))
-
-
-def _get(document: Document, place: Place) -> Any:
-    data = document.data
-    for step in place:
-        data = data[step]
-    return data
 
 
 def _described(piece: Document) -> Document:
@@ -263,7 +237,7 @@ def _described(piece: Document) -> Document:
 
 
 def _piece(document: Document, place: Place, folder: str) -> Document:
-    name = _get(document, place)
+    name = document.get(place)
     if not isinstance(name, str):
         raise document.fail(place, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
     try:

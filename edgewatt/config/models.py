@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
@@ -19,6 +19,8 @@ from hwmodel.machine import EngineSpec
 from traces.base.errors import unknown_name
 from traces.layout.settings import AUTO, BEST, Layout
 from traces.trace.partition import EnginesSpec
+
+M = TypeVar("M", bound="OnChipSection | RunConfig")
 
 
 def _one_or_many(value: Any) -> Any:
@@ -184,7 +186,7 @@ def _with_usual_levels(value: Any) -> Any:
     return {**value, **{name: {**own, **value[name]} for name, own in levels.items()}}
 
 
-def _one_memory(section: Any) -> Any:
+def _one_memory(section: M) -> M:
     if section.scratchpad is not None and section.caches and {"caches"} & section.model_fields_set:
         raise ValueError("a machine has caches or a scratchpad, not both: leave one out")
     return section

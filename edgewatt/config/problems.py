@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from edgewatt.config.document import ConfigError, Document, Mark, Place, shown
 from edgewatt.config.kinds import registry
 from edgewatt.config.sections import KindChoice, keys_of
-from traces.base.errors import InputError, did_you_mean
+from traces.base.document import ConfigError, Document, Mark, Place
+from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.units import is_size, size_in_bytes
 
 M = TypeVar("M", bound=BaseModel)
@@ -102,7 +102,7 @@ def _problems(model: type[BaseModel], document: Document, error: ValidationError
         wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
         others = [item for item in items if item["type"] not in _WANTED]
         if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
-            value = _at(document.data, place)
+            value = document.get(place)
             yield document.mark(place), _wrong_type(wanted, value) + _as_mapping(place, value)
         for item in others:
             yield _one(model, document, place, item, wanted)
@@ -112,10 +112,10 @@ def _one(
     model: type[BaseModel], document: Document, place: Place, item: dict[str, Any], wanted: list[str]
 ) -> tuple[Mark, str]:
     kind, context = item["type"], item.get("ctx", {})
-    value = _at(document.data, place)
+    value = document.get(place)
     if kind == "extra_forbidden":
         known = _known_keys(model, place[:-1], document.data)
-        present = set(_at(document.data, place[:-1]) or ())
+        present = set(document.get(place[:-1]) or ())
         begun = {key for key in known - present if key.startswith(f"{place[-1]}_")}  # size, where size_bytes is meant
         hint = _elsewhere(model, place[-1], known) if not begun else ""
         hint = hint or _hint(place[-1], begun or known - present, known)
@@ -267,12 +267,6 @@ def _has(data: Any, step: str | int) -> bool:
     if isinstance(data, dict):
         return step in data
     return isinstance(data, list) and isinstance(step, int) and step < len(data)
-
-
-def _at(data: Any, place: Place) -> Any:
-    for step in place:
-        data = data[step]
-    return data
 
 
 def _known_keys(model: Any, place: Place, data: Any) -> set[str]:

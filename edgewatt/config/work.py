@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from edgewatt.config.document import shown
 from edgewatt.config.sections import KindChoice, Named, Section
+from traces.base.errors import shown
 
 
 def _existing(value: str) -> str:

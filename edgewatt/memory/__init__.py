@@ -1,1 +1,0 @@
-"""What `edgewatt dram`, `part`, `cache` and `accelerator` report."""

@@ -1,1 +1,0 @@
-"""Operator graphs in the application."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from edgewatt.config.document import read_document
 from edgewatt.config.kinds import origins_of
 from edgewatt.config.problems import validate
 from edgewatt.config.sections import Section, section_for
@@ -22,6 +21,7 @@ from reorder.operators.arena.files import NamedBuffers, read_buffers, write_plac
 from reorder.operators.schedule.arena import lifetimes, traffic
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
+from traces.base.document import read_document
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.files import whole_file
 

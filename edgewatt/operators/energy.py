@@ -231,6 +231,24 @@ def _image(graph: OpGraph, layout: _Layout) -> Bytes:
     return image
 
 
+def play(trace: Trace, part: Any, encoder: str, element_bytes: int) -> tuple[Any, dict[str, float]]:
+    """Play transfers on a memory without caches; return the replay, and energies (pJ) and time (ns) by name."""
+    from hwmodel.energy.replay import replay_energy
+    from hwmodel.machine import BusSpec, Machine
+    from hwmodel.parts.part_file import load_part
+    from hwmodel.replay import replay
+
+    loaded = load_part(part)
+    o = loaded.organisation
+    bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
+    machine = Machine((), encoder=encoder, element_bytes=element_bytes, bus=bus, part=loaded)
+    result = replay(trace, machine)
+    energy = replay_energy(result, machine)
+    assert result.dram is not None
+    spent = {"io_pj": energy.io_pj, "interface_pj": energy.interface_pj, "core_pj": energy.core_pj}
+    return result, {**spent, "total_pj": energy.total_pj, "time_ns": result.dram.time_ns}
+
+
 def operator_energy(
     graph: OpGraph,
     order: npt.ArrayLike,
@@ -250,35 +268,21 @@ def operator_energy(
     and only the energy that does not depend on data is given. Keys: read_bytes, written_bytes, weight_bytes, ones,
     toggles (None without data), io_pj (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
     """
-    from hwmodel.energy.replay import replay_energy
-    from hwmodel.machine import BusSpec, Machine
-    from hwmodel.parts.part_file import load_part
-    from hwmodel.replay import replay
-
-    loaded = load_part(part)
     data = bool(graph.constants)
     trace = operator_trace(
         graph, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, inputs=inputs, weights=weights, data=data,
         seed=seed, deadline=deadline,
     )  # fmt: skip
-    o = loaded.organisation
-    bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
-    machine = Machine((), encoder=encoder, element_bytes=_element_bytes(graph), bus=bus, part=loaded)
-    result = replay(trace, machine)
-    energy = replay_energy(result, machine)
+    result, spent = play(trace, part, encoder, _element_bytes(graph))
     streams = result.load_bytes + result.store_bytes
-    assert result.dram is not None
     return {
         "read_bytes": int(result.load_bytes.sum() - result.load_bytes[WEIGHTS]),
         "written_bytes": int(result.store_bytes.sum()),
         "weight_bytes": int(streams[WEIGHTS]),
         "ones": result.total.ones,
         "toggles": result.total.toggles,
-        "io_pj": energy.io_pj if data else None,
-        "interface_pj": energy.interface_pj,
-        "core_pj": energy.core_pj,
-        "total_pj": energy.total_pj,
-        "time_ns": result.dram.time_ns,
+        **spent,
+        "io_pj": spent["io_pj"] if data else None,
     }
 
 

@@ -21,6 +21,7 @@ Spec = dict[str, Any]
 
 BEFORE, AFTER, KAHN = "file's order", "scheduled", "Kahn's order"
 COLOURS = {BEFORE: "#b45309", KAHN: "#6b7280", AFTER: "#1d4ed8"}
+_TITLE = {"anchor": "start", "fontWeight": "normal", "frame": "group"}  # of each picture in the figure
 RANDOM_ORDERS = 2000
 MOST_DRAWN = 400  # operators in the drawing of the graph; beyond it is left out
 
@@ -55,8 +56,8 @@ def _colour(*shown: str) -> Spec:
     }
 
 
-def _kilobytes(field: str, title: str) -> Spec:
-    return {"field": field, "type": "quantitative", "title": title}
+def _number(field: str, title: str, **more: Any) -> Spec:
+    return {"field": field, "type": "quantitative", "title": title, **more}
 
 
 def _memory(original: OpGraph, result: Schedule) -> Spec:
@@ -72,15 +73,10 @@ def _memory(original: OpGraph, result: Schedule) -> Spec:
         at = int(memory.during_bytes.argmax())
         text = f"{memory.peak_bytes:,} B"
         peaks.append({"order": label, "step": at, "kilobytes": memory.peak_bytes / 1000, "text": text})
-    x = {"field": "step", "type": "quantitative", "title": "step"}
-    y = _kilobytes("kilobytes", "live memory (1000 bytes)")
+    x = _number("step", "step")
+    y = _number("kilobytes", "live memory (1000 bytes)")
     return {
-        "title": {
-            "text": "Memory while each operator runs",
-            "anchor": "start",
-            "fontWeight": "normal",
-            "frame": "group",
-        },
+        "title": {**_TITLE, "text": "Memory while each operator runs"},
         "width": 620,
         "height": 210,
         "layer": [
@@ -117,14 +113,9 @@ def _distribution(original: OpGraph, result: Schedule, seed: int) -> Spec:
         {"order": KAHN, "kilobytes": int(problem.costs.peak(constructive.kahn(problem))) / 1000},
         {"order": AFTER, "kilobytes": result.peak_bytes / 1000},
     ]
-    x = {**_kilobytes("kilobytes", "peak memory (1000 bytes)"), "scale": {"zero": False}}
+    x = _number("kilobytes", "peak memory (1000 bytes)", scale={"zero": False})
     return {
-        "title": {
-            "text": f"Peaks of {count} random orders",
-            "anchor": "start",
-            "fontWeight": "normal",
-            "frame": "group",
-        },
+        "title": {**_TITLE, "text": f"Peaks of {count} random orders"},
         "width": 620,
         "height": 150,
         "layer": [
@@ -133,13 +124,7 @@ def _distribution(original: OpGraph, result: Schedule, seed: int) -> Spec:
                 "mark": {"type": "line", "interpolate": "step-after", "color": "#6b7280"},
                 "encoding": {
                     "x": x,
-                    "y": {
-                        "field": "share",
-                        "type": "quantitative",
-                        "title": "share of orders",
-                        "axis": {"format": "%"},
-                        "scale": {"domain": [0, 1]},
-                    },
+                    "y": _number("share", "share of orders", axis={"format": "%"}, scale={"domain": [0, 1]}),
                 },
             },
             {
@@ -187,13 +172,7 @@ def _graph(result: Schedule) -> Spec:
     widest = max(len(members) for members in rows_of.values())
     spot = {"x": {"field": "x", **blank}, "y": {"field": "y", **blank}}
     return {
-        "title": {
-            "text": "The graph",
-            "subtitle": "area: bytes written; number: when it runs",
-            "anchor": "start",
-            "fontWeight": "normal",
-            "frame": "group",
-        },
+        "title": {**_TITLE, "text": "The graph", "subtitle": "area: bytes written; number: when it runs"},
         "width": max(620, 18 * len(rows_of)),
         "height": max(120, 26 * widest),
         "layer": [

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewatt.operators.energy import HOME_ALIGNMENT, PIECE_BYTES, READS, WEIGHTS, WRITES, play
 from edgewatt.operators.request import load_graph
 from reorder.operators.patches.chain import LayerChain, chain_of, read_chain
 from reorder.operators.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
@@ -18,12 +19,9 @@ from reorder.operators.patches.plans import INPUT, MODES, OUTPUT, TILES, PatchPl
 from traces.base.checks import whole_number
 from traces.base.memory import claim
 from traces.base.progress import Limit, Progress, TimeIsUp
-from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
+from traces.trace.chunks import LOAD, STORE, Chunk, Memory, Region, Trace
 
-PIECE_BYTES = 128  # of one access
-ALIGNMENT = 256
 CHUNK = 20_000  # accesses
-READS, WRITES, WEIGHTS = (STREAMS.index(name) for name in ("inputs", "outputs", "values"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,27 +167,10 @@ def plan_energy(
 
     Raises TimeIsUp where the limit's time is over before.
     """
-    from hwmodel.energy.replay import replay_energy
-    from hwmodel.machine import BusSpec, Machine
-    from hwmodel.parts.part_file import load_part
-    from hwmodel.replay import replay
-
-    loaded = load_part(part)
-    o = loaded.organisation
-    bus = BusSpec(bus_bytes=o.byte_lanes, block_bytes=o.burst_bytes)
-    machine = Machine((), encoder=encoder, element_bytes=1, bus=bus, part=loaded)
     limit = limit or Limit()
-    result = replay(_trace(chain, plan, data or _Data(chain, 0, limit), weight_buffer, limit), machine)
-    energy = replay_energy(result, machine)
-    assert result.dram is not None
-    return {
-        "bytes": int(result.load_bytes.sum() + result.store_bytes.sum()),
-        "io_pj": energy.io_pj,
-        "interface_pj": energy.interface_pj,
-        "core_pj": energy.core_pj,
-        "total_pj": energy.total_pj,
-        "time_ns": result.dram.time_ns,
-    }
+    trace = _trace(chain, plan, data or _Data(chain, 0, limit), weight_buffer, limit)
+    result, spent = play(trace, part, encoder, 1)
+    return {"bytes": int(result.load_bytes.sum() + result.store_bytes.sum()), **spent}
 
 
 def _trace(chain: LayerChain, plan: PatchPlan, data: _Data, weight_buffer: int, limit: Limit) -> Trace:
@@ -199,7 +180,7 @@ def _trace(chain: LayerChain, plan: PatchPlan, data: _Data, weight_buffer: int, 
         name = {INPUT: "input", OUTPUT: "output"}.get(key, f"weights {key}")
         address[key] = at
         regions.append(Region(name, at, values.size))
-        at += -(-values.size // ALIGNMENT) * ALIGNMENT
+        at += -(-values.size // HOME_ALIGNMENT) * HOME_ALIGNMENT
     claim(2 * at, chain.name, "what a plan moves")
     image = np.zeros(at, np.uint8)
     flat = {key: np.ascontiguousarray(values).reshape(-1).view(np.uint8) for key, values in contents.items()}

@@ -53,7 +53,7 @@ class Charts(Registry[Chart]):
         """Return a decorator that adds a function as the chart `name` and leaves it as it is. Fields as in Chart."""
 
         def register(draw: Callable[[ReportData], Spec | None]) -> Callable[[ReportData], Spec | None]:
-            self.register(name, summary=summary)(Chart(draw, place))
+            self.register(name, summary=summary, module=draw.__module__)(Chart(draw, place))
             return draw
 
         return register

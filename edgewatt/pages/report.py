@@ -96,11 +96,6 @@ def _distinct(places: Sequence[Path]) -> list[str]:
     return [str(place) for place in resolved]
 
 
-def render(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
-    """Return the page as text; `drawn`: its charts, where they are not those of the data alone."""
-    return "".join(rendered(data, drawn))
-
-
 def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Iterator[str]:
     """Yield the page piece by piece, the data of the charts a column at a time."""
     drawn = charts(data) if drawn is None else drawn

@@ -1,1 +1,0 @@
-"""Records and what is done with many of them: store, rows, tables, comparison."""

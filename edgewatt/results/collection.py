@@ -54,7 +54,7 @@ def _spooled(records: Iterable[Record], spool: IO[bytes]) -> tuple[Kinds, int]:
             numbers.setdefault(key, len(numbers))
             seen = kinds.setdefault(key, set())
             if value is not None:
-                seen.add(_Beyond if type(value) is int and not -(2**63) <= value < 2**63 else type(value))
+                seen.add(_type(value))
         marshal.dump(([numbers[key] for key in row], list(row.values())), spool)
         count += 1
     return kinds, count
@@ -70,6 +70,10 @@ def _despooled(spool: IO[bytes], columns: list[str]) -> Iterator[dict[str, Any]]
 
 class _Beyond:
     """Whole numbers that 64 bits do not hold."""
+
+
+def _type(value: Any) -> type:
+    return _Beyond if type(value) is int and not -(2**63) <= value < 2**63 else type(value)
 
 
 def frame(records: Iterable[Record]) -> Any:
@@ -154,10 +158,5 @@ def _as(kind: type | None, value: Any) -> Any:
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    seen = {
-        _Beyond if type(value) is int and not -(2**63) <= value < 2**63 else type(value)
-        for value in values
-        if value is not None
-    }
-    kind = _kind_of(seen)
+    kind = _kind_of({_type(value) for value in values if value is not None})
     return [_as(kind, value) for value in values]

@@ -11,11 +11,11 @@ from typing import Any
 from edgewatt.results.record import Record
 from edgewatt.results.store import NewerCountsError, Store
 from edgewatt.runs.compute import make_task
-from edgewatt.runs.executors import available_cores
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import SweepPlan
 from edgewatt.runs.steps import STEPS, identities
 from traces.base.errors import InputError
+from traces.base.workers import Workers, available_cores
 
 PROBE_S = 10.0  # points are tried for this long, in a worker that is then ended
 
@@ -86,26 +86,20 @@ def _recorded(finished: list[Record], most: int = 200) -> list[tuple[str, float]
 def _probe(todo: list[Point]) -> tuple[list[tuple[str, float]], str]:
     """Compute a few points in a worker process, round robin over the ordering methods, until time is up."""
     import tempfile
-    import threading
 
-    from edgewatt.runs.executors import Probe
+    from edgewatt.runs.worker import answer_stored
 
     by_kind: dict[str, list[Point]] = {}
     for point in todo:
         by_kind.setdefault(_kind(point.config), []).append(point)
     queue = [point for turn in zip_longest(*map(_spread, by_kind.values())) for point in turn if point]
     measured: list[tuple[str, float]] = []
-    with tempfile.TemporaryDirectory() as folder, Probe() as probe:
-        timer = threading.Timer(PROBE_S, probe.end)
-        timer.start()
-        end = time.monotonic() + PROBE_S
-        for point in queue:
-            outcome = probe.compute(make_task(point, stages=folder))
-            if outcome is None or time.monotonic() > end:
-                break
+    end = time.monotonic() + PROBE_S
+    with tempfile.TemporaryDirectory() as folder, Workers(1, "processes", load="edgewatt.runs.worker") as team:
+        calls = ((_kind(point.config), (make_task(point, stages=folder),)) for point in queue)
+        for kind, outcome in team.map(answer_stored, calls, lost=lambda *_: {}, until=end):
             if "duration_s" in outcome:
-                measured.append((_kind(point.config), float(outcome["duration_s"])))
-        timer.cancel()
+                measured.append((kind, float(outcome["duration_s"])))
     return measured, f"{len(measured)} points tried just now"
 
 

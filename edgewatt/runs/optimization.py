@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import Document
 from edgewatt.config.loading import as_document
 from edgewatt.config.problems import validate
 from edgewatt.config.sweep_file import OptimizeSection
@@ -27,6 +26,7 @@ from edgewatt.results.record_rows import METRICS, metrics_of, row_of
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import SweepPlan, load_sweep_document, warn_of_ignored
 from edgewatt.runs.sweep import sweep
+from traces.base.document import Document
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.progress import Progress
 

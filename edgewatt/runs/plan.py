@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import ConfigError, Document, Mark, Place, printable, shown, undotted
 from edgewatt.config.kinds import NAMED_BY, registry
 from edgewatt.config.loading import apply_overrides, as_document, complete, read_with_paths
 from edgewatt.config.models import RunConfig
@@ -29,7 +28,8 @@ from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.machine import build_machine
 from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash
-from traces.base.errors import IgnoredSettingWarning, InputError
+from traces.base.document import ConfigError, Document, Mark, Place, undotted
+from traces.base.errors import IgnoredSettingWarning, InputError, printable, shown
 from traces.base.files import need_regular
 from traces.base.registry import Entry
 from traces.base.resources import outside_files, shipped_path
@@ -343,7 +343,7 @@ def _dram(dram: Mapping[str, Any]) -> dict[str, Any]:
 def plugins_of(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], pieces: Collection[tuple[str, str]] = ()
 ) -> dict[str, list[dict[str, str]]]:
-    """Return field -> name, distribution, version and SHA-256 of the outside members a point uses; {} without any.
+    """Return field -> name, distribution and version of the outside members a point uses; {} without any.
 
     Those it names, those that a named one may try in turn, the readers of its files (paths: field -> files), and the
     files that it was put together from (pieces: (folder of configs/, name)).

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewatt.results.store import Claims, Store
-from edgewatt.runs.executors import Executor, Prepared, available_cores, make_executor
+from edgewatt.runs.executors import Executor, Prepared, TeamExecutor
 from traces.base.progress import Progress
+from traces.base.workers import available_cores
 
 if TYPE_CHECKING:
     from edgewatt.runs.course import Results
@@ -71,7 +72,7 @@ def sweep(
     loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
     InputError where it holds points counted by a newer edgewatt.
     """
-    run_by = make_executor(executor, workers=workers, scheduler=scheduler) if isinstance(executor, str) else executor
+    run_by = TeamExecutor(executor, workers, scheduler) if isinstance(executor, str) else executor
     with contextlib.ExitStack() as stack:
         if isinstance(run_by, Prepared):
             stack.callback(run_by.close)

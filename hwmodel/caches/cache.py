@@ -7,7 +7,6 @@ level (write-through). Empty ways are used first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -292,18 +291,3 @@ def simulate_cache(
         level.set_future(level.lines(address, size))
     level.count(op, address, size)
     return level.counts
-
-
-def simulate_levels(
-    op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, specs: Sequence[CacheSpec]
-) -> tuple[CacheCounts, ...]:
-    """Play accesses through several levels, each fed by the transactions of the one before; return their counts."""
-    counts = []
-    for spec in specs:
-        level = CacheLevel(spec)
-        if spec.policy_type.needs_future:
-            level.set_future(level.lines(address, size))
-        out = level.access(op, address, size)
-        op, address, size = out.is_write, out.address, out.size
-        counts.append(level.counts)
-    return tuple(counts)

@@ -360,4 +360,5 @@ def _level(fields: dict[str, np.ndarray], token: str, mine: np.ndarray) -> np.nd
     if token == "1":
         return np.ones(len(mine), np.uint8)
     stem = token.rstrip("0123456789")
-    return (fields[stem][mine] >> int(token[len(stem) :]) & 1).astype(np.uint8)
+    bits: np.ndarray = fields[stem][mine] >> int(token[len(stem) :]) & 1
+    return bits.astype(np.uint8)

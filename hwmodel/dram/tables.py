@@ -188,7 +188,7 @@ def _policy_setting(name: str, value: int | str) -> int:
     codes = kernel.CODES.get(name, {})
     if isinstance(value, str) and value not in codes:
         raise unknown_name(f"{name} of the DRAM engine", value, codes)
-    number = codes[value] if isinstance(value, str) else value
+    number: object = codes[value] if isinstance(value, str) else value
     return whole_number(number, f"the policy's {name}", *kernel.SETTINGS[name])
 
 
@@ -198,7 +198,7 @@ def _level_codes(rows: tuple[tuple[str, ...], ...] | None) -> np.ndarray | None:
 
     def code(token: str) -> int:
         stem = token.rstrip("0123456789")
-        return kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :])
+        return int(kernel.LEVELS[token] if token in kernel.LEVELS else kernel.WORD_BITS[stem] + int(token[len(stem) :]))
 
     return np.array([[code(token) for token in row] for row in rows], np.int16)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from traces.base.document import read_document
 from traces.base.errors import InputError, brief
-from traces.base.plain_yaml import read_yaml
+from traces.base.files import need_regular
 from traces.base.resources import shipped_path
 
 REACH = 4.0  # beyond its ends a table goes on with the slope of its last two points, up to this factor
@@ -161,7 +162,8 @@ def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> 
         return _parsed("technology", technology)
     name = str(technology)
     path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path("onchip", name)
-    return _parsed(path.stem, read_yaml(path), f"{path}: ")
+    need_regular(path)
+    return _parsed(path.stem, read_document(path).data, f"{path}: ")
 
 
 def _parsed(name: str, content: Any, where: str = "") -> Technology:

@@ -97,7 +97,8 @@ class BurstCells:
         ones = np.bitwise_count(data).reshape(len(data), self.flags, self.share_bytes).sum(axis=2, dtype=np.int64)
         half = 4 * self.share_bytes
         low = self._dbi == "zeros" if low is None else low
-        return (ones < half if low else ones > half).astype(np.uint8)
+        costly: np.ndarray = ones < half if low else ones > half
+        return costly.astype(np.uint8)
 
     def pack(
         self, data: np.ndarray, flags: np.ndarray, metadata: tuple[int, ...], *, as_sent: bool = False

@@ -59,9 +59,8 @@ class Organisation:
     beats_per_clock: int
     command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
     column_step: int = later()  # columns of a burst; 0: one column a beat
-    refresh_banks: int = later(
-        1
-    )  # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
+    # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
+    refresh_banks: int = later(1)
     overhead_bits: int = later()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
@@ -207,9 +206,8 @@ class Interface:
     vddq_v: float
     wires: Mapping[str, WireGroup]
     command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
-    cells: tuple[str, ...] = later(
-        ()
-    )  # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
+    # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
+    cells: tuple[str, ...] = later(())
 
     @property
     def idle_level(self) -> int:
@@ -240,15 +238,6 @@ class AddressMap:
     """Bit fields of a byte address, least significant first; a field may come in pieces."""
 
     fields: tuple[AddressField, ...]
-
-    @property
-    def bits(self) -> int:
-        """Width of an address."""
-        return sum(f.bits for f in self.fields)
-
-    def width(self, name: str) -> int:
-        """Bits of one field over all its pieces."""
-        return sum(f.bits for f in self.fields if f.name == name)
 
     @classmethod
     def parse(cls, text: str, organisation: Organisation) -> AddressMap:

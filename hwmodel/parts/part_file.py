@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +33,13 @@ SECTIONS = (
     "name", "extends", "with", "options", "standard", "note", "clock", "organisation", "timing", "commands", "currents",
     "interface", "temperature", "address_map",
 )  # fmt: skip
-ORGANISATION = {
-    "channels": 1, "ranks": 1, "bank_groups": 1, "banks_per_group": 1, "rows": 1, "columns": 1, "device_dq_bits": 4,
-    "devices_per_rank": 1, "burst_beats": 2, "beats_per_clock": 1, "command_buses": 1, "column_step": 0,
-    "overhead_bits": 0, "refresh_banks": 1,
-}  # fmt: skip
-LATER = {"command_buses": 1, "column_step": 0, "overhead_bits": 0, "refresh_banks": 1}
-# What a timing name falls back to where a part makes no such distinction; None: the constant must be given.
-TIMING: dict[str, str | int | None] = {
-    "RL": None, "RL_dbi": "RL", "WL": None, "tRCD": None, "tRCD_write": "tRCD", "tRP": None, "tRPab": "tRP",
-    "tRAS": None, "tRC": "tRAS + tRP", "tRRD": None, "tRRD_L": "tRRD", "tFAW": None, "tCCD": None, "tCCD_L": "tCCD",
-    "tRTP": None, "tWR": None, "tWTR": None, "tWTR_L": "tWTR", "tPPD": 0, "tRFCab": None, "tRFCpb": 0,
-    "tREFpb_gap": "tRFCpb", "tREFI": None, "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
-    "tCCD_L_WR": 0, "BL_L": 0, "tDQSS": 0, "tPBR2ACT": 0, "tCAS_WCK": 0, "tWCKPST": 0, "tAAD": 0,
-    "tRCD_ACT2": 0, "tRFM": 0, "RAAIMT": 0, "tXSR": 0,
-    "tDQSCK": 0, "tRPST": 0, "tWPRE": 0, "tDQSS_max": 0, "tCCDMW": 0,
+LEAST = {"device_dq_bits": 4, "burst_beats": 2}  # of sizes that must be given, else 1
+# What a timing name falls back to where a part makes no such distinction: 0 for those that have a default, unless said
+# here; others must be given.
+FALLBACK: dict[str, str | int] = {
+    "RL_dbi": "RL", "tRCD_write": "tRCD", "tRPab": "tRP", "tRC": "tRAS + tRP", "tRRD_L": "tRRD", "tCCD_L": "tCCD",
+    "tWTR_L": "tWTR", "tPPD": 0, "tRFCpb": 0, "tREFpb_gap": "tRFCpb", "tXP": 0, "tCKE": 0, "turnaround": 0, "tRTRS": 0,
+    **{each.name: each.default for each in fields(Timing) if each.default is not MISSING},
 }  # fmt: skip
 WIRE_COMMANDS = ("ACT", "RD", "WR", "PRE", "REF")
 CURRENTS = ("IDD0", "IDD2N", "IDD2P", "IDD3N", "IDD3P", "IDD4R", "IDD4W", "IDD5AB")
@@ -227,13 +220,13 @@ def _build(tree: Tree) -> Part:
 
 def _organisation(tree: Tree) -> Organisation | None:
     tree.section("organisation")
-    tree.check_keys(("organisation",), list(ORGANISATION))
-    values = {
-        key: tree.constant(("organisation", key), least=least, whole=True, required=key not in LATER)
-        for key, least in ORGANISATION.items()
-    }
-    for key, default in LATER.items():
-        values[key] = default if values[key] is None else values[key]
+    tree.check_keys(("organisation",), [each.name for each in fields(Organisation)])
+    values: dict[str, float | None] = {}
+    for each in fields(Organisation):
+        default = each.default if isinstance(each.default, int) else None
+        least = LEAST.get(each.name, 1) if default is None else default
+        value = tree.constant(("organisation", each.name), least=least, whole=True, required=default is None)
+        values[each.name] = default if value is None else value
     if None in values.values():
         return None
     sizes = {key: int(value) for key, value in values.items() if value is not None}
@@ -273,10 +266,10 @@ def _organisation(tree: Tree) -> Organisation | None:
 
 def _timing(tree: Tree, tck_ns: float) -> Timing | None:
     """Turn each constant into clocks: nanoseconds rounded up; given in both units, the larger holds (JEDEC's max)."""
-    section = tree.section("timing")
-    tree.check_keys(("timing",), [f"{name}_{unit}" for name in TIMING for unit in ("ns", "cycles")])
+    section, names = tree.section("timing"), [each.name for each in fields(Timing)]
+    tree.check_keys(("timing",), [f"{name}_{unit}" for name in names for unit in ("ns", "cycles")])
     cycles: dict[str, int] = {}
-    for name, fallback in TIMING.items():
+    for name in names:
         both: list[int] = []
         ns = tree.constant(("timing", f"{name}_ns"), least=0, whole=False, required=False)
         clocks = tree.constant(("timing", f"{name}_cycles"), least=0, whole=True, required=False)
@@ -290,13 +283,14 @@ def _timing(tree: Tree, tck_ns: float) -> Timing | None:
             cycles[name] = max(both)
         elif f"{name}_ns" in section or f"{name}_cycles" in section:
             continue  # already complained about
-        elif fallback is None:
+        elif name not in FALLBACK:
             tree.complain(("timing",), f"{name} is missing: give {name}_ns or {name}_cycles with its source")
         else:
+            fallback = FALLBACK[name]
             cycles[name] = (
-                sum(cycles.get(f, 0) for f in fallback.split(" + ")) if isinstance(fallback, str) else fallback
+                fallback if isinstance(fallback, int) else sum(cycles.get(f, 0) for f in fallback.split(" + "))
             )
-    if len(cycles) < len(TIMING):
+    if len(cycles) < len(names):
         return None
     for name, value in cycles.items():
         if value > 1 << 24:
@@ -340,12 +334,7 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
     ):
         if wrong:
             tree.complain(key(name), message)
-    for name, base in (
-        ("IDD0", "IDD2N"),
-        ("IDD4R", "IDD3N"),
-        ("IDD4W", "IDD3N"),
-        ("IDD5AB", "IDD3N"),
-    ):
+    for name, base in (("IDD0", "IDD2N"), ("IDD4R", "IDD3N"), ("IDD4W", "IDD3N"), ("IDD5AB", "IDD3N")):
         if currents.power_mw(name, base) < 0:
             tree.complain(("currents", f"{name}_mA"), f"{name} draws less power than the background {base}")
     if t.tRFCpb and "IDD5PB" not in currents.idd_ma:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hwmodel.parts.part import Constant
-from traces.base.errors import InputError, brief, did_you_mean
-from traces.base.plain_yaml import refuse_deep
+from traces.base.document import read_document
+from traces.base.errors import InputError, did_you_mean
 
 Keys = tuple[str, ...]
 ABOUT = ("source", "estimate", "note", "range")  # what a constant says of its value
-
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_MAX_FILE_BYTES = 1 << 20
 
 
 class Tree:
@@ -135,68 +131,11 @@ def plain(node: Any, depth: int = 0) -> Any:
 
 
 def read_tree(path: Path) -> Tree:
-    """Parse YAML safely, with the position of every key; duplicate keys and aliases are refused."""
-    import yaml
-
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    scalars = yaml.SafeLoader("")
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(f"{path}: a part file is smaller than {_MAX_FILE_BYTES} bytes")
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
-        refuse_deep(text, loader)
-        for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.AliasEvent):
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                raise InputError(f"{path}:{line}: aliases are not used in part files")
-        root = yaml.compose(text, Loader=loader)
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InputError(
-            f"{path}{place}: not valid YAML: {brief(ValueError(getattr(error, 'problem', None) or error))}"
-        ) from error
-    positions: dict[Keys, tuple[int, int]] = {}
-    tree = Tree({}, positions, str(path))
-    tree.files = (path,)
-
-    def convert(node: Any, keys: Keys) -> Any:
-        if len(keys) > 8:
-            raise InputError(f"{path}: a part nests at most 8 mappings")
-        if isinstance(node, yaml.MappingNode):
-            result: dict[str, Any] = {}
-            for key_node, value_node in node.value:
-                key = str(key_node.value)
-                here = (*keys, key)
-                if key in result:
-                    mark = key_node.start_mark
-                    tree.problems.append(f"{path}:{mark.line + 1}:{mark.column + 1}: {'.'.join(here)}: given twice")
-                positions[here] = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-                result[key] = convert(value_node, here)
-            return result
-        if isinstance(node, yaml.SequenceNode):
-            return [convert(item, (*keys, str(k))) for k, item in enumerate(node.value)]
-        if not node.style and _NUMBER.fullmatch(node.value) and "float" in _guess(node.value):
-            return float(node.value)  # YAML 1.1 reads 1e-3 as text
-        try:
-            return scalars.construct_object(node)
-        except (yaml.YAMLError, ValueError, OverflowError, LookupError, AttributeError) as error:
-            mark, why = node.start_mark, getattr(error, "problem", None) or error
-            raise InputError(
-                f"{path}:{mark.line + 1}:{mark.column + 1}: {'.'.join(keys)}: no plain value: {brief(ValueError(why))}"
-            ) from None
-
-    tree.data = convert(root, ()) if root is not None else {}
-    if not isinstance(tree.data, dict):
+    """Read a part file, with the position of every key. Raises InputError naming file, line and column."""
+    document = read_document(path)
+    if not isinstance(document.data, dict):
         raise InputError(f"{path}: a part file is a mapping (see docs/concepts/dram-parts.md)")
+    positions = {tuple(map(str, place)): (mark.line, mark.column) for place, mark in document.keys.items()}
+    tree = Tree(document.data, positions, str(path))
+    tree.files = (path,)
     return tree
-
-
-def _guess(text: str) -> str:
-    return "float" if any(c in text for c in ".eE") else "int"

@@ -35,9 +35,9 @@ import numpy.typing as npt
 from hwmodel.processor.limits import Limits
 from hwmodel.processor.traffic import LINE_BYTES, LineTraffic, first_runs, row_bytes, traffic
 from hwmodel.processor.work import PAIRING, RUN_BYTES, OrderedWork, ordered_work
+from traces.base.document import read_document
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import whole_file
-from traces.base.plain_yaml import read_yaml
+from traces.base.files import need_regular, whole_file
 from traces.networks.network import Network
 
 TERMS = (
@@ -210,7 +210,8 @@ def fit(table: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> tup
 
 def load_processor(path: str | Path) -> Processor:
     """Read a system file of kind 'processor'. Raises InputError naming file and field."""
-    data = read_yaml(path)
+    need_regular(path)
+    data = read_document(path).data
     if not isinstance(data, dict) or data.get("kind") != KIND:
         raise InputError(f"{path}: no system file of kind 'processor' (written by `edgewatt bench --calibrate`)")
     known = {field.name: field.type for field in fields(Processor)}

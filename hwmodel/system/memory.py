@@ -5,8 +5,8 @@ its bursts in order. What is on its way is remembered, so that each burst drives
 served, in that order.
 
 A source hands over a block and waits until the controller has accepted all of it. The memory runs as far as it can
-without knowing what a port brings next, so there is one event per block, not per request, and the result does not depend
-on the size of the blocks.
+without knowing what a port brings next, so there is one event per block, not per request, and the result does not
+depend on the size of the blocks.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class MemorySystem:
 
     def requests_of(self, source: int) -> int:
         """Return how many bursts a source has asked for."""
-        return self._in_flight.pending[source].total
+        return int(self._in_flight.pending[source].total)
 
     def traffic(self, which: int) -> Traffic:
         """Return the requests of the run or of the flush and what they did on the wires of all channels."""

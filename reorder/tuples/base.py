@@ -24,7 +24,7 @@ class TupleOrderMethod(ABC):
 
     layouts: storage layouts it can order; 'ell' also needs `ell_sweeps`. objectives: fields it can be told to count.
     guards: names of other orders whose result replaces its own where that is cheaper; 'given' is the order given.
-    workers: who does its work best, of reorder.workers.EXECUTORS: 'threads' where `order` is compiled or NumPy all
+    workers: who does its work best, of traces.base.workers.EXECUTORS: 'threads' where `order` is compiled or NumPy all
         through, so that others run meanwhile, and calls `progress` now and then.
     """
 

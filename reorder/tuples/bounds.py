@@ -12,7 +12,7 @@ from reorder.tuples.cost import field_ones
 from reorder.tuples.groups import groups
 from reorder.tuples.strides import MAX_STRIDE
 from reorder.tuples.tuple_problem import Int64Array, Piece, TupleProblem
-from reorder.workers import Workers
+from traces.base.workers import Workers
 
 
 def lower_bounds(

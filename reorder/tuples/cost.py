@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reorder.tuples.tuple_problem import Field, Int64Array, TupleProblem, Words
-from reorder.workers import PART, Each, in_turn
+from traces.base.workers import PART, Each, in_turn
 
 Levels = tuple[np.ndarray, np.ndarray]
 

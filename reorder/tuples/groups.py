@@ -17,9 +17,9 @@ import numpy.typing as npt
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.checkpoint import Checkpoint, what_is_wrong
 from reorder.tuples.tuple_problem import Int64Array, Piece, TupleProblem
-from reorder.workers import Workers, go_on
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.base.workers import Workers, go_on
 
 GROUP_TUPLES = 16384
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.tuples.tuple_problem import Field, Int64Array, first_of_rows
-from reorder.workers import PART, Each, in_turn
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
+from traces.base.workers import PART, Each, in_turn
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
 
 RESTARTS = ("row", "continuous")

@@ -11,8 +11,8 @@ from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.tuples.ell import EllProblem
 from reorder.tuples.matrix import LAYOUTS, Entries, MatrixLayout, entries_of, id_field, stride_bounds, value_field
 from reorder.tuples.tuple_problem import CHAINS, OBJECTIVES, Coding, Field, Int64Array, TupleProblem
-from reorder.workers import Each, in_turn
 from traces.base.errors import InputError, unknown_name
+from traces.base.workers import Each, in_turn
 
 ROW_STORAGES = ("packed", "padded")
 _COUNTED = {"joint": (0, 1), "values": (0,), "ids": (1,)}

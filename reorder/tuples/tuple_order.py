@@ -17,9 +17,9 @@ from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
 from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
 from reorder.tuples.tuple_problem import Int64Array, TupleProblem
-from reorder.workers import Workers
 from traces.base.progress import Progress
 from traces.base.shown import Shown
+from traces.base.workers import Workers
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from edgewatt.config.document import read_document
 from edgewatt.config.problems import validate
 from edgewatt.config.sections import Section
+from traces.base.document import read_document
 from traces.base.errors import InputError, unknown_name
 
 FIGURES = Path(__file__).parent / "figures"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.results.record import content_hash
-from edgewatt.runs.executors import available_cores
 from papers.claims import CpuSeconds, load_catalogue
 from papers.reproduction import figure_plan, finished
 from papers.study import STUDIES, missing_jobs
+from traces.base.workers import available_cores
 
 MEASURED_ON = "a 2-core AMD EPYC VM (Zen 5), 2026-11-22"
 DEFAULT_ITERATIONS = 10_000

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import Document
 from edgewatt.config.loading import read_with_paths
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.runs.course import Results
-from edgewatt.runs.executors import make_executor
+from edgewatt.runs.executors import TeamExecutor
 from edgewatt.runs.plan import SweepPlan, load_sweep_document
 from edgewatt.runs.sweep import sweep
 from papers.claims import FIGURES, chosen
 from papers.study import FULL_NETWORKS, STUDIES, StudyRun, run_study
+from traces.base.document import Document
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 
@@ -95,7 +95,7 @@ def reproduce(
     if name in STUDIES:
         if overrides := list(overrides):
             raise InputError(f"{name} is a study: it has no values to replace (-s {overrides[0]})")
-        make_executor(executor, workers=workers)  # refuses what a sweep refuses
+        TeamExecutor(executor, workers)  # refuses what a sweep refuses
         count = 0 if executor == "inline" else workers
         return run_study(name, results=results, full=full, seeds=seeds, run=run, workers=count, progress=progress)
     plan = figure_plan(name, full=full, iterations=iterations, seeds=seeds, overrides=overrides)

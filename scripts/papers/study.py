@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
-from traces.base.children import end_with_parent, safe_children
 from traces.base.errors import EdgewattError, InputError
 from traces.base.progress import Progress
 from traces.base.registry import Registry
+from traces.base.workers import Workers, available_cores
 
 Job = Mapping[str, Any]
 Done = list[tuple[Job, Mapping[str, Any]]]  # finished jobs and their results, in the order of the jobs
@@ -170,14 +168,8 @@ def _outcomes(name: str, jobs: Sequence[Job], missing: list[int], workers: int |
     if workers == 0 or len(missing) < 2:
         yield from ((k, compute_job(name, jobs[k])) for k in missing)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
-        with safe_children():
-            running = {pool.submit(compute_job, name, jobs[k]): k for k in missing}
-        try:
-            for future in as_completed(running):
-                yield running[future], future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with Workers(workers or available_cores(), "processes") as team:
+        yield from team.map(compute_job, ((k, (name, jobs[k])) for k in missing), len(missing))
 
 
 def _record(identity: dict[str, Any], key: str, result: dict[str, Any], cpu_s: float) -> Record:

@@ -44,5 +44,6 @@ def test_a_changed_tuple_order_orders_again(tmp_path: Path, code: str) -> None:
 
     assert order() == [2, 1, 0, 5, 4, 3]
     assert order() == [2, 1, 0, 5, 4, 3], "what is kept is taken"
-    (site / "own.py").write_text(BACKWARDS_INSIDE.replace("[::-1]", "[[1, 2, 0]]"))
+    changed = BACKWARDS_INSIDE.replace("[::-1]", "[[1, 2, 0]]")
+    write_distribution(site, "theirs", "1.1", {"own": changed}, "[edgewatt.tuple_orders]\nbackwards = own\n")
     assert order() == [1, 2, 0, 4, 5, 3]

@@ -18,12 +18,11 @@ from oracles.pieces import square
 import edgewatt as ew
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
-from edgewatt.runs.executors import DaskExecutor
+from edgewatt.runs.executors import TeamExecutor
 from edgewatt.runs.plan import load_sweep
 from edgewatt.runs.sweep import sweep
-from reorder.workers import Workers, go_on
-from traces.base.children import local_dask_cluster
 from traces.base.errors import EdgewattError
+from traces.base.workers import Workers, go_on, local_dask_cluster
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
@@ -129,8 +128,8 @@ def test_a_local_cluster_does_not_watch_itself() -> None:
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewatt.runs.executors.CONNECT_S", 1.0)
-    executor = DaskExecutor(scheduler="tcp://127.0.0.1:9")
+    monkeypatch.setattr("traces.base.workers.CONNECT_S", 1.0)
+    executor = TeamExecutor("dask", scheduler="tcp://127.0.0.1:9")
     with pytest.raises(EdgewattError, match="no Dask scheduler answers"):
         next(iter(executor.run(iter([{"hash": "x", "config": {}}]))))
 
@@ -151,7 +150,7 @@ def test_a_local_cluster_is_threads_where_the_method_is_compiled(monkeypatch: py
         started.append((workers, threads is not None))
         return local_dask_cluster(distributed, workers, threads)
 
-    monkeypatch.setattr("reorder.workers.local_dask_cluster", starting)
+    monkeypatch.setattr("traces.base.workers.local_dask_cluster", starting)
     matrix = sparse_matrix(90)
     alone = ew.order_tuples(matrix, **TUPLES, bound=False)
     assert (

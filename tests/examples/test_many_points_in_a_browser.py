@@ -10,7 +10,7 @@ from browser import CHROMIUM, Browser
 import edgewatt as ew
 from edgewatt.pages.chart import MANY_POINTS
 from edgewatt.pages.data import gather
-from edgewatt.pages.report import render
+from edgewatt.pages.report import rendered
 from edgewatt.results.record import Record, content_hash
 
 pytestmark = [
@@ -38,7 +38,7 @@ def swept(n: int) -> str:
                 {**base.canonical, "config": config, "hash": content_hash(config), "results": results}, base.provenance
             )
         )
-    return render(gather(records, title=f"{n} points", baseline=None, failed={}))
+    return "".join(rendered(gather(records, title=f"{n} points", baseline=None, failed={})))
 
 
 READY = """

@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 import edgewatt as ew
 from edgewatt.pages.data import gather
 from edgewatt.pages.html.page import _BUNDLE
-from edgewatt.pages.report import read_results, render
+from edgewatt.pages.report import read_results, rendered
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from papers.page import paper_page
@@ -179,7 +179,7 @@ def many(record: Record, n: int) -> list[Record]:
 @pytest.fixture(scope="module")
 def ten_thousand(results: Path) -> str:
     records = many(next(iter(Store(results))), 10_000)
-    return render(gather(records, title="many", baseline=None, failed={}))
+    return "".join(rendered(gather(records, title="many", baseline=None, failed={})))
 
 
 def test_ten_thousand_points_are_under_8_mb(ten_thousand: str) -> None:

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from machine_strategies import a_trace, hierarchies
+from oracles.levels import simulate_levels
 from oracles.trace_oracle import networks
 
-from hwmodel.caches.cache import simulate_cache, simulate_levels
+from hwmodel.caches.cache import simulate_cache
 from hwmodel.caches.spec import CacheSpec, PrefetchSpec
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay.profile import miss_curve, profile_caches

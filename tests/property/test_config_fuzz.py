@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
 from edgewatt.runs.plan import load_sweep
+from traces.base.document import ConfigError
 from traces.base.resources import config_root
 
 pytestmark = pytest.mark.application

@@ -30,7 +30,7 @@ from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.patches import patches_page
-from edgewatt.pages.report import drawing, render
+from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
 from hwmodel.processor.cost import TERMS, Processor
 from hwmodel.processor.limits import Limits
@@ -79,7 +79,7 @@ def spoiled(record: Record, text: str) -> Record:
 
 def report_page(records: list[Record], text: str) -> str:
     found = [spoiled(record, text) for record in records]
-    return render(gather(found, title=text, baseline=None, failed={text: text}))
+    return "".join(rendered(gather(found, title=text, baseline=None, failed={text: text})))
 
 
 def order_page(text: str) -> str:

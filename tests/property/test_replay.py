@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from machine_strategies import a_trace, hierarchies
+from oracles.levels import simulate_levels
 from oracles.trace_oracle import networks
 
-from hwmodel.caches.cache import simulate_levels
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.encoders import encode
 from hwmodel.machine import BusSpec, Machine

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
-from edgewatt.config.document import undotted
 from edgewatt.orders.images import read_image, read_windows
 from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
@@ -25,8 +24,8 @@ from reorder.operators.schedule.traffic import offchip_traffic
 from reorder.tuples.files import read_matrix
 from traces.accelerators.counts import read_counts
 from traces.accelerators.scalesim import read_run
+from traces.base.document import parse_document, read_document, undotted
 from traces.base.errors import InputError
-from traces.base.plain_yaml import parse_yaml, read_yaml
 from traces.readers import load
 
 MTX = "%%MatrixMarket matrix coordinate real general\n"
@@ -223,7 +222,7 @@ def test_tensors_of_64_gigabytes_are_scheduled_but_not_simulated(
 def test_tags_that_yaml_trips_over(tmp_path: Path, value: str) -> None:
     """The library raises AttributeError and KeyError for some of them."""
     (tmp_path / "c.yaml").write_text(f"a: {value}\n")
-    for read in (read_yaml, load_part, load_technology, load_sweep):
+    for read in (read_document, load_part, load_technology, load_sweep):
         with pytest.raises(InputError, match=r"c\.yaml"):
             read(tmp_path / "c.yaml")
     for command in (["run"], ["order"], ["compare", "c.yaml"], ["arena"]):
@@ -279,13 +278,13 @@ def test_yaml_of_any_depth_ends_in_a_message(tmp_path: Path, text: str) -> None:
     """libyaml composes by recursion: some ten thousand levels ended the process by a signal."""
     (tmp_path / "deep.yaml").write_text(text)
     with pytest.raises(ValueError, match="levels deep"):
-        parse_yaml(text)
+        parse_document(text, "deep.yaml")
     with pytest.raises(InputError, match="deep"):
         load_part(tmp_path / "deep.yaml")
     for words in (["run"], ["bench", "net.npz", "--target"]):
         done = CliRunner().invoke(app, [*words, str(tmp_path / "deep.yaml")])
         assert isinstance(done.exception, InputError), (words, done.exception)
-    assert parse_yaml("[" * 100 + "]" * 100)
+    assert parse_document("[" * 32 + "]" * 32, "flat.yaml").data
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")

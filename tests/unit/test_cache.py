@@ -5,8 +5,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from oracles.levels import simulate_levels
 
-from hwmodel.caches.cache import CacheCounts, CacheLevel, simulate_cache, simulate_levels
+from hwmodel.caches.cache import CacheCounts, CacheLevel, simulate_cache
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from traces.base.errors import InputError

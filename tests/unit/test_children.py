@@ -13,16 +13,11 @@ from edgewatt.pages.html import page as vega
 
 POOL = """
 import os, time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from traces.base.children import end_with_parent, safe_children
+from traces.base.workers import Workers
 
-if __name__ == "__main__":
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent) as pool:
-        with safe_children():
-            work = pool.submit(os.getpid)
-        print(work.result(), flush=True)
-        time.sleep(60)
+with Workers(2, "processes") as team:
+    print(next(team.map(os.getpid, [(0, ()), (1, ())]))[1], flush=True)
+    time.sleep(60)
 """
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record_rows import compact, percent, row_of
 from edgewatt.runs.optimization import parse_constraint
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.config.document import ConfigError, Document, Mark, parse_document, read_document
+from traces.base.document import ConfigError, Document, Mark, parse_document, read_document
 
 
 def test_values_and_marks() -> None:

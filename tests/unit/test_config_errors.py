@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.config.document import ConfigError
 from edgewatt.config.loading import load_run
 from edgewatt.runs.plan import load_sweep
+from traces.base.document import ConfigError
 
 GOOD = """\
 network: {generate: {kind: random-layered, n_layers: 3, width: 8, density: 0.5}}

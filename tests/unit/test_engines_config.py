@@ -5,9 +5,9 @@ import warnings
 import pytest
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
 from edgewatt.config.kinds import registry
 from edgewatt.runs.plan import ignored_settings
+from traces.base.document import ConfigError
 from traces.base.errors import IgnoredSettingWarning, InputError
 
 NETWORK = {"generate": {"kind": "uniform-layers", "widths": [24, 32, 8], "density": 0.3}}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 
 NETWORK = {"file": "configs/examples/networks/digits_small.npz"}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.config.document import ConfigError
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
 from traces.networks.network import Network

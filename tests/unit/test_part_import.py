@@ -151,11 +151,11 @@ def test_what_is_wrong_is_named(tmp_path, specification, message):
 
 def test_hostile_files(tmp_path):
     for text, message in (
-        ("[" * 10000, "nests|not valid|mapping"),
-        ('{"memspec": {"memspec": {}', "not valid YAML"),
-        ("a: &x [1]\nb: *x\n", "aliases are not used"),
-        ('{"memspec": {"memarchitecturespec": {"nbrOfRows": 1, "nbrOfRows": 2}}}', "given twice"),
-        ("", "mapping|known format"),
+        ("[" * 10000, "levels deep"),
+        ('{"memspec": {"memspec": {}', "not YAML"),
+        ("a: &x [1]\nb: *x\n", "known format"),
+        ('{"memspec": {"memarchitecturespec": {"nbrOfRows": 1, "nbrOfRows": 2}}}', "appears twice"),
+        ("", "empty"),
     ):
         file = tmp_path / "bad.json"
         file.write_text(text)
@@ -188,6 +188,6 @@ def test_values_that_yaml_cannot_make(tmp_path, value):
     path = tmp_path / "p.json"
     path.write_text(f'{{"memspec":\n {{"memoryId": {value} }}}}')
     for read in (import_part, load_part):
-        with pytest.raises(InputError, match=r"p.json:2:15: memspec.memoryId: no plain value: ") as found:
+        with pytest.raises(InputError, match=r"p.json:2:15: (tags|the number) .* (not used here|too long)") as found:
             read(path)
         assert len(str(found.value)) < 600

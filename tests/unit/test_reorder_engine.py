@@ -14,6 +14,7 @@ from oracles.reference_networks import reorder_network
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
+from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.methods.hypergraph import partitioned_items
 from reorder.edges.search import residency
 from reorder.edges.search.budget import Budget
@@ -208,6 +209,13 @@ def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch
         order(corner("a skip"), "partition", memory=5)
     with pytest.raises(MissingExtraError):
         order(clustered(1), "auto", memory=60, moves=10, partition=True)
+
+
+def test_exact_evictions_say_which_extra_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools", None)
+    monkeypatch.setitem(sys.modules, "ortools.linear_solver", None)
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[exact\]'"):
+        optimal_eviction(clustered(1), None, memory=9)
 
 
 def test_constructions_find_the_structure_of_a_radix_net() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 import edgewatt as ew
-from edgewatt.config.document import ConfigError
+from traces.base.document import ConfigError
 
 NETWORK = {"generate": {"kind": "uniform-layers", "widths": [12, 12, 12], "density": 0.4}}
 

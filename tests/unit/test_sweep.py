@@ -11,12 +11,12 @@ import pytest
 
 import edgewatt as ew
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.config.document import ConfigError
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.runs.estimate import estimate
 from edgewatt.runs.plan import load_sweep
 from edgewatt.runs.sweep import sweep
 from tests.small_sweep import BASE, GRID, canonical
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,13 +14,13 @@ from typing import Any
 import pytest
 
 import edgewatt as ew
-import edgewatt.runs.executors as executors
 from edgewatt.results.record import Record
 from edgewatt.results.store import Claims, Store, StoreError
-from edgewatt.runs.executors import InlineExecutor, ProcessExecutor, make_executor
+from edgewatt.runs.executors import TeamExecutor
 from edgewatt.runs.sweep import sweep
 from edgewatt.runs.worker import stored
 from tests.small_sweep import BASE, GRID, canonical
+from traces.base import workers as pools
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
@@ -36,7 +37,7 @@ class Killing:
     """A process executor that kills a worker after some outcomes."""
 
     def __init__(self, at: int, which: int) -> None:
-        self.inner, self.at, self.which = ProcessExecutor(2), at, which
+        self.inner, self.at, self.which = TeamExecutor("processes", 2), at, which
         self.inner.prepare(2)
 
     def run(self, tasks: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -52,7 +53,7 @@ def children(parent: int | None = None) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             state, ppid, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            worker = state == "Z" or b"edgewatt.runs.worker" in (folder / "cmdline").read_bytes()
+            worker = state == "Z" or b"traces.base.worker" in (folder / "cmdline").read_bytes()
             if worker:
                 states[int(folder.name)] = state, int(ppid), int(session)
         except (OSError, ValueError):
@@ -63,28 +64,29 @@ def children(parent: int | None = None) -> list[int]:
 
 @pytest.mark.parametrize("at", [0, 5])
 @pytest.mark.parametrize("which", [0, -1])  # the first one and its copy
-@pytest.mark.parametrize("ahead_s", [executors.AHEAD_S, 1e6])  # one task before a worker, and as many as there may be
+@pytest.mark.parametrize("ahead_s", [pools.AHEAD_S, 1e6])  # one task before a worker, and as many as there may be
 def test_a_killed_worker_loses_nothing(
     tmp_path: Path, at: int, which: int, ahead_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executors, "AHEAD_S", ahead_s)
+    monkeypatch.setattr(pools, "AHEAD_S", ahead_s)
     done = sweep(GRID, results=tmp_path, executor=Killing(at, which))
     assert done.computed == 12 and not done.failed and not children()
 
 
 def test_tasks_are_sent_some_at_a_time() -> None:
     """To wake a worker takes a tenth of a tiny point: more is sent when half of what lies before it is done."""
-    worker = executors._Worker(*[None] * 3)  # type: ignore[arg-type]
-    assert worker.wanted == 1, "its pace is not known yet"
-    worker._since, worker._pace_s = 1.0, executors.AHEAD_S / 9.5
+    worker = pools._Process(*[None] * 3)  # type: ignore[arg-type]
+    assert worker.wanted(99) == 1, "its pace is not known yet"
+    worker._since, worker._pace_s = 1.0, pools.AHEAD_S / 9.5
     wanted = {}
     for lying in range(11):
-        worker.tasks.extend([{}] * (lying - len(worker.tasks)))
-        wanted[lying] = worker.wanted
+        worker.pieces.extend([None] * (lying - len(worker.pieces)))  # type: ignore[list-item]
+        wanted[lying] = worker.wanted(99)
     assert wanted == {lying: 10 - lying if lying <= 5 else 0 for lying in range(11)}
-    worker.tasks.clear()
-    worker._pace_s = 2 * executors.AHEAD_S
-    assert worker.wanted == 1
+    worker.pieces.clear()
+    assert worker.wanted(3) == 3, "near the end each has its share"
+    worker._pace_s = 2 * pools.AHEAD_S
+    assert worker.wanted(99) == 1
 
 
 def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(
@@ -98,12 +100,12 @@ def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(
         "    if task['hash'] == 'deadly': os._exit(1)\n"
         "    return {'hash': task['hash'], 'failure': {}}\n"
         "compute.answer = answer\n"
-        "from edgewatt.runs.worker import main; main()\n"
+        "from traces.base.worker import main; main()\n"
     )
-    monkeypatch.setattr(executors, "AHEAD_S", 1e6)
-    monkeypatch.setattr(executors, "module_command", lambda name: [sys.executable, str(code)])
+    monkeypatch.setattr(pools, "AHEAD_S", 1e6)
+    monkeypatch.setattr(pools, "module_command", lambda name: [sys.executable, str(code)])
     names = [*(f"a{k}" for k in range(9)), "deadly", *(f"b{k}" for k in range(30))]
-    found = list(ProcessExecutor(2).run({"hash": name, "config": {}} for name in names))
+    found = list(TeamExecutor("processes", 2).run({"hash": name, "config": {}} for name in names))
     assert sorted(outcome["hash"] for outcome in found) == sorted(names) and not children()
     (died,) = (outcome["failure"]["error"] for outcome in found if outcome["failure"])
     assert "died 3 times" in died
@@ -117,16 +119,17 @@ def test_workers_are_copies_of_one_that_has_loaded(
     code = tmp_path / "telling.py"
     code.write_text(
         "import os, sys, threading; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.runs.compute as compute, edgewatt.runs.worker as worker\n"
+        "import edgewatt.runs.compute as compute, traces.base.worker as worker\n"
         "def answer(task):\n"
-        "    return {'hash': task['hash'], 'failure': [os.getpid(), os.getsid(0), len(sys.argv), os.stat(0).st_rdev]}\n"
+        "    told = [os.getpid(), os.getsid(0), len(sys.argv) - 1, os.stat(0).st_rdev]\n"
+        "    return {'hash': task['hash'], 'failure': told}\n"
         "compute.answer = answer\n"
         "worker.module_command = lambda name: [sys.executable, __file__]\n"
         f"if {threads}: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "worker.main()\n"
     )
-    monkeypatch.setattr(executors, "module_command", lambda name: [sys.executable, str(code)])
-    pool, names = ProcessExecutor(3), [f"p{k}" for k in range(30)]
+    monkeypatch.setattr(pools, "module_command", lambda name: [sys.executable, str(code)])
+    pool, names = TeamExecutor("processes", 3), [f"p{k}" for k in range(30)]
     pool.prepare(9)
     outcomes = list(pool.run({"hash": name, "config": {}} for name in names))
     assert sorted(outcome["hash"] for outcome in outcomes) == sorted(names)
@@ -138,7 +141,7 @@ def test_workers_are_copies_of_one_that_has_loaded(
 
 
 def test_prepared_workers_end_with_the_sweep(tmp_path: Path) -> None:
-    pool = ProcessExecutor(2)
+    pool = TeamExecutor("processes", 2)
     pool.prepare(1)
     assert len(children()) == 1
     pool.prepare(9)
@@ -246,11 +249,11 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
 
 
 def test_executor_names() -> None:
-    assert isinstance(make_executor("inline"), InlineExecutor)
+    assert TeamExecutor("inline", 3).team.count == 1
     with pytest.raises(InputError, match="did you mean 'processes'"):
-        make_executor("proceses")
+        TeamExecutor("proceses")
     with pytest.raises(InputError, match="at least 1"):
-        make_executor("processes", workers=0)
+        TeamExecutor("processes", workers=0)
 
 
 def test_a_worker_that_cannot_write_a_record_stops_the_sweep(tmp_path: Path) -> None:
@@ -269,25 +272,16 @@ def test_a_worker_that_cannot_write_a_record_stops_the_sweep(tmp_path: Path) -> 
         sweep(GRID, results=tmp_path / "there", executor=Unable())
 
 
-def test_an_answer_waits_neither_for_the_next_task_nor_for_more(tmp_path: Path) -> None:
+def test_an_answer_waits_neither_for_the_next_task_nor_for_more() -> None:
     """A worker with a long task behind a short one tells of the short one at once."""
-    code = tmp_path / "slow.py"
-    code.write_text(
-        "import sys, time; sys.path[:0] = " + repr(sys.path) + "\n"
-        "import edgewatt.runs.compute as compute\n"
-        "def answer(task):\n"
-        "    time.sleep(task['s'])\n"
-        "    return {'hash': task['hash'], 'failure': {}}\n"
-        "compute.answer = answer\n"
-        "from edgewatt.runs.worker import main; main()\n"
-    )
-    command = [sys.executable, str(code)]
+    command = [sys.executable, "-m", "traces.base.worker", ""]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         assert worker.stdin is not None and worker.stdout is not None
-        for name, seconds in (("short", 0.0), ("long", 600.0)):
-            worker.stdin.write(json.dumps({"hash": name, "s": seconds}).encode() + b"\n")
+        for seconds in (0.0, 600.0):
+            piece = pickle.dumps((time.sleep, (seconds,)))
+            worker.stdin.write(len(piece).to_bytes(8, "little") + piece)
         worker.stdin.flush()
-        assert json.loads(worker.stdout.readline())["hash"] == "short"
+        assert pickle.loads(worker.stdout.read(int.from_bytes(worker.stdout.read(8), "little"))) == ("result", None)
         worker.stdin.close()
 
 

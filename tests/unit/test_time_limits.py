@@ -19,7 +19,6 @@ from reorder.operators.arena.allocate import allocate
 from reorder.operators.arena.banks import Bank
 from reorder.operators.arena.base import Buffers
 from reorder.order import order
-from traces.base.children import cpu_seconds
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.networks.network import Network
@@ -53,9 +52,9 @@ def test_a_partitioner_that_cannot_be_stopped_is_left(name: str) -> None:
     """It took eight minutes for a limit of two seconds, and on a chain looked at all items for each of them."""
     pytest.importorskip("mtkahypar", reason="needs the extra 'partition'")
     network = random_layered(3, 1500, 0.2, seed=1) if name == "dense" else shape(name, 60_000)
-    began, at_cpu = time.monotonic(), cpu_seconds()
+    began, at_cpu = time.monotonic(), time.process_time()
     found = order(network, "partition", memory=100, time_limit_s=1.0)
-    assert time.monotonic() - began < 4 and cpu_seconds() - at_cpu < 2.1
+    assert time.monotonic() - began < 4 and time.process_time() - at_cpu < 2.1
     assert found.truncated == (name in ("dense", "fan")) and len(found.edges) == network.n_connections
 
 

@@ -17,8 +17,8 @@ from reorder.tuples import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
 from reorder.tuples.matrix import id_field, value_field
 from reorder.tuples.tuple_problem import TupleProblem
-from reorder.workers import Workers, go_on
 from traces.base.errors import InputError
+from traces.base.workers import Workers, go_on
 
 
 def small(rows=4, columns=60, density=0.5, seed=0):
@@ -116,7 +116,7 @@ def test_worked_example_of_the_encoder_readme():
         (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
         (dict(method="or-tools-tsp", solutions=0), "at least one"),
         (dict(method="or-tools-tsp", time_limit_s=0), "above 0"),
-        (dict(workers=0), "at least one process"),
+        (dict(workers=0), "at least 1"),
     ],
 )
 def test_bad_requests(change, words):
@@ -369,7 +369,7 @@ def test_threads_end_when_nobody_waits():
 @pytest.mark.parametrize("executor", ["threads", "processes", "dask"])
 def test_parts_of_shared_arrays_are_done_by_threads_of_this_process(executor, monkeypatch):
     """Whoever orders the pieces: to read the matrix and to count what is sent would else be one thread's work."""
-    from reorder import workers
+    from traces.base import workers
 
     monkeypatch.setattr(workers, "_Processes", None)  # no team is started for it
     monkeypatch.setattr(workers, "_Dask", None)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.config.document import ConfigError
+from traces.base.document import ConfigError
 from traces.base.errors import InputError
 from traces.base.units import duration, energy, engineering, in_one_unit, significant, size_in_bytes
 

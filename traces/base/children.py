@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 _OUR_FOLDER = str(Path(__file__).parents[2])
 
@@ -30,109 +23,6 @@ def safe_children() -> Iterator[None]:
             del os.environ["PYTHONSAFEPATH"]
         else:
             os.environ["PYTHONSAFEPATH"] = before
-
-
-_QUIET = {
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.worker.profile.enabled": False,
-    "distributed.nanny.pre-spawn-environ": {
-        name: 1 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-    },
-}
-"""What a local Dask cluster watches of itself, which nobody looks at: an eighth of a core where it is left as it is.
-
-Its own environment also bids malloc return memory at once, so that each array begins with page faults."""
-
-
-def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None = None) -> Any:
-    """Return a Dask cluster of as many processes of one thread each, or of these threads; they end with it.
-
-    distributed: the module.
-    """
-    import dask
-
-    with safe_children(), dask.config.set(_QUIET):
-        return distributed.LocalCluster(
-            n_workers=1 if threads else workers,
-            threads_per_worker=workers if threads else 1,
-            processes=threads is None,
-            executor=threads,
-            memory_limit=0,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,  # what a piece raises comes back with it
-        )
-
-
-def end_with_parent() -> None:
-    """Let this process of a pool end when its parent has: a parent that is killed cannot tell its pool."""
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-_waited = 0.0
-
-
-def cpu_seconds() -> float:
-    """CPU seconds of this process; seconds in which it waited for a process aside count too."""
-    return time.process_time() + _waited
-
-
-def call_aside(seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return function(*arguments), both as `pickle` takes them, of a process of its own: for what cannot be stopped.
-
-    That process does not run the caller's main module again, which need not guard itself. Raises what the function
-    raises; TimeoutError after `seconds` or where the process dies: it has ended then.
-    """
-    global _waited
-    import pickle
-    import subprocess
-
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        module_command("traces.base.children"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    try:
-        answer = process.communicate(pickle.dumps((function, arguments)), timeout=max(seconds, 0.0))[0]
-    except subprocess.TimeoutExpired as error:
-        raise TimeoutError(f"not done after {seconds:.1f} s") from error
-    finally:
-        process.kill()
-        process.communicate()
-        _waited += time.perf_counter() - began
-    if process.returncode:
-        raise TimeoutError("the process has died")
-    failed, result = pickle.loads(answer)
-    if failed is not None:
-        raise failed
-    return result
-
-
-def _answer() -> None:
-    """Do the one call that standard input holds."""
-    import pickle
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    to = os.dup(1)
-    os.dup2(2, 1)  # whatever a library prints must not mix with the answer
-    function, arguments = pickle.loads(sys.stdin.buffer.read())
-    answer: tuple[Exception | None, Any]
-    try:
-        answer = None, function(*arguments)
-    except Exception as error:
-        answer = error, None
-    with os.fdopen(to, "wb") as stream:
-        stream.write(pickle.dumps(answer))
 
 
 def forget_current_folder() -> None:
@@ -161,7 +51,3 @@ def module_command(module: str) -> list[str]:
         f"from runpy import run_module; run_module({module!r}, run_name='__main__')"
     )
     return [sys.executable, "-P", "-c", start]
-
-
-if __name__ == "__main__":
-    _answer()

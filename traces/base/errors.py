@@ -73,13 +73,19 @@ def brief(error: BaseException) -> str:
     return " ".join(text.split())[:200] or type(error).__name__
 
 
-def shown(value: object) -> str:
-    """Return a value as messages show it: at most 60 characters, whatever it is."""
+def shown(value: object, limit: int = 60) -> str:
+    """Return a value as messages show it: quoted, printable, at most `limit` characters, whatever it is."""
     try:
         text = repr(value)
     except Exception:  # what cannot be shown is told by its type
         return f"a {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = text if text.isprintable() else ascii(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def printable(path: object) -> str:
+    """Return a path or name with control characters escaped, so that a message stays one line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -9,35 +9,37 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.util
+import secrets
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, Generic, TypeVar
 
 from traces.base.errors import EdgewattError, InputError, did_you_mean, shown, unknown_name
 
 T = TypeVar("T")
 OUR_PACKAGES = ("traces", "hwmodel", "reorder", "edgewatt")
+_SESSION = secrets.token_hex(8)
 
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where a member comes from that is not ours: distribution, version and the SHA-256 of its code (`code_hash`).
+    """Where a member comes from that is not ours: its distribution and that one's version.
 
-    A member of no distribution, registered by a script, a module or a notebook of the user's, has that file's name
-    ('' without a file) and no version.
+    A member of no distribution has the name of the file that registers it and, as `code`, that file's SHA-256; one
+    typed into a session has no file, and a `code` of that session alone.
     """
 
     distribution: str
     version: str
-    sha256: str
+    code: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".strip() or "this session"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,34 +107,37 @@ class Registry(Mapping[str, Entry[T]]):
         self._lock = threading.RLock()
         _ALL.append(self)
 
-    def register(self, name: str, *, summary: str, parameters: type | None = None) -> Callable[[T], T]:
+    def register(
+        self, name: str, *, summary: str, parameters: type | None = None, module: str | None = None
+    ) -> Callable[[T], T]:
         """Return a decorator that adds its argument under `name`. `parameters` is a frozen dataclass or None.
 
-        Raises TypeError for what cannot be a member, ValueError for a name that is taken.
+        module: who registers; None: the module that this is called in. Raises TypeError for what cannot be a member,
+        ValueError for a name that is taken.
         """
+        by = module or str(sys._getframe(1).f_globals.get("__name__", ""))
 
         def add(item: T) -> T:
             self._check(name, item)
             if name in self._entries:
                 raise ValueError(f"{self.what} {name!r} is registered twice")
-            frame = _registering_frame()
-            module = str(frame.f_globals.get("__name__", ""))
-            origin = self._origin(name, module, frame.f_code)
+            origin = self._origin(name, by)
             self._holds_outside |= origin is not None
-            self._entries[name] = Entry(name, item, summary, parameters, module, origin)
+            self._entries[name] = Entry(name, item, summary, parameters, by, origin)
             return item
 
         return add
 
     def _check(self, name: str, item: object) -> None:
+        kind, fits = "", True
+        needed: type = object
         if self._subclasses_of is not None:
-            fits, needed = isinstance(item, type) and issubclass(item, self._subclasses_of), self._subclasses_of
+            kind, needed = "subclass", self._subclasses_of
+            fits = isinstance(item, type) and issubclass(item, needed)
         elif self._instances_of is not None:
-            fits, needed = isinstance(item, self._instances_of), self._instances_of
-        else:
-            return
+            kind, needed = "instance", self._instances_of
+            fits = isinstance(item, needed)
         if not fits:
-            kind = "subclass" if self._subclasses_of else "instance"
             raise TypeError(f"{self.what} {name!r} must be a {kind} of {needed.__name__}, not {shown(item)}")
 
     def __getitem__(self, name: str) -> Entry[T]:
@@ -205,37 +210,31 @@ class Registry(Mapping[str, Entry[T]]):
     def _load_plugin(self, name: str) -> None:
         """Load an entry point; importing it registers the member. Raises InputError naming the distribution."""
         point = self._plugins[name]
-        source = " ".join(_distribution(point)).strip()
         with self._lock:
             try:
                 point.load()
-            except (
-                Exception,
-                SystemExit,
-            ) as error:  # a module that ends the program when it is imported is broken, too
-                _forget(point.module)
+            except (Exception, SystemExit) as error:  # a module that ends the program is broken, too
+                for members in _ALL:  # whatever it registered before it failed
+                    for each in [each for each, entry in members._entries.items() if entry.module == point.module]:
+                        del members._entries[each]
                 raise InputError(
-                    f"the {self.what} {name!r} of {source} cannot be loaded: {type(error).__name__}: {error}"
+                    f"the {self.what} {name!r} of {origin_of(point)} cannot be loaded: {type(error).__name__}: {error}"
                 ) from error
         if name not in self._entries:
-            raise InputError(f"the entry point {name!r} of {source} registers no {self.what} of that name")
+            raise InputError(f"the entry point {name!r} of {origin_of(point)} registers no {self.what} of that name")
 
-    def _origin(self, name: str, module: str, body: CodeType) -> Origin | None:
-        """Return where a member that a module registers comes from: the distribution whose entry points name it, else
-        the file that holds its body."""
-        package = module.partition(".")[0]
+    def _origin(self, name: str, module: str) -> Origin | None:
+        """Return the distribution whose entry points name a module's package, else the module's file; None for ours."""
+        package = _package(module)
         if package in OUR_PACKAGES or self.entry_point_group is None:
             return None
-        points = [point for point in _entry_points() if point.module.partition(".")[0] == package]
-        if not points:
-            file = Path(body.co_filename)
-            return Origin(file.name if file.is_file() else "", "", _hash_of_module(module, body))
-
-        def strange(point: Any) -> tuple[bool, bool]:
-            return (point.group, point.name) != (self.entry_point_group, name), point.module != module
-
-        point = min(points, key=strange)
-        return Origin(*_distribution(point), code_hash(point))
+        if points := [point for point in _entry_points() if _package(point.module) == package]:
+            wanted = self.entry_point_group, name
+            return origin_of(min(points, key=lambda each: ((each.group, each.name) != wanted, each.module != module)))
+        file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+        if not file.is_file():
+            return Origin("", "", _SESSION)
+        return Origin(file.name, "", hashlib.sha256(file.read_bytes()).hexdigest())
 
 
 _ALL: list[Registry[Any]] = []
@@ -246,18 +245,14 @@ def failure_outside(error: BaseException) -> InputError | None:
 
     None where no such code was under way, and for errors that are raised on purpose: these say all there is to say.
     """
+    members = [(r.what, entry) for r in _ALL for entry in r._entries.values() if entry.origin is not None]
     link: BaseException | None = error
-    members = [(r.what, e) for r in _ALL for e in r._entries.values() if e.origin is not None]
-    theirs = {_package(entry.module) for _, entry in members}
-    while link is not None and members and not isinstance(link, EdgewattError):
-        places = [
-            (frame, line) for frame, line in traceback.walk_tb(link.__traceback__) if _package_of(frame) in theirs
-        ]
-        member = next((member for frame, _ in places if (member := _members_of(frame, members))), None)
-        if member:
-            frame, line = places[-1]
-            said = "".join(traceback.format_exception_only(link)).strip()
-            return InputError(f"{member} failed: {said} ({Path(frame.f_code.co_filename).name}, line {line})")
+    while members and link is not None and not isinstance(link, EdgewattError):
+        for frame, line in reversed(list(traceback.walk_tb(link.__traceback__))):
+            module, code = str(frame.f_globals.get("__name__", "")), frame.f_code
+            if named := _named(module, code.co_qualname.partition(".")[0], members):
+                said = "".join(traceback.format_exception_only(link)).strip()
+                return InputError(f"the {named} failed: {said} ({Path(code.co_filename).name}, line {line})")
         link = link.__cause__ or link.__context__
     return None
 
@@ -272,50 +267,24 @@ def naming_outside(function: Callable[..., Any], *arguments: Any) -> Any:
         raise
 
 
-def _package_of(frame: FrameType) -> str:
-    return _package(str(frame.f_globals.get("__name__", "")))
-
-
-def _members_of(frame: FrameType, members: list[tuple[str, Entry[Any]]]) -> str:
-    """Return the members, in words, whose own code a frame runs, else those of its distribution; '' for neither."""
-    module = str(frame.f_globals.get("__name__", ""))
+def _named(module: str, function: str, members: list[tuple[str, Entry[Any]]]) -> str:
+    """Return the members, in words, of which a function or class is part, else those of its module or distribution."""
     here = [(what, entry) for what, entry in members if _package(entry.module) == _package(module)]
-    root = frame.f_code.co_qualname.partition(".")[0]
-    own = [(what, entry) for what, entry in here if entry.module == module and root in _roots(entry.item)]
-    of_distribution = [(what, entry) for what, entry in here if entry.origin is not None and entry.origin.version]
-    in_module = [(what, entry) for what, entry in of_distribution if entry.module == module]
-    candidates = own or in_module or of_distribution
-    if not candidates:
-        return ""
-    origin = candidates[0][1].origin
-    assert origin is not None
-    names = " or ".join(f"{what} {entry.name!r}" for what, entry in candidates[:3])
-    return f"the {names} of {f'{origin.distribution} {origin.version}'.strip() or 'this session'}"
+    own = [(what, entry) for what, entry in here if entry.module == module and function in _parts(entry.item)]
+    theirs = [(what, entry) for what, entry in here if entry.origin and not entry.origin.code]
+    chosen = own or [(what, entry) for what, entry in theirs if entry.module == module] or theirs
+    names = " or ".join(f"{what} {entry.name!r}" for what, entry in chosen[:3])
+    return f"{names} of {chosen[0][1].origin}" if chosen else ""
 
 
-def _package(module: str) -> str:
-    return module.partition(".")[0]
-
-
-def _roots(item: Any) -> set[str]:
+def _parts(item: Any) -> set[str]:
     """Return the names of the functions and classes that a member is made of."""
     pieces = (item, type(item), *getattr(item, "__dict__", {}).values())
     return {str(getattr(piece, "__qualname__", "")).partition(".")[0] for piece in pieces} - {""}
 
 
-def _registering_frame() -> FrameType:
-    """Return the frame of the module whose body is running: the one that registers, whatever helpers it calls."""
-    frame = sys._getframe(2)
-    while not frame.f_code.co_name.startswith("<") and frame.f_back is not None:  # <module>, or <cell line: 1>
-        frame = frame.f_back
-    return frame
-
-
-def _forget(module: str) -> None:
-    """Drop what a module registered that failed afterwards, of all kinds."""
-    for members in _ALL:
-        for name in [name for name, entry in members._entries.items() if entry.module == module]:
-            del members._entries[name]
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
 @cache
@@ -328,56 +297,6 @@ def _entry_points() -> list[Any]:
     return [point for group in ours for point in every.select(group=group)]
 
 
-def _distribution(point: Any) -> tuple[str, str]:
-    return (point.dist.name, point.dist.version) if point.dist else (point.module, "")
-
-
-def code_hash(point: Any) -> str:
-    """Return the SHA-256 of the code behind an entry point.
-
-    Its module's file, or all code of the package where it names one; and all code that its distribution says it
-    installed. Code are Python files and compiled ones.
-    """
-    spec = importlib.util.find_spec(point.module)
-    module = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
-    files = set() if module is None else {module}
-    if module is not None and module.name == "__init__.py":
-        files = _code_in(module.parent)
-    listed = point.dist.files or () if point.dist else ()
-    return _hash_of_files(files | {Path(file.locate()) for file in listed if file.name.endswith(_CODE)})
-
-
-def _hash_of_module(name: str, body: CodeType) -> str:
-    """Return the SHA-256 of a module of no distribution: its file, or all code of the package that it is in; of code
-    typed into a session, what was compiled of it."""
-    package = sys.modules.get(name.partition(".")[0])
-    folders = [Path(folder) for folder in getattr(package, "__path__", ())]
-    files = {file for folder in folders for file in _code_in(folder)} or {Path(body.co_filename)}
-    if any(file.is_file() for file in files):
-        return _hash_of_files(files)
-    return hashlib.sha256(repr(_compiled(body)).encode()).hexdigest()
-
-
-def _compiled(code: CodeType) -> list[Any]:
-    """Return what code does, without where it stands; sets, whose order is that of a session, sorted."""
-    parts: list[Any] = [code.co_code, code.co_names, code.co_varnames]
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            parts.append(_compiled(value))
-        else:
-            parts.append(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
-    return parts
-
-
-_CODE = (".py", ".dll", ".dylib", *EXTENSION_SUFFIXES)
-
-
-def _code_in(folder: Path) -> set[Path]:
-    return {path for path in folder.rglob("*") if path.name.endswith(_CODE)}
-
-
-def _hash_of_files(files: set[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(path.resolve() for path in files if path.is_file()):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def origin_of(point: Any) -> Origin:
+    """Return the distribution of an entry point."""
+    return Origin(point.dist.name, point.dist.version) if point.dist else Origin(point.module, "")

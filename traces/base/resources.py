@@ -6,13 +6,12 @@ that the file lies in.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from functools import cache
 from pathlib import Path
 
 from traces.base.errors import EdgewattError, unknown_name
-from traces.base.registry import Origin
+from traces.base.registry import Origin, origin_of
 
 
 @cache
@@ -50,9 +49,7 @@ def outside_files(folder: str) -> dict[str, tuple[Path, Origin]]:
         for location in (spec.submodule_search_locations or ()) if spec else ():
             path = Path(location) / f"{point.name}.yaml"
             if path.is_file():
-                distribution, version = (point.dist.name, point.dist.version) if point.dist else (point.module, "")
-                digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                files[point.name] = path, Origin(distribution, version, digest)
+                files[point.name] = path, origin_of(point)
     return files
 
 

@@ -30,7 +30,7 @@ def generator(function: Function) -> Function:
     """Register a function under its name (with dashes), its first line as summary and its arguments as parameters."""
     summary = (inspect.getdoc(function) or "").split("\n")[0].rstrip(".")
     name = function.__name__.replace("_", "-")
-    GENERATORS.register(name, summary=summary, parameters=_parameters(function))(function)
+    GENERATORS.register(name, summary=summary, parameters=_parameters(function), module=function.__module__)(function)
     return function
 
 

@@ -20,6 +20,5 @@ static const edgewatt_policy edgewatt_policy_min = {.version = EDGEWATT_POLICY_V
                                                     .hit = edgewatt_min_note,
                                                     .fill = edgewatt_min_note,
                                                     .victim = edgewatt_min_victim};
-static edgewatt_loop edgewatt_fast_min(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
 
 #endif

@@ -20,6 +20,5 @@ static const edgewatt_policy edgewatt_policy_plru = {.version = EDGEWATT_POLICY_
                                                      .hit = edgewatt_plru_touch,
                                                      .fill = edgewatt_plru_touch,
                                                      .victim = edgewatt_plru_victim};
-static edgewatt_loop edgewatt_fast_plru(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
 
 #endif

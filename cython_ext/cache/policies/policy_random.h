@@ -9,6 +9,5 @@ static int64_t edgewatt_random_victim(edgewatt_sets *sets, uint64_t set) {
 
 static const edgewatt_policy edgewatt_policy_random = {.version = EDGEWATT_POLICY_VERSION,
                                                        .victim = edgewatt_random_victim};
-static edgewatt_loop edgewatt_fast_random(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
 
 #endif

@@ -37,7 +37,6 @@ static inline void edgewatt_rrip_insert(edgewatt_sets *sets, uint64_t set, int64
                                                            .shared_bytes = shared,                                     \
                                                            .hit = edgewatt_rrip_hit,                                   \
                                                            .fill = edgewatt_##name##_fill,                             \
-                                                           .victim = edgewatt_rrip_victim};                            \
-    static edgewatt_loop edgewatt_fast_##name(int simd, int64_t stride) { return EDGEWATT_NO_FAST(simd, stride); }
+                                                           .victim = edgewatt_rrip_victim};
 
 #endif

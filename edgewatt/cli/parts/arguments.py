@@ -181,15 +181,15 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 def _named_in(path: Path, depth: int = 0) -> Iterator[Path]:
     """Yield the files that a configuration names; one that cannot be read is the command's own to complain of."""
-    from traces.base.plain_yaml import parse_yaml
+    from traces.base.document import parse_document
 
     try:
         if path.stat().st_size > _MOST_BYTES:
             return
-        data = parse_yaml(path.read_text("utf-8"))
+        data = parse_document(path.read_text("utf-8"), str(path)).data
     except (OSError, ValueError):
         return
-    for text in _texts(data, set()):
+    for text in _texts(data):
         try:
             named = path.parent / text
             if text and named.is_file():
@@ -200,14 +200,12 @@ def _named_in(path: Path, depth: int = 0) -> Iterator[Path]:
             continue
 
 
-def _texts(data: Any, seen: set[int]) -> Iterator[str]:
-    """Yield every text once: aliases make one value stand in many places, or inside itself."""
+def _texts(data: Any) -> Iterator[str]:
     if isinstance(data, str):
         yield data
-    elif isinstance(data, (dict, list)) and id(data) not in seen:
-        seen.add(id(data))
+    elif isinstance(data, (dict, list)):
         for value in data.values() if isinstance(data, dict) else data:
-            yield from _texts(value, seen)
+            yield from _texts(value)
 
 
 NETWORKS = ("network", "matrix", "weights", "model")

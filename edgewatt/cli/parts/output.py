@@ -200,16 +200,10 @@ def split_parameter(text: str) -> tuple[str, str]:
 
 def read_value(text: str) -> Any:
     """Read a YAML value from the command line; 1e-3 is the number it looks like."""
+    from traces.base.document import ConfigError, parse_document
     from traces.base.errors import InputError
-    from traces.base.plain_yaml import parse_yaml
 
     try:
-        value = parse_yaml(text)
-    except ValueError as error:
-        raise InputError(f"{text!r} cannot be read as a value ({error})") from error
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            pass
-    return value
+        return parse_document(text or "~", "").data
+    except ConfigError as error:
+        raise InputError(f"{text!r} cannot be read as a value ({error.problems[0][1]})") from error

@@ -35,9 +35,9 @@ class FirstLook:
         if self.suffix == ".json":
             data = json.loads(text)
         else:
-            from traces.base.plain_yaml import parse_yaml
+            from traces.base.document import parse_document
 
-            data = parse_yaml(text)
+            data = parse_document(text, str(self.path)).data
         return frozenset(map(str, data)) if isinstance(data, dict) else frozenset()
 
     @cached_property

@@ -1,1 +1,0 @@
-"""What every page is made of: frame, texts and data that cannot get out of their place, tables, drawings, charts."""

@@ -18,8 +18,8 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.methods.blocks import DepthBlocks, Int64Array, best_size
 from reorder.edges.search.budget import Budget, count_of
 from reorder.edges.search.intervals import Items
-from traces.base.children import call_aside
 from traces.base.errors import MissingExtraError
+from traces.base.workers import call_aside
 from traces.networks.network import Network
 
 # Under a time limit: seconds a connection takes (measured 20 to 60 us), up to which it is divided in this process, and

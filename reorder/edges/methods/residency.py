@@ -19,7 +19,8 @@ from reorder.edges.search.edge_moves import SWAPS_PER_MOVE, polish, share_of
 from reorder.edges.search.initial_states import SHARES
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.residency import MOVES_PER_ITEM, ResidencyParameters, anneal
-from traces.base.children import end_with_parent, safe_children
+from traces.base.worker import report
+from traces.base.workers import Workers
 from traces.networks.network import Network
 
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
@@ -153,52 +154,27 @@ def _run(items: Items, start: Start, progress: Any = None) -> Ordering:
     return best.ordering("residency", best.parameters, budget.over)
 
 
-_items: Items | None = None  # of a worker process, and what it reports to
-_reports: Any = None
-
-
-def _receive(network: Network, known: dict[Any, Any], orders: list[Any], planned: bool, reports: Any) -> None:
-    global _items, _reports
-    end_with_parent()
-    _items, _reports = Items(network), reports
-    _items.known, _items.orders, _items.planned = known, orders, planned
-
-
-def _work(k: int, start: Start, ends: float) -> Ordering:
+def _work(state: Any, start: Start, ends: float) -> Ordering:
     """Run a start; a process that was slow to come up makes its share of the wall-clock time shorter."""
-    assert _items is not None
+    network, known, orders, planned = state
+    items = Items(network)
+    items.known, items.orders, items.planned = known, orders, planned
     start = replace(start, seconds=min(start.seconds, max(1e-3, ends - time.monotonic())))
-    return _run(_items, start, _reports and (lambda done, total, text: _reports.put((k, done, total, text))))
+    return _run(items, start, report)
 
 
 def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best: Best) -> list[Ordering]:
     """Return what every start found, in their order; report the mean of their progress."""
-    from concurrent.futures import ProcessPoolExecutor, wait
-    from multiprocessing import get_context
-
-    context = get_context("spawn")
-    share = starts[0].seconds
-    seconds = share * math.ceil(len(starts) / workers)
-    ends, progress = time.monotonic() + seconds, best.task.progress
-    with safe_children():  # a queue starts a process, too
-        reports = context.SimpleQueue() if progress else None
+    ends = time.monotonic() + starts[0].seconds * math.ceil(len(starts) / workers)
+    state, progress = (items.network, items.known, items.orders, items.planned), best.task.progress
     done = [0.0] * len(starts)
-    pool = ProcessPoolExecutor(
-        workers,
-        context,
-        initializer=_receive,
-        initargs=(items.network, items.known, items.orders, items.planned, reports),
-    )
-    try:
-        with safe_children():
-            futures = [pool.submit(_work, k, start, ends) for k, start in enumerate(starts)]
-        while True:
-            waiting = wait(futures, timeout=0.2).not_done
-            while progress and reports and not reports.empty():
-                k, part, total, text = reports.get()
-                done[k] = part / total if total else 0.0
-                progress(round(1000 * sum(done) / len(starts)), 1000, text)
-            if not waiting:
-                return [future.result() for future in futures]
-    finally:
-        pool.shutdown(cancel_futures=True)
+
+    def hear(k: int, part: int, total: int | None, text: str) -> None:
+        done[k] = part / total if total else 0.0
+        if progress is not None:
+            progress(round(1000 * sum(done) / len(starts)), 1000, text)
+
+    calls = ((k, (state, start, ends)) for k, start in enumerate(starts))
+    with Workers(workers, "processes") as team:
+        found = dict(team.map(_work, calls, len(starts), hear=hear))
+    return [found[k] for k in range(len(starts))]

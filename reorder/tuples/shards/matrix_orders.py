@@ -21,9 +21,9 @@ from reorder.tuples.request import Storage, TupleRequest, WireRequest
 from reorder.tuples.shards.output import JOURNAL, SENT, Journal, Place, Shard, csr_places, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
 from reorder.tuples.tuple_problem import TuplesBefore
-from reorder.workers import Workers
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
+from traces.base.workers import Workers
 from traces.readers.parts.weights import ModelWeights, RowMatrix
 
 

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.document import read_document
 from edgewatt.operators.request import load_graph
 from papers.claims import FIGURES
+from traces.base.document import read_document
 from traces.operators.opgraph import OpGraph
 
 

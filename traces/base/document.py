@@ -1,4 +1,4 @@
-"""YAML read so that every key and value knows its file, line and column.
+"""YAML read so that every key and value knows its file, line and column: the one reader of all our YAML.
 
 Stricter than YAML at large: no duplicate keys, no tags, no merge keys, bounded depth and alias expansion; numbers
 follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is ever executed.
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.checks import is_whole
-from traces.base.errors import InputError
-from traces.base.plain_yaml import is_too_deep
+from traces.base.errors import InputError, printable, shown
 
 MAX_DEPTH = 32
 MAX_NODES = 1_000_000
@@ -77,13 +76,15 @@ class Document:
             place = place[:-1]
         return table.get(place) or self.values.get(place) or Mark("configuration")
 
+    def get(self, place: Place) -> Any:
+        """Return the value at a place that is there."""
+        return value_at(self.data, place)
+
     def at(self, place: Place) -> Document:
         """Return the part at `place` as a document of its own."""
-        data = self.data
-        for step in place:
-            data = data[step]
+        data = self.get(place)
         part = Document(data)
-        for tail in _tails(data):
+        for tail in places_in(data):
             if tail and place + tail in self.keys:
                 part.keys[tail] = self.keys[place + tail]
             if place + tail in self.values:
@@ -128,10 +129,8 @@ class Document:
 
     def take(self, place: Place) -> Document:
         """Remove the part at `place` and return it."""
-        part, target = self.at(place), self.data
-        for step in place[:-1]:
-            target = target[step]
-        del target[place[-1]]
+        part = self.at(place)
+        del self.get(place[:-1])[place[-1]]
         return part
 
     def copy(self) -> Document:
@@ -153,17 +152,19 @@ def undotted(text: str) -> Place:
     return tuple(int(step) if is_whole(step) else step for step in text.split("."))
 
 
-def _tails(data: Any) -> Iterator[Place]:
-    """Yield the place of every value in `data`, relative to it."""
-    yield ()
-    items: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(data, dict):
-        items = data.items()
-    elif isinstance(data, list):
-        items = enumerate(data)
+def value_at(data: Any, place: Place) -> Any:
+    """Return the value at a place of nested dicts and lists. Raises LookupError where there is none."""
+    for step in place:
+        data = data[step]
+    return data
+
+
+def places_in(data: Any, at: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value in nested dicts and lists, parents first. at: put before each."""
+    yield at
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for step, value in items:
-        for tail in _tails(value):
-            yield (step, *tail)
+        yield from places_in(value, (*at, step))
 
 
 def _copy(data: Any) -> Any:
@@ -194,6 +195,8 @@ def read_document(path: str | Path) -> Document:
         before = raw[: error.start]
         mark = Mark(printable(path), before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
         raise ConfigError([(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8: save the file as UTF-8")]) from error
+    if path.suffix == ".json":
+        text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
     return parse_document(text, str(path))
 
 
@@ -213,7 +216,7 @@ def parse_document(text: str, name: str) -> Document:
             before = text[:at]
             place = Mark(composer.name, before.count("\n") + 1, at - before.rfind("\n"))
             problem = "a control character stands here, which YAML does not allow"
-        composer.problems.append((place, _TOO_DEEP if is_too_deep(error) else f"not YAML: {problem}"))
+        composer.problems.append((place, _TOO_DEEP if "nesting depth" in str(problem) else f"not YAML: {problem}"))
     except RecursionError:
         composer.problems.append((Mark(composer.name, 1, 1), "nested too deeply"))
     if composer.problems:
@@ -323,7 +326,7 @@ class _Composer:
             raise _TooMuch
         self._nodes += nodes
         for table in (self.document.keys, self.document.values):
-            for tail in _tails(value):
+            for tail in places_in(value):
                 if tail and origin + tail in table:
                     table[place + tail] = table[origin + tail]
         return _copy(value)
@@ -340,14 +343,3 @@ class _Composer:
         if match := _WHOLE_EXPONENT.fullmatch(text):
             return int(text[: text.lower().index("e")][:40]) * 10 ** int(match[2])
         return float(text) if _FLOAT.fullmatch(text) else text
-
-
-def shown(value: object, limit: int = 60) -> str:
-    """Return a value as it is put into a message: quoted, printable, of bounded length."""
-    text = ascii(value) if not str(value).isprintable() else repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def printable(path: object) -> str:
-    """Return a path or name with control characters escaped, so that a message stays one line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
