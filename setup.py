@@ -113,6 +113,7 @@ setup(
             "initializedcheck": DEBUG,
             "cdivision": True,
             "embedsignature": True,
+            "warn.multiple_declarators": False,  # structs are declared as in their headers
         },
     ),
 )
