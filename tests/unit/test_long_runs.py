@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from oracles.near_oracle import near_oracle
 from oracles.pairs_oracle import pairs_oracle
 
-from cython_ext.edges.near import near_runs
-from cython_ext.edges.pairs import pair_runs
+from cython_ext.edges.runs import near_runs, pair_runs
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.traffic import traffic
 from hwmodel.processor.work import ordered_work

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
-from cython_ext.network.lay_out import is_valid
+from cython_ext.network.graph import is_valid
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
 from traces.networks.network import Network

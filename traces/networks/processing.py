@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import find_next_uses
-from cython_ext.network.lay_out import lay_out
+from cython_ext.network.graph import lay_out
 from traces.networks.checks import as_order, check_size, fault
 from traces.networks.network import Network
 

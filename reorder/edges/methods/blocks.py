@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
-from cython_ext.edges.near import near_runs
-from cython_ext.edges.pairs import pair_runs
+from cython_ext.edges.runs import near_runs, pair_runs
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import sorted_by
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
