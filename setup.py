@@ -112,6 +112,7 @@ class Kernels(build_ext):
                 "initializedcheck": DEBUG,
                 "cdivision": True,
                 "embedsignature": True,
+                "warn.multiple_declarators": False,  # structs are declared as in their headers
             },
         )
         c_files = {extension.name: extension.sources for extension in made}

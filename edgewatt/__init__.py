@@ -31,10 +31,10 @@ _FACADE = {
     "schema": "edgewatt.catalogue",
     "diagnose": "edgewatt.installation",
     "InputError": "traces.base.errors",
-    "Network": "traces.work.network",
+    "Network": "traces.networks.network",
     "from_matrices": "traces.readers.scipy_sparse",
     "load": "traces.readers",
-    "OpGraph": "traces.work.opgraph",
+    "OpGraph": "traces.operators.opgraph",
     "schedule": "edgewatt.operators.energy",
     "recompute": "reorder.operators.recompute",
     "allocate": "reorder.operators.arena.allocate",
@@ -63,7 +63,7 @@ _FACADE = {
     "simulate_dram": "hwmodel.dram.engine",
     "simulate_cache": "hwmodel.caches.cache",
     "profile_caches": "hwmodel.replay.profile",
-    "build_trace": "traces.access.build",
+    "build_trace": "traces.trace.build",
     "load_trace": "traces.trace_files.npz",
     "save_trace": "traces.trace_files.npz",
     "export_trace": "traces.trace_files.writer",
@@ -78,8 +78,8 @@ _FACADE = {
     "decode": "hwmodel.encoders",
     "order_tuples": "reorder.tuples",
     "order_run_tuples": "reorder.joint.inside_runs",
+    "order_jointly": "reorder.joint.io_neutral",
     "order_both": "reorder.joint.io_neutral",
-    "pareto_orders": "reorder.joint.pareto",
 }
 
 __all__ = ["__version__", *_FACADE]

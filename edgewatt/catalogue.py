@@ -10,7 +10,7 @@ from edgewatt.plugins import KINDS, registry
 from traces.base.errors import InputError, unknown_name
 from traces.base.registry import Registry
 from traces.base.resources import outside_files, shipped_names, shipped_path
-from traces.layouts.layout import AUTO, BEST
+from traces.layout.settings import AUTO, BEST
 
 _FOLDERS = {
     "parts": "dram",

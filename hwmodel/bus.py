@@ -74,7 +74,7 @@ class Bus:
     """A bus of `bus_bytes` byte lanes with one flag wire each; counts accumulate per stream.
 
     bus_bytes: 1 to 64 lanes. idle_level: 0 or 1, where every wire starts.
-    n_streams: how many streams (`traces.access.trace.STREAMS`) the counts are kept apart for.
+    n_streams: how many streams (`traces.trace.chunks.STREAMS`) the counts are kept apart for.
     level, flag_level: uint8[bus_bytes], what the wires carry now. lane: the lane of the next byte.
     """
 

@@ -14,11 +14,11 @@ from hwmodel.coding.streams import stream_chain
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part, kept
-from traces.access.trace import STREAMS
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
+from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
     from hwmodel.dram.controller import ControllerSpec

@@ -19,8 +19,8 @@ from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.registry import Registry
 from traces.base.shown import Shown
-from traces.work.checks import check_order
-from traces.work.network import Network
+from traces.networks.checks import check_order
+from traces.networks.network import Network
 
 __all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
 

@@ -1,4 +1,4 @@
-"""One way to ask for an order of work."""
+"""Make one edge order and check it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from reorder.base import ORDERINGS, Ordering, Progress, Task, check_order
 from reorder.edges.search.objectives import make_objective
 from traces.base.errors import InputError
-from traces.work.checks import checked_memory, is_only_order, policy_codes
-from traces.work.network import Network
+from traces.networks.checks import checked_memory, is_only_order, policy_codes
+from traces.networks.network import Network
 
 
 def order(

@@ -14,9 +14,9 @@ from typing import Any
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from traces.access.build import build_trace
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
 from traces.readers import load
+from traces.trace.build import build_trace
 
 ROOT = Path(__file__).parents[1]
 CASES = (

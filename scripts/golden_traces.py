@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.access.build import build_trace
-from traces.access.trace import Trace
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.network import Network
 from traces.readers import load
-from traces.work.network import Network
+from traces.trace.build import build_trace
+from traces.trace.chunks import Trace
 
 ROOT = Path(__file__).parents[1]
 KINDS = ("auto", "csr", "csc", "coo", "ell", "tuples")

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from traces.networks.forward import forward
+from traces.networks.network import Network
 from traces.readers import native
 from traces.readers.parts.layers import dense_layer, from_layers
-from traces.work.forward import forward
-from traces.work.network import Network
 
 PIXEL_MAX = 16.0  # scikit-learn's digits have pixels 0 to 16
 BATCH_ROWS = 64  # test inputs that travel with the network, for payloads

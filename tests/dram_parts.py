@@ -3,7 +3,7 @@
 import numpy as np
 
 from hwmodel.dram.engine import load_part
-from traces.access.trace import Chunk, Memory, Trace
+from traces.trace.chunks import Chunk, Memory, Trace
 
 
 def made(value, source="test"):

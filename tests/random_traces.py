@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
 FOOTPRINT = 1 << 13
 

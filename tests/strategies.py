@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.work.network import ACTIVATIONS, Network
+from traces.networks.network import ACTIVATIONS, Network
 
 
 @st.composite

@@ -33,23 +33,17 @@ cdef extern from "annealing/on_cache.h" nogil:
         int64_t bits[4]
         int n_elements, line_shift, row_shift
         int64_t sets, ways, banks
-        const int32_t *source
-        const int32_t *target
+        const int32_t *source, *target
         int64_t w
         const edgewatt_policy *policy
         edgewatt_sets its
         int64_t size
     ctypedef struct oc_search:
         oc_cache now
-        int32_t *order
-        int32_t *place
-        int32_t *piece
+        int32_t *order, *place, *piece
         # `from` is a word of Python
         int64_t every, n_segments
-        int64_t *saved
-        int64_t *fresh
-        int64_t *counts
-        int64_t *changed
+        int64_t *saved, *fresh, *counts, *changed
         double weight[5]
         int64_t *stamp
         int64_t now_stamp

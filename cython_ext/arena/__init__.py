@@ -1,1 +1,0 @@
-"""Compiled placement of buffers in an arena."""

@@ -1,4 +1,4 @@
-"""Placement of buffers with fixed lifetimes in one arena (algorithms in fit.h and search.h; meaning: reorder.operators.arena)."""
+"""Placement of buffers with fixed lifetimes in one arena (algorithms in search.h; meaning: reorder.operators.arena)."""
 
 import numpy as np
 
@@ -7,36 +7,22 @@ from libc.stdlib cimport free, malloc
 
 from cython_ext.common.checks cimport need
 
-cdef extern from "arena/fit.h" nogil:
-    int64_t af_fit(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, const int64_t *, const int64_t *,
-                   int64_t, int, int64_t *, int64_t *)
-    int64_t af_stack(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, int64_t, int64_t *)
-
 cdef extern from "arena/search.h" nogil:
     ctypedef struct ar_change:
         int64_t old
     ctypedef struct ar_search:
         int32_t n, m
-        const int64_t *size
-        const int64_t *top
+        const int64_t *size, *top
         const int32_t *from_ "from"
-        const int32_t *to
-        const int32_t *near_start
-        const int32_t *near
-        const int32_t *live_start
+        const int32_t *to, *near_start, *near, *live_start
         int32_t *live
         int64_t capacity
-        int64_t *least
-        int64_t *offset
-        int64_t *floor
-        int64_t *total
+        int64_t *least, *offset, *floor, *total
         int32_t *rank
         const int32_t *fixed_rank
         int by_load
         int64_t *load
-        int32_t *items
-        int32_t *crossing
-        int32_t *stamp
+        int32_t *items, *crossing, *stamp
         int32_t stamp_now
         int32_t *touched
         uint8_t *placed
@@ -48,6 +34,9 @@ cdef extern from "arena/search.h" nogil:
         void *told
         int status
     int ar_run(ar_search *)
+    int64_t af_fit(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, const int64_t *, const int64_t *,
+                   int64_t, int, int64_t *, int64_t *)
+    int64_t af_stack(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, int64_t, int64_t *)
 
 FOUND, EXHAUSTED, LIMIT, STOPPED, NO_MEMORY = range(5)
 NEVER = INT64_MAX

@@ -37,7 +37,7 @@ cdef extern from "cache/sets.h" nogil:
         int allocate
     ctypedef int64_t (*edgewatt_loop)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
                                       uint32_t *missed, uint64_t *displaced) noexcept nogil
-    int64_t edgewatt_find(const uint64_t *words, int64_t stride, uint64_t key)
+    int64_t edgewatt_find_baseline(const uint64_t *words, int64_t stride, uint64_t key)
 
 
 cdef extern from "cache/transactions.h" nogil:

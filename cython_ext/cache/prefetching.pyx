@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.cache.level cimport EDGEWATT_NO_LINE, CacheKernel, Transactions, const_uint16_t, \
-    edgewatt_find, put, release, reserve
+    edgewatt_find_baseline, put, release, reserve
 from cython_ext.common.checks cimport need
 
 import numpy as np
@@ -153,7 +153,7 @@ cdef class PrefetchingKernel(CacheKernel):
                 if line < 0:
                     continue
                 key = <uint64_t>line << 1
-                if edgewatt_find(self.core.words + (<uint64_t>line & self.core.set_mask) * self.core.stride,
+                if edgewatt_find_baseline(self.core.words + (<uint64_t>line & self.core.set_mask) * self.core.stride,
                                           self.core.stride, key) >= 0:
                     continue  # held already: nothing to fetch, and its place in the set stays
                 if reserve(&self.prefetched, 1):

@@ -44,7 +44,7 @@ static inline int64_t edgewatt_repeats(const uint64_t *keys, int64_t i, int64_t 
 }
 
 /* Search one set: its way, or -1. */
-static inline int64_t edgewatt_find(const uint64_t *words, int64_t stride, uint64_t key) {
+static inline int64_t edgewatt_find_baseline(const uint64_t *words, int64_t stride, uint64_t key) {
     for (int64_t way = 0; way < stride; way++)
         if ((words[way] ^ key) <= 1) return way;
     return -1;
@@ -58,5 +58,19 @@ static inline void edgewatt_rotate(uint64_t *words, int64_t at, uint64_t word) {
         memmove(words + 1, words, (size_t)at * sizeof *words);
     words[0] = word;
 }
+
+#if EDGEWATT_X86
+EDGEWATT_AVX2 static inline int64_t edgewatt_find_avx2(const uint64_t *words, int64_t stride, uint64_t key) {
+    const __m256i wanted = _mm256_set1_epi64x((long long)(key | 1)), one = _mm256_set1_epi64x(1);
+    for (int64_t way = 0; way < stride; way += 8) {
+        __m256i low = _mm256_or_si256(_mm256_load_si256((const __m256i *)(words + way)), one);
+        __m256i high = _mm256_or_si256(_mm256_load_si256((const __m256i *)(words + way + 4)), one);
+        unsigned hits = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(low, wanted))) |
+                        (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(high, wanted))) << 4;
+        if (hits) return way + __builtin_ctz(hits);
+    }
+    return -1;
+}
+#endif
 
 #endif

@@ -1,1 +1,0 @@
-"""Constructions of edge orders."""

@@ -19,12 +19,9 @@ cdef enum:
 cdef struct Rolling:
     int64_t n, slots, window, now
     int64_t work         # connections and items looked at, about
-    const int32_t *in_start
-    const int32_t *in_source
+    const int32_t *in_start, *in_source
     const int64_t *out_start
-    const int32_t *out_target
-    const int32_t *own
-    const int32_t *item
+    const int32_t *out_target, *own, *item
     int8_t *life         # [n]
     int8_t *done         # [edges], by item: the connection has been processed
     int32_t *remaining   # [n]: connections into it not processed
@@ -36,16 +33,14 @@ cdef struct Rolling:
     int8_t *heated       # [sources]: hot as `overlap` knows it
     int32_t *unserved    # [sources]: targets not processed
     int32_t *opened      # [n]: stage of opening
-    int32_t *open_list
-    int32_t *open_place
+    int32_t *open_list, *open_place
     int64_t n_open
     int32_t *kept_list   # finished values that stay for targets to come
     int64_t n_kept
     int32_t *ready       # items that may open
     int32_t *ready_place
     int64_t n_ready
-    int32_t *opens
-    int32_t *drops
+    int32_t *opens, *drops
     int64_t n_opens, n_drops
     double age, degree_weight
     int64_t keep         # most finished values to keep

@@ -14,61 +14,34 @@ cdef extern from "edges/streaming.h" nogil:
         float hot
     ctypedef struct ew_waiting:
         int32_t *item
-        double *base
-        double *since
+        double *base, *since
     ctypedef struct ew_streaming:
         int64_t n, n_sources, slots, early, window, widest, credit, work, n_opens, n_drops, loads
-        const int32_t *in_start
-        const int32_t *in_source
+        const int32_t *in_start, *in_source
         const int64_t *out_start
-        const int32_t *out_target
-        const int32_t *own
-        const int32_t *item
-        const int32_t *depth
+        const int32_t *out_target, *own, *item, *depth
         const double *log
         double stream[9]
         double mult[4]
         double open[12]
         double mean_in, mean_out, log_mean_in, log_mean_out
-        int8_t *life
-        int8_t *solid
-        int32_t *remaining
-        int32_t *weighed
-        int32_t *unfinished
-        int32_t *missing
-        int32_t *opened
-        int32_t *place
-        int32_t *left_n
+        int8_t *life, *solid
+        int32_t *remaining, *weighed, *unfinished, *missing, *opened, *place, *left_n
         ew_heat *warmth
         double *weight
-        int8_t *stale
-        int8_t *done
-        int32_t *target
-        int32_t *left
-        int32_t *next
-        int8_t *available
-        int8_t *resident
-        int32_t *pending
-        int32_t *unserved
-        int32_t *head
-        int32_t *candidate_place
-        int32_t *waiting_n
-        int32_t *waiting
+        int8_t *stale, *done
+        int32_t *target, *left, *next
+        int8_t *available, *resident
+        int32_t *pending, *unserved, *head, *candidate_place, *waiting_n, *waiting
         ew_heat *heat
-        double *sum
-        double *factor
-        int32_t *open_list
-        int32_t *stale_list
+        double *sum, *factor
+        int32_t *open_list, *stale_list
         ew_waiting ready
         ew_waiting early_list
         double *scores
-        int32_t *candidates
-        int32_t *complete
-        int32_t *stack
+        int32_t *candidates, *complete, *stack
         double *value
-        int32_t *opens
-        int32_t *drops
-        int32_t *events
+        int32_t *opens, *drops, *events
         int64_t n_events
     void ew_streaming_begin(ew_streaming *)
     int ew_streaming_run(ew_streaming *, int64_t, int64_t)

@@ -1,1 +1,0 @@
-"""What EON learns in and by: its frontiers and caches, its attention."""

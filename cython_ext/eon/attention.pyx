@@ -13,42 +13,9 @@ from cython_ext.common.checks cimport need
 cdef extern from "eon/attention.h" nogil:
     ctypedef struct ew_attention:
         int64_t d, lanes, capacity, seen, empty
-        const float *edge
-        const float *query
-        const float *key
-        const float *value
-        const float *node
-        const float *offer
-        const float *offer_bias
-        const float *sentinel
-        const float *weight
-        const float *bias
-        float *d_edge
-        float *d_query
-        float *d_key
-        float *d_value
-        float *d_node
-        float *d_offer
-        float *d_offer_bias
-        float *d_sentinel
-        float *d_weight
-        float *d_bias
-        float *q
-        float *k
-        float *v
-        float *x
-        float *h
-        float *dx
-        float *dh
-        float *kt
-        float *vt
-        float *a
-        float *da
-        float *ot
-        float *l
-        float *scale
-        float *looks
-        float *wide
+        const float *edge, *query, *key, *value, *node, *offer, *offer_bias, *sentinel, *weight, *bias
+        float *d_edge, *d_query, *d_key, *d_value, *d_node, *d_offer, *d_offer_bias, *d_sentinel, *d_weight
+        float *d_bias, *q, *k, *v, *x, *h, *dx, *dh, *kt, *vt, *a, *da, *ot, *l, *scale, *looks, *wide
         int32_t *best
     void ew_look(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, float *, float *)
     void ew_learn(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, const float *, const float *,

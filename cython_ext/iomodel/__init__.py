@@ -1,1 +1,0 @@
-"""I/Os of a fast memory."""

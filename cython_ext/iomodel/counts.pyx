@@ -11,13 +11,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
 from cython_ext.common.processing cimport EW_AHEAD, EW_BLOCK, ew_processing, ew_take_asked, ew_take_backwards
-from cython_ext.iomodel.lru_stack cimport ew_stack, ew_stack_run
 
 cdef extern from "iomodel/fast_memory.h" nogil:
     enum: EW_NEVER, EW_NEVER_OUTPUT, EW_MAX_LEVELS, EW_HIGHEST
     ctypedef struct ew_moves:
-        int32_t *step
-        int32_t *neuron
+        int32_t *step, *neuron
         uint8_t *kind
         int64_t n
     ctypedef struct ew_fast_memory:
@@ -45,12 +43,20 @@ cdef extern from "iomodel/fast_memory.h" nogil:
         int64_t levels, top, room, ceiling
         int64_t highest[3]
     void ew_note_final_uses(uint32_t *, const int32_t *, const int32_t *, int64_t, int64_t)
-    void ew_lru_run(ew_lru *, const int32_t *, const int32_t *, int64_t, int64_t, int)
+    void ew_lru_run(void *, const int32_t *, const int32_t *, int64_t, int64_t, int)
     void ew_lru_end(ew_lru *, int64_t, int64_t)
-    void ew_rr_run(ew_rr *, const int32_t *, const int32_t *, int64_t, int64_t, int)
+    void ew_rr_run(void *, const int32_t *, const int32_t *, int64_t, int64_t, int)
     void ew_rr_end(ew_rr *, int64_t, int64_t)
     void ew_find_next_uses(int32_t *, int32_t *, const int32_t *, const int32_t *, int64_t, int64_t)
-    void ew_min_run(ew_min *, int64_t, int64_t)
+    void ew_min_run(void *, const int32_t *, const int32_t *, int64_t, int64_t, int)
+
+cdef extern from "iomodel/lru_stack.h" nogil:
+    ctypedef struct ew_stack:
+        int64_t n, n_slots, n_words, now, marks, cold
+        int64_t *slot, *owner
+        uint64_t *mark
+        int64_t *fenwick, *longest, *reads, *writes
+    void ew_stack_run(ew_stack *, const int32_t *, const int32_t *, int64_t, int64_t, int)
 
 LRU, RR, MIN = 0, 1, 2  # policy codes
 LITERAL, PIN_BOTH = 0, 1  # pinning codes
@@ -223,21 +229,6 @@ cdef void _report(const ew_fast_memory *m, int64_t[::1] row) noexcept:
 ctypedef void (*connections)(void *, const int32_t *, const int32_t *, int64_t, int64_t, int) noexcept nogil
 
 
-cdef void _lru_run(void *state, const int32_t *source, const int32_t *target, int64_t start, int64_t end,
-                   int pin_both) noexcept nogil:
-    ew_lru_run(<ew_lru *> state, source, target, start, end, pin_both)
-
-
-cdef void _rr_run(void *state, const int32_t *source, const int32_t *target, int64_t start, int64_t end,
-                  int pin_both) noexcept nogil:
-    ew_rr_run(<ew_rr *> state, source, target, start, end, pin_both)
-
-
-cdef void _min_run(void *state, const int32_t *source, const int32_t *target, int64_t start, int64_t end,
-                   int pin_both) noexcept nogil:
-    ew_min_run(<ew_min *> state, start, end)
-
-
 cdef bint _slice(played *work, ew_fast_memory *m, void *state, connections run, int64_t start,
                  int64_t end) noexcept nogil:
     """Process the connections at the places from start to end; return whether they may stand there."""
@@ -286,7 +277,7 @@ cdef bint _lru(played *work, const uint8_t[::1] is_output, int64_t memory, int64
     cdef int32_t[::1] recent = np.empty(state.room, np.int32)
     state.value, state.recent = &values[0], &recent[0]
     state.now = state.tail = 1
-    valid = _walk(work, &state.m, &state, _lru_run)
+    valid = _walk(work, &state.m, &state, ew_lru_run)
     ew_lru_end(&state, is_output.shape[0], work.w)
     _report(&state.m, row)
     return valid
@@ -299,7 +290,7 @@ cdef bint _rr(played *work, const uint8_t[::1] is_output, int64_t memory, int64_
     cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
     kept = _begin(&state.m, work, memory, is_output)
     state.value, state.slot, state.pointer = &values[0], &slot[0], 0
-    valid = _walk(work, &state.m, &state, _rr_run)
+    valid = _walk(work, &state.m, &state, ew_rr_run)
     ew_rr_end(&state, n, work.w)
     _report(&state.m, row)
     return valid
@@ -324,7 +315,7 @@ cdef bint _min(played *work, const uint8_t[::1] is_output, int64_t memory, const
     for k in range(EW_HIGHEST):
         state.highest[k] = -1
     state.room = state.m.capacity
-    valid = _walk(work, &state.m, &state, _min_run)
+    valid = _walk(work, &state.m, &state, ew_min_run)
     _report(&state.m, row)
     return valid
 

@@ -153,18 +153,19 @@ EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *
     *state = s;
 }
 
-static void ew_lru_run(ew_lru *s, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
+/* Play connections by one of the bodies of a policy: noting moves, or asking for ends to come, or neither. */
+#define EW_PLAY(play, s)                                                                                              \
+    if ((s)->m.moves)                                                                                                 \
+        play(s, source, target, from, to, pin_both, 1, 0);                                                            \
+    else if ((s)->m.coming)                                                                                           \
+        pin_both ? play(s, source, target, from, to, 1, 0, 1) : play(s, source, target, from, to, 0, 0, 1);           \
+    else                                                                                                              \
+        pin_both ? play(s, source, target, from, to, 1, 0, 0) : play(s, source, target, from, to, 0, 0, 0)
+
+static void ew_lru_run(void *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
                        int pin_both) {
-    if (s->m.moves)
-        ew_lru_play(s, source, target, from, to, pin_both, 1, 0);
-    else if (pin_both && s->m.coming)
-        ew_lru_play(s, source, target, from, to, 1, 0, 1);
-    else if (pin_both)
-        ew_lru_play(s, source, target, from, to, 1, 0, 0);
-    else if (s->m.coming)
-        ew_lru_play(s, source, target, from, to, 0, 0, 1);
-    else
-        ew_lru_play(s, source, target, from, to, 0, 0, 0);
+    ew_lru *const s = (ew_lru *)state;
+    EW_PLAY(ew_lru_play, s);
 }
 
 /* Take back the live writes of what was not used again, and write the outputs that are left, at step `w`. */
@@ -228,17 +229,9 @@ EW_INLINE void ew_rr_play(ew_rr *state, const int32_t *source, const int32_t *ta
     *state = s;
 }
 
-static void ew_rr_run(ew_rr *s, const int32_t *source, const int32_t *target, int64_t from, int64_t to, int pin_both) {
-    if (s->m.moves)
-        ew_rr_play(s, source, target, from, to, pin_both, 1, 0);
-    else if (pin_both && s->m.coming)
-        ew_rr_play(s, source, target, from, to, 1, 0, 1);
-    else if (pin_both)
-        ew_rr_play(s, source, target, from, to, 1, 0, 0);
-    else if (s->m.coming)
-        ew_rr_play(s, source, target, from, to, 0, 0, 1);
-    else
-        ew_rr_play(s, source, target, from, to, 0, 0, 0);
+static void ew_rr_run(void *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to, int pin_both) {
+    ew_rr *const s = (ew_rr *)state;
+    EW_PLAY(ew_rr_play, s);
 }
 
 /* As ew_lru_end. */
@@ -392,7 +385,10 @@ EW_INLINE void ew_min_play(ew_min *state, int64_t from, int64_t to, const int le
     *state = s;
 }
 
-static void ew_min_run(ew_min *s, int64_t from, int64_t to) {
+static void ew_min_run(void *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
+                       int pin_both) {
+    ew_min *const s = (ew_min *)state;
+    (void)source, (void)target, (void)pin_both;
     if (s->m.moves)
         ew_min_play(s, from, to, 4, 1);
     else if (s->levels == 3)

@@ -1,1 +1,0 @@
-"""What a network checks of its connections."""

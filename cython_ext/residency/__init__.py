@@ -1,1 +1,0 @@
-"""Residency-interval annealing."""

@@ -1,11 +1,19 @@
-/* Annealing where sources have few targets, for one SIMD level; included by residency.h with EW_FEW_NAME, EW_TARGET and
- * EW_SIMD defined. No include guard: it is meant to be included again.
+/* Annealing where sources have few targets; included by residency.h with EW_AVX2 (0 or 1) defined. No include guard: it
+ * is meant to be included again.
  *
  * The opens and finishes of 16 targets of a source lie in one cache line (a block); a source has as many blocks as it
  * needs. A proposal is put in place, block by block, and its sources are counted anew from their blocks: with a few
  * targets that takes less time than to keep points and to find out which of them change. */
 
-#if EW_SIMD
+#if EW_AVX2
+#define EW_FEW_NAME(x) x##_avx2
+#define EW_TARGET EDGEWATT_AVX2
+#else
+#define EW_FEW_NAME(x) x##_plain
+#define EW_TARGET
+#endif
+
+#if EW_AVX2
 /* The finishes of a block's targets that open behind p, in their lanes. */
 EW_TARGET static inline __m256i EW_FEW_NAME(ew_left)(__m256i open, __m256i finish, __m256i p) {
     return _mm256_or_si256(finish, _mm256_cmpeq_epi16(_mm256_max_epu16(open, p), p));
@@ -17,7 +25,6 @@ EW_TARGET static inline __m256i EW_FEW_NAME(ew_least)(__m256i left) {
     return _mm256_broadcastw_epi16(_mm_minpos_epu16(half));
 }
 
-#define EW_TOGETHER 4 /* trials */
 #define EW_POINTS 4   /* looked for without a branch: few sources have more */
 
 /* Points behind `release`. */
@@ -36,37 +43,6 @@ EW_TARGET static inline int32_t EW_FEW_NAME(ew_count)(__m256i open, __m256i fini
         }
     return count;
 }
-
-/* Loads and writes as below, of EW_TOGETHER trials of sources of one block each. What waits for the last point of one
- * source leaves time for the others. */
-EW_TARGET static inline void EW_FEW_NAME(ew_loads_together)(const ew_residency *r, const ew_trial *t, int32_t *loads) {
-    const __m256i lanes = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m256i never = _mm256_set1_epi16(-1);
-    __m256i open[EW_TOGETHER], finish[EW_TOGETHER], p[EW_TOGETHER], none[EW_TOGETHER];
-    for (int i = 0; i < EW_TOGETHER; i++) {
-        const int32_t first = r->source[t[i].source].block;
-        const __m256i here = _mm256_cmpeq_epi16(lanes, _mm256_set1_epi16((short)(t[i].at - first * (2 * EW_BLOCK))));
-        open[i] = _mm256_blendv_epi8(_mm256_load_si256((const __m256i *)r->blocks[first].open),
-                                     _mm256_set1_epi16((short)t[i].open), here);
-        finish[i] = _mm256_blendv_epi8(_mm256_load_si256((const __m256i *)r->blocks[first].finish),
-                                       _mm256_set1_epi16((short)t[i].finish), here);
-        p[i] = _mm256_set1_epi16((short)t[i].release);
-        none[i] = _mm256_setzero_si256();
-    }
-    for (int k = 0; k < EW_POINTS; k++)
-        for (int i = 0; i < EW_TOGETHER; i++) {
-            p[i] = EW_FEW_NAME(ew_least)(EW_FEW_NAME(ew_left)(open[i], finish[i], p[i]));
-            none[i] = _mm256_add_epi16(none[i], _mm256_cmpeq_epi16(p[i], never));
-        }
-    for (int i = 0; i < EW_TOGETHER; i++) {
-        int32_t count = EW_POINTS + (int16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(none[i]));
-        if (__builtin_expect(count == EW_POINTS, 0)) {
-            const uint16_t point = (uint16_t)_mm_cvtsi128_si32(_mm256_castsi256_si128(p[i]));
-            count += EW_FEW_NAME(ew_count)(open[i], finish[i], point);
-        }
-        loads[i] = count + ew_written(r, t[i].source, count);
-    }
-}
 #endif
 
 /* Loads and writes of source t->source if it stayed until t->release and the interval at t->at were another. */
@@ -74,7 +50,7 @@ EW_TARGET static inline int32_t EW_FEW_NAME(ew_loads)(const ew_residency *r, con
     const ew_source *const source = r->source + t->source;
     const int32_t first = source->block, end = source[1].block;
     int32_t count = 0;
-#if EW_SIMD
+#if EW_AVX2
     const __m256i lanes = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m256i new_open = _mm256_set1_epi16((short)t->open), new_finish = _mm256_set1_epi16((short)t->finish);
     if (__builtin_expect(end - first == 1, 1)) {
@@ -146,21 +122,10 @@ EW_TARGET static inline void EW_FEW_NAME(ew_judge_few)(ew_residency *r, const ew
 
 /* Add what the trials of some proposals cost more, each alone. */
 EW_TARGET static inline void EW_FEW_NAME(ew_try)(ew_residency *r, int64_t n_trials) {
-    int32_t more[EW_DRAWN * (EW_TRIED + 1)];
-    int64_t done = 0;
-#if EW_SIMD
-    for (; done + EW_TOGETHER <= n_trials; done += EW_TOGETHER) {
-        const ew_trial *const t = r->trials + done;
-        int64_t blocks = 0;
-        for (int i = 0; i < EW_TOGETHER; i++) blocks += r->source[t[i].source + 1].block - r->source[t[i].source].block;
-        if (__builtin_expect(blocks == EW_TOGETHER, 1))
-            EW_FEW_NAME(ew_loads_together)(r, t, more + done);
-        else
-            for (int i = 0; i < EW_TOGETHER; i++) more[done + i] = EW_FEW_NAME(ew_loads)(r, t + i);
+    for (int64_t i = 0; i < n_trials; i++) {
+        const ew_trial *const t = &r->trials[i];
+        r->drawn[t->proposal].estimate += EW_FEW_NAME(ew_loads)(r, t) - r->source[t->source].loads;
     }
-#endif
-    for (; done < n_trials; done++) more[done] = EW_FEW_NAME(ew_loads)(r, &r->trials[done]);
-    for (int64_t i = 0; i < n_trials; i++) r->drawn[r->trials[i].proposal].estimate += more[i] - r->source[r->trials[i].source].loads;
     r->checks += n_trials;
 }
 
@@ -217,6 +182,5 @@ EW_TARGET static void EW_FEW_NAME(ew_fill_blocks)(ew_residency *r) {
 
 #undef EW_FEW_NAME
 #undef EW_TARGET
-#undef EW_SIMD
-#undef EW_TOGETHER
+#undef EW_AVX2
 #undef EW_POINTS

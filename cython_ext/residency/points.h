@@ -1,29 +1,45 @@
-/* The points of one source for one lane type and SIMD level: finding, and searching again; included by
- * body.h, whose macros it uses. */
+/* The points of one source: finding, and searching again; included by body.h, whose macros it uses. */
+
+#if EW_MASKS
+#define EW_LINE (512 / EW_BITS) /* lanes of a cache line */
+#if EW_BITS == 16
+#define EW_MASK(op) _mm512_cmp##op##_epu16_mask
+#define EW_SET1(x) _mm512_set1_epi16((short)(x))
+#define EW_MASKED(op) _mm512_mask_cmp##op##_epu16_mask
+#define EW_COUNT(x, lanes) _mm512_mask_sub_epi16(x, lanes, x, _mm512_set1_epi16(-1))
+#define EW_MASKED_MIN _mm512_mask_min_epu16
+#define EW_MASKED_MAX _mm512_mask_max_epu16
+#define EW_MASKED_LOAD _mm512_mask_loadu_epi16
+#define EW_MIN(x) _mm_extract_epi16(_mm_minpos_epu16(EW_QUARTER(x)), 0)
+#define EW_MAX(x) (0xffff & ~EW_MIN(_mm512_xor_si512(x, _mm512_set1_epi16(-1))))
+#define EW_HALF(x) _mm256_min_epu16(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1))
+#define EW_QUARTER(x) _mm_min_epu16(_mm256_castsi256_si128(EW_HALF(x)), _mm256_extracti128_si256(EW_HALF(x), 1))
+#else
+#define EW_MASK(op) _mm512_cmp##op##_epu32_mask
+#define EW_SET1(x) _mm512_set1_epi32((int)(x))
+#define EW_MASKED(op) _mm512_mask_cmp##op##_epu32_mask
+#define EW_COUNT(x, lanes) _mm512_mask_sub_epi32(x, lanes, x, _mm512_set1_epi32(-1))
+#define EW_MASKED_MIN _mm512_mask_min_epu32
+#define EW_MASKED_MAX _mm512_mask_max_epu32
+#define EW_MASKED_LOAD _mm512_mask_loadu_epi32
+#define EW_MIN _mm512_reduce_min_epu32
+#define EW_MAX _mm512_reduce_max_epu32
+#endif
+/* The lanes before the k-th. */
+#define EW_BELOW(k) ((k) <= 0 ? 0u : (k) >= EW_LINE ? (uint32_t)((1ull << EW_LINE) - 1) : (1u << (k)) - 1)
+#endif
 
 /* The smallest finish of the targets that open after `point`, or EW_NEVER_POINT. */
 EW_TARGET static inline EW_LANE EW_NAME(ew_next_point)(const EW_LANE *open, const EW_LANE *finish, int64_t n,
                                                        EW_LANE point) {
-#if EW_SIMD == 2 && EW_BITS == 16
-    const __m512i p = _mm512_set1_epi16((short)point);
-    __m512i least = _mm512_set1_epi16(-1);
-    for (int64_t i = 0; i < n; i += 32) { /* the last vector may reach into the lanes of others */
-        const __mmask32 lanes = n - i < 32 ? (1u << (n - i)) - 1 : ~0u;
-        const __mmask32 later = _mm512_mask_cmpgt_epu16_mask(lanes, _mm512_loadu_si512(open + i), p);
-        least = _mm512_mask_min_epu16(least, later, least, _mm512_loadu_si512(finish + i));
+#if EW_MASKS
+    const __m512i p = EW_SET1(point);
+    __m512i least = EW_SET1(EW_NEVER_POINT);
+    for (int64_t i = 0; i < n; i += EW_LINE) { /* the last vector may reach into the lanes of others */
+        const uint32_t own = EW_BELOW(n - i), later = EW_MASKED(gt)(own, _mm512_loadu_si512(open + i), p);
+        least = EW_MASKED_MIN(least, later, least, _mm512_loadu_si512(finish + i));
     }
-    const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
-    const __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-    return (EW_LANE)_mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
-#elif EW_SIMD == 2
-    const __m512i p = _mm512_set1_epi32((int)point);
-    __m512i least = _mm512_set1_epi32((int)EW_NEVER_POINT);
-    for (int64_t i = 0; i < n; i += 16) {
-        const __mmask16 lanes = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : (__mmask16)~0u;
-        const __mmask16 later = _mm512_mask_cmpgt_epu32_mask(lanes, _mm512_loadu_si512(open + i), p);
-        least = _mm512_mask_min_epu32(least, later, least, _mm512_loadu_si512(finish + i));
-    }
-    return (EW_LANE)_mm512_reduce_min_epu32(least);
+    return (EW_LANE)EW_MIN(least);
 #else
     EW_LANE least = EW_NEVER_POINT;
     for (int64_t i = 0; i < n; i++) {
@@ -36,16 +52,10 @@ EW_TARGET static inline EW_LANE EW_NAME(ew_next_point)(const EW_LANE *open, cons
 
 /* The first index whose point is not below `stage`. The sentinel, at n, ends the search. */
 EW_TARGET static inline int32_t EW_NAME(ew_first_not_below)(const EW_LANE *points, int64_t n, EW_LANE stage) {
-#if EW_SIMD == 2 && EW_BITS == 16
+#if EW_MASKS
     (void)n;
-    for (int32_t i = 0;; i += 32) { /* may read past the sentinel, where EW_SLACK lanes follow the last points */
-        const uint32_t found = _mm512_cmpge_epu16_mask(_mm512_loadu_si512(points + i), _mm512_set1_epi16((short)stage));
-        if (found) return i + __builtin_ctz(found);
-    }
-#elif EW_SIMD == 2
-    (void)n;
-    for (int32_t i = 0;; i += 16) {
-        const uint32_t found = _mm512_cmpge_epu32_mask(_mm512_loadu_si512(points + i), _mm512_set1_epi32((int)stage));
+    for (int32_t i = 0;; i += EW_LINE) { /* may read past the sentinel, where EW_SLACK lanes follow the last points */
+        const uint32_t found = EW_MASK(ge)(_mm512_loadu_si512(points + i), EW_SET1(stage));
         if (found) return i + __builtin_ctz(found);
     }
 #else
@@ -61,14 +71,9 @@ EW_TARGET static inline int32_t EW_NAME(ew_first_not_below)(const EW_LANE *point
 
 /* The lane of an item among those of a source, or -1. */
 EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_t n, EW_LANE item) {
-#if EW_SIMD == 2 && EW_BITS == 16
-    for (int64_t i = 0; i < n; i += 32) {
-        const uint32_t found = _mm512_cmpeq_epu16_mask(_mm512_loadu_si512(items + i), _mm512_set1_epi16((short)item));
-        if (found) return i + __builtin_ctz(found) < n ? i + __builtin_ctz(found) : -1;
-    }
-#elif EW_SIMD == 2
-    for (int64_t i = 0; i < n; i += 16) {
-        const uint32_t found = _mm512_cmpeq_epu32_mask(_mm512_loadu_si512(items + i), _mm512_set1_epi32((int)item));
+#if EW_MASKS
+    for (int64_t i = 0; i < n; i += EW_LINE) {
+        const uint32_t found = EW_MASK(eq)(_mm512_loadu_si512(items + i), EW_SET1(item));
         if (found) return i + __builtin_ctz(found) < n ? i + __builtin_ctz(found) : -1;
     }
 #else
@@ -78,29 +83,7 @@ EW_TARGET static inline int64_t EW_NAME(ew_lane_of)(const EW_LANE *items, int64_
     return -1;
 }
 
-#if EW_SIMD == 2
-#define EW_LINE (512 / EW_BITS) /* lanes of a cache line */
-#if EW_BITS == 16
-#define EW_MASK(op) _mm512_cmp##op##_epu16_mask
-#define EW_SET1(x) _mm512_set1_epi16((short)(x))
-#define EW_MASKED(op) _mm512_mask_cmp##op##_epu16_mask
-#define EW_COUNT(x, lanes) _mm512_mask_sub_epi16(x, lanes, x, _mm512_set1_epi16(-1))
-#define EW_MASKED_MAX _mm512_mask_max_epu16
-#define EW_MASKED_LOAD _mm512_mask_loadu_epi16
-#define EW_MAX(x) (0xffff & ~_mm_extract_epi16(_mm_minpos_epu16(EW_QUARTER(_mm512_xor_si512(x, _mm512_set1_epi16(-1)))), 0))
-#define EW_HALF(x) _mm256_min_epu16(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1))
-#define EW_QUARTER(x) _mm_min_epu16(_mm256_castsi256_si128(EW_HALF(x)), _mm256_extracti128_si256(EW_HALF(x), 1))
-#else
-#define EW_MASK(op) _mm512_cmp##op##_epu32_mask
-#define EW_SET1(x) _mm512_set1_epi32((int)(x))
-#define EW_MASKED(op) _mm512_mask_cmp##op##_epu32_mask
-#define EW_COUNT(x, lanes) _mm512_mask_sub_epi32(x, lanes, x, _mm512_set1_epi32(-1))
-#define EW_MASKED_MAX _mm512_mask_max_epu32
-#define EW_MASKED_LOAD _mm512_mask_loadu_epi32
-#define EW_MAX _mm512_reduce_max_epu32
-#endif
-/* The lanes before the k-th. */
-#define EW_BELOW(k) ((k) <= 0 ? 0u : (k) >= EW_LINE ? (uint32_t)((1ull << EW_LINE) - 1) : (1u << (k)) - 1)
+#if EW_MASKS
 
 /* Let the lines of a source follow its release and points. */
 EW_TARGET static inline void EW_NAME(ew_line)(ew_residency *r, int64_t s) {
@@ -119,7 +102,7 @@ EW_TARGET static inline void EW_NAME(ew_line)(ew_residency *r, int64_t s) {
 
 /* The points of a source, from 0, and a sentinel: those of its line where they fit, for that is at hand. */
 EW_TARGET static inline const EW_LANE *EW_NAME(ew_points)(const ew_residency *r, int64_t s) {
-#if EW_SIMD == 2
+#if EW_MASKS
     const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE;
     if (EW_HELD(line)) return line + 1;
 #endif
@@ -127,7 +110,7 @@ EW_TARGET static inline const EW_LANE *EW_NAME(ew_points)(const ew_residency *r,
 }
 
 EW_TARGET static inline const EW_LANE *EW_NAME(ew_early_points)(const ew_residency *r, int64_t s) {
-#if EW_SIMD == 2
+#if EW_MASKS
     const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE;
     if (EW_HELD(line)) return line + EW_LINE + 1;
 #endif
@@ -138,7 +121,7 @@ EW_TARGET static inline const EW_LANE *EW_NAME(ew_early_points)(const ew_residen
 EW_TARGET static inline EW_LANE EW_NAME(ew_last_open)(const EW_LANE *open, const EW_LANE *finish, int64_t n,
                                                       EW_LANE release, EW_LANE point) {
     EW_LANE most = 0;
-#if EW_SIMD == 2
+#if EW_MASKS
     const __m512i from = EW_SET1(release), to = EW_SET1(point);
     __m512i largest = _mm512_setzero_si512();
     for (int64_t i = 0; i < n; i += EW_LINE) {
@@ -217,7 +200,7 @@ EW_TARGET static void EW_NAME(ew_find_early)(ew_residency *r, int64_t s) {
         early[j] = point = EW_NAME(ew_last_open)((const EW_LANE *)r->lane_open + base,
                                                  (const EW_LANE *)r->lane_finish + base, lanes,
                                                  (EW_LANE)r->source[s].release, point);
-#if EW_SIMD == 2
+#if EW_MASKS
     EW_NAME(ew_line)(r, s);
 #endif
 }
@@ -256,55 +239,14 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
         early[j] = point;
         old_point = old;
     }
-#if EW_SIMD == 2
+#if EW_MASKS
     EW_NAME(ew_line)(r, s);
 #endif
 }
 
-#if EW_SIMD == 2 && EW_BITS == 16
-/* Search a source of at most 32 `vectors` targets again from its point `from` on, the changes put in place in registers:
- * lanes that were just written could not be read as a vector for some 15 cycles. Returns how many points there are now
- * in `fresh`, which give way to the old ones up to *met. */
-EW_TARGET static inline __attribute__((always_inline)) int64_t EW_NAME(ew_search_few)(
-    const ew_residency *r, int64_t base, int64_t lanes, const EW_LANE *old, int64_t from, int64_t last, EW_LANE point,
-    EW_LANE *fresh, int64_t *met, const int vectors) {
-    __m512i open[4], finish[4], item[4];
-    __mmask32 own[4];
-    for (int x = 0; x < vectors; x++) {
-        const int64_t left = lanes - 32 * x;
-        own[x] = left < 32 ? (1u << left) - 1 : ~0u;
-        item[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_item + base + 32 * x);
-        open[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_open + base + 32 * x);
-        finish[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_finish + base + 32 * x);
-    }
-    for (int64_t c = 0; c < r->n_changes; c++) {
-        const __m512i changed = _mm512_set1_epi16((short)r->changes[c].item);
-        for (int x = 0; x < vectors; x++) {
-            const __mmask32 here = _mm512_mask_cmpeq_epu16_mask(own[x], item[x], changed);
-            open[x] = _mm512_mask_set1_epi16(open[x], here, (short)r->changes[c].open);
-            finish[x] = _mm512_mask_set1_epi16(finish[x], here, (short)r->changes[c].finish);
-        }
-    }
-    int64_t i = from, count = 0;
-    for (;;) {
-        __m512i least = _mm512_set1_epi16(-1);
-        const __m512i p = _mm512_set1_epi16((short)point);
-        for (int x = 0; x < vectors; x++)
-            least = _mm512_mask_min_epu16(least, _mm512_mask_cmpgt_epu16_mask(own[x], open[x], p), least, finish[x]);
-        const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(least), _mm512_extracti64x4_epi64(least, 1));
-        const __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-        point = (EW_LANE)_mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
-        while (old[i] < point) i++;
-        /* met the old points, with no change to come; or both have ended */
-        if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
-        fresh[count++] = point;
-    }
-    *met = i;
-    return count;
-}
-#endif
 
-/* Search source s again from its point `from` on; returns and *met as above. */
+/* Search source s again from its point `from` on, with the changes in place. Returns how many points there are now in
+ * `fresh`, which give way to the old ones up to *met. */
 EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t from, int64_t last, EW_LANE *fresh,
                                             int64_t *met) {
     EW_LANE *const lane_open = (EW_LANE *)r->lane_open, *const lane_finish = (EW_LANE *)r->lane_finish;
@@ -312,12 +254,6 @@ EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t 
     const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
     const EW_LANE *const old = EW_NAME(ew_points)(r, s);
     EW_LANE point = from > 0 ? old[from - 1] : (EW_LANE)r->source[s].release;
-#if EW_SIMD == 2 && EW_BITS == 16
-    if (lanes <= 32) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 1);
-    if (lanes <= 64) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 2);
-    if (lanes <= 96) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 3);
-    if (lanes <= 128) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 4);
-#endif
     const EW_LANE *least = NULL; /* the table, once there are many to look for */
     int64_t lane[EW_SPREAD + 2], i = from, count = 0;
     for (int64_t c = 0; c < r->n_changes; c++) {

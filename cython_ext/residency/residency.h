@@ -1,4 +1,5 @@
-/* Residency-interval annealing: the state, and one compiled body per lane width and SIMD level.
+/* Residency-interval annealing: the state, one body for two widths of lanes, plain C or AVX-512 (body.h),
+ * and one for networks of few targets, plain C or AVX2 (few.h). Other levels gain less than a tenth of a search.
  *
  * Every neuron with connections into it (an "item") is resident once, from its open to its drop; P items at most are
  * resident at once. A state is two permutations of the items: the stage of drop k is k, and open i comes as soon as a
@@ -117,7 +118,7 @@ typedef struct {
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
     int64_t doubt;          /* by how many I/Os a swap may seem to cost more than is accepted and is counted all the same */
     double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
-    double scans;           /* share of moves that are scans (scan.h) */
+    double scans;           /* share of moves that are scans (body.h) */
     /* counts */
     int64_t tried, accepted, checks, searches;
 } ew_residency;
@@ -182,7 +183,110 @@ static inline int64_t ew_limit(const ew_residency *r, uint32_t random32) {
     return limit;
 }
 
-#include "residency/exchange.h"
+/* ---- the exchange of two items' opens and/or drops, in place, and the way back ------------------------------------
+ *
+ * Finishes follow. F[v] is the latest stage at which the sum of v may be finished: its drop, and no later than any of
+ * its targets finishes (a later finish never costs more). An item that finishes earlier pulls its sources along, one
+ * that finishes later may let them go. */
+
+static inline int32_t ew_latest(const ew_residency *r, int64_t v) {
+    int32_t latest = r->drop_rank[v];
+    if (r->own[v] >= 0)
+        for (int64_t k = r->out_start[r->own[v]]; k < r->out_start[r->own[v] + 1]; k++) {
+            const int32_t finish = r->finish[r->out_target[k]];
+            latest = finish < latest ? finish : latest;
+        }
+    return latest;
+}
+
+static inline int ew_note(ew_residency *r, int64_t v, int32_t finish) {
+    if (r->n_moved == EW_SPREAD || finish < r->opened[v]) return 0;
+    r->moved[r->n_moved] = (int32_t)v;
+    r->old_finish[r->n_moved++] = r->finish[v];
+    r->finish[v] = finish;
+    return 1;
+}
+
+/* Give item v its latest finish and let the finishes of the sources before it follow. Returns 0 if one of them would
+ * finish before it opens, or if too many follow. */
+static int ew_finish(ew_residency *r, int64_t v) {
+    const int32_t latest = ew_latest(r, v);
+    if (latest == r->finish[v]) return latest >= r->opened[v];
+    int64_t next = r->n_moved;
+    if (!ew_note(r, v, latest)) return 0;
+    for (; next < r->n_moved; next++) {
+        const int64_t t = r->moved[next];
+        const int32_t before = r->old_finish[next], now = r->finish[t];
+        for (int32_t e = r->in_start[t]; e < r->in_start[t + 1]; e++) {
+            const int64_t u = r->item[r->in_source[e]];
+            if (u < 0) continue;
+            if (r->finish[u] > now) {
+                if (!ew_note(r, u, now)) return 0;
+            } else if (r->finish[u] == before && before < now) { /* t may have been what held u back */
+                const int32_t freed = ew_latest(r, u);
+                if (freed != before && !ew_note(r, u, freed)) return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static inline void ew_swap(int32_t *a, int32_t *b) {
+    const int32_t c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static inline void ew_swap_drops(ew_residency *r, int64_t v, int64_t w) {
+    ew_swap(&r->drop_rank[v], &r->drop_rank[w]);
+    if (r->own[v] >= 0) r->source[r->own[v]].release = r->drop_rank[v];
+    if (r->own[w] >= 0) r->source[r->own[w]].release = r->drop_rank[w];
+}
+
+static inline void ew_put_back(ew_residency *r, const ew_proposal *p) {
+    while (r->n_moved > 0) { /* latest first: an item may have been moved twice */
+        r->n_moved--;
+        r->finish[r->moved[r->n_moved]] = r->old_finish[r->n_moved];
+    }
+    if (p->opens) ew_swap(&r->opened[p->v], &r->opened[p->w]);
+    if (p->drops) ew_swap_drops(r, p->v, p->w);
+}
+
+/* Whether no item of a proposal would end before it opens, but for finishes that follow. */
+static inline int ew_may_put(const ew_residency *r, const ew_proposal *p) {
+    const int64_t v = p->v, w = p->w;
+    const int32_t a_v = r->opened[p->opens ? w : v], a_w = r->opened[p->opens ? v : w];
+    return p->drops ? a_v <= r->drop_rank[w] && a_w <= r->drop_rank[v] : a_v <= r->finish[v] && a_w <= r->finish[w];
+}
+
+/* Put the stages of a proposal in place: `opened`, `drop_rank`, `finish`, with the finishes before in `old_finish`.
+ * Returns 0, with nothing changed, if it is not legal. */
+static int ew_put(ew_residency *r, const ew_proposal *p) {
+    const int64_t v = p->v, w = p->w;
+    if (!ew_may_put(r, p)) return 0;
+    r->move++;
+    r->n_moved = 0;
+    if (p->opens) ew_swap(&r->opened[v], &r->opened[w]);
+    if (!p->drops) return 1;
+    ew_swap_drops(r, v, w);
+    if (ew_finish(r, w) && ew_finish(r, v)) return 1; /* w goes earlier: first */
+    ew_put_back(r, p);
+    return 0;
+}
+
+/* Let the ranks follow the stages of an accepted proposal. */
+static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
+    if (p->opens) {
+        ew_swap(&r->open_rank[p->v], &r->open_rank[p->w]);
+        r->open_at[r->open_rank[p->v] - 1] = (int32_t)p->v;
+        r->open_at[r->open_rank[p->w] - 1] = (int32_t)p->w;
+    }
+    if (p->drops) {
+        r->drop_at[r->drop_rank[p->v] - 1] = (int32_t)p->v;
+        r->drop_at[r->drop_rank[p->w] - 1] = (int32_t)p->w;
+    }
+    r->accepted++;
+}
 
 /* 1 for a hidden source with loads, without a branch that nobody can predict. */
 static inline int32_t ew_written(const ew_residency *r, int64_t s, int32_t loads) {
@@ -251,118 +355,43 @@ static inline int64_t ew_add_trials(ew_residency *r, const ew_proposal *p, int s
     return n_trials;
 }
 
-#define EW_FEW_NAME(x) x##_baseline
-#define EW_TARGET
-#define EW_SIMD 0
+#define EW_AVX2 0
 #include "residency/few.h"
+#define EW_BITS 16
+#define EW_MASKS 0
+#include "residency/body.h"
+#define EW_BITS 32
+#define EW_MASKS 0
+#include "residency/body.h"
 #if EDGEWATT_X86
-#define EW_FEW_NAME(x) x##_avx2
-#define EW_TARGET EDGEWATT_AVX2
-#define EW_SIMD 1
+#define EW_AVX2 1
 #include "residency/few.h"
-#endif
-
-#define EW_LANE uint16_t
 #define EW_BITS 16
-#define EW_NEVER_POINT 0xffffu
-#define EW_NAME(x) x##_16_baseline
-#define EW_TARGET
-#define EW_SIMD 0
+#define EW_MASKS 1
 #include "residency/body.h"
-#define EW_LANE uint32_t
 #define EW_BITS 32
-#define EW_NEVER_POINT 0x7fffffffu
-#define EW_NAME(x) x##_32_baseline
-#define EW_TARGET
-#define EW_SIMD 0
+#define EW_MASKS 1
 #include "residency/body.h"
-#if EDGEWATT_X86
-#define EW_LANE uint16_t
-#define EW_BITS 16
-#define EW_NEVER_POINT 0xffffu
-#define EW_NAME(x) x##_16_avx2
-#define EW_TARGET EDGEWATT_AVX2
-#define EW_SIMD 0
-#include "residency/body.h"
-#define EW_LANE uint32_t
-#define EW_BITS 32
-#define EW_NEVER_POINT 0x7fffffffu
-#define EW_NAME(x) x##_32_avx2
-#define EW_TARGET EDGEWATT_AVX2
-#define EW_SIMD 0
-#include "residency/body.h"
-#define EW_LANE uint16_t
-#define EW_BITS 16
-#define EW_NEVER_POINT 0xffffu
-#define EW_NAME(x) x##_16_masks
-#define EW_TARGET EDGEWATT_MASKS
-#define EW_SIMD 2
-#include "residency/body.h"
-#define EW_LANE uint32_t
-#define EW_BITS 32
-#define EW_NEVER_POINT 0x7fffffffu
-#define EW_NAME(x) x##_32_masks
-#define EW_TARGET EDGEWATT_MASKS
-#define EW_SIMD 2
-#include "residency/body.h"
-#endif
-
-typedef void (*ew_residency_run_fn)(ew_residency *, int64_t);
-typedef void (*ew_residency_refresh_fn)(ew_residency *);
-typedef void (*ew_residency_stages_fn)(const ew_residency *, int32_t *);
-
-#if EDGEWATT_X86
-static inline int ew_residency_level(void) {
-    return edgewatt_has_masks() ? 2 : edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2;
-}
+#define EW_FEW_BODY(f) (edgewatt_simd_level() ? f##_avx2 : f##_plain)
+#define EW_BODY(f, bits) \
+    (edgewatt_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
+#else
+#define EW_FEW_BODY(f) f##_plain
+#define EW_BODY(f, bits) ((bits) == 32 ? f##_32 : f##_16)
 #endif
 
 static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
-    if (r->blocks) {
-#if EDGEWATT_X86
-        (edgewatt_simd_level() ? ew_anneal_few_avx2 : ew_anneal_few_baseline)(r, moves);
-#else
-        ew_anneal_few_baseline(r, moves);
-#endif
-        return;
-    }
-#if EDGEWATT_X86
-    static const ew_residency_run_fn variants[3][2] = {{ew_anneal_16_baseline, ew_anneal_32_baseline},
-                                                       {ew_anneal_16_avx2, ew_anneal_32_avx2},
-                                                       {ew_anneal_16_masks, ew_anneal_32_masks}};
-    variants[ew_residency_level()][bits == 32](r, moves);
-#else
-    (bits == 32 ? ew_anneal_32_baseline : ew_anneal_16_baseline)(r, moves);
-#endif
+    if (r->blocks)
+        EW_FEW_BODY(ew_anneal_few)(r, moves);
+    else
+        EW_BODY(ew_anneal, bits)(r, moves);
 }
 
 static void ew_residency_refresh(ew_residency *r, int bits) {
-#if EDGEWATT_X86
-    static const ew_residency_refresh_fn variants[3][2] = {{ew_refresh_16_baseline, ew_refresh_32_baseline},
-                                                           {ew_refresh_16_avx2, ew_refresh_32_avx2},
-                                                           {ew_refresh_16_masks, ew_refresh_32_masks}};
-    variants[ew_residency_level()][bits == 32](r);
-#else
-    (bits == 32 ? ew_refresh_32_baseline : ew_refresh_16_baseline)(r);
-#endif
-    if (r->blocks) {
-#if EDGEWATT_X86
-        (edgewatt_simd_level() ? ew_fill_blocks_avx2 : ew_fill_blocks_baseline)(r);
-#else
-        ew_fill_blocks_baseline(r);
-#endif
-    }
+    EW_BODY(ew_refresh, bits)(r);
+    if (r->blocks) EW_FEW_BODY(ew_fill_blocks)(r);
 }
 
-static void ew_residency_stages(const ew_residency *r, int bits, int32_t *stage) {
-#if EDGEWATT_X86
-    static const ew_residency_stages_fn variants[3][2] = {{ew_stages_16_baseline, ew_stages_32_baseline},
-                                                          {ew_stages_16_avx2, ew_stages_32_avx2},
-                                                          {ew_stages_16_masks, ew_stages_32_masks}};
-    variants[ew_residency_level()][bits == 32](r, stage);
-#else
-    (bits == 32 ? ew_stages_32_baseline : ew_stages_16_baseline)(r, stage);
-#endif
-}
+static void ew_residency_stages(const ew_residency *r, int bits, int32_t *stage) { EW_BODY(ew_stages, bits)(r, stage); }
 
 #endif

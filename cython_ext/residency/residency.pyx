@@ -19,41 +19,23 @@ cdef extern from "residency/residency.h" nogil:
         pass
     ctypedef struct ew_residency:
         int64_t n, n_sources, slots
-        const int32_t *in_start
-        const int32_t *in_source
-        const int32_t *in_lane
-        const int32_t *own
-        const int32_t *item
+        const int32_t *in_start, *in_source, *in_lane, *own, *item
         const int64_t *out_start
         const int32_t *out_target
-        int32_t *open_at
-        int32_t *drop_at
-        int32_t *open_rank
-        int32_t *drop_rank
-        int32_t *finish
-        void *lane_open
-        void *lane_finish
-        void *points
-        void *lines
-        void *early
+        int32_t *open_at, *drop_at, *open_rank, *drop_rank, *finish
+        void *lane_open, *lane_finish, *points, *lines, *early
         const int32_t *depth
-        void *rank_drop
-        void *rank_depth
+        void *rank_drop, *rank_depth
         double scans
         ew_source *source
         ew_block *blocks
         const int32_t *in_block
         int64_t cost, move
-        int32_t *list
-        int32_t *first
-        int32_t *last
-        int32_t *gain
+        int32_t *list, *first, *last, *gain
         const void *lane_item
         int64_t *seen
-        int32_t *old_end
-        int32_t *new_end
-        void *fresh
-        void *by_stage
+        int32_t *old_end, *new_end
+        void *fresh, *by_stage
         int32_t *opened
         uint64_t random[2]
         double share[3]
@@ -186,7 +168,7 @@ cdef class Residency:
         guided: share of the swaps that bring an item near one it shares a source with. doubt: a swap of whole intervals
         that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out. scans: share of
         the moves that compare an item with 128 others at once and swap whole intervals with one of them
-        (scan.h); the shares before are of the rest.
+        (body.h); the shares before are of the rest.
         """
         self.r.guided, self.r.doubt, self.r.scans = guided, doubt, scans
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0

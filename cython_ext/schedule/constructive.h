@@ -34,24 +34,7 @@ static inline int sk_before(const sk_entry *a, const sk_entry *b) {
     return a->allocated != b->allocated ? a->allocated < b->allocated : a->v < b->v;
 }
 
-static inline void sk_push(sk_entry *heap, int64_t *count, sk_entry entry) {
-    int64_t at = (*count)++;
-    for (; at && sk_before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
-    heap[at] = entry;
-}
-
-static inline sk_entry sk_pop(sk_entry *heap, int64_t *count) {
-    sk_entry top = heap[0], last = heap[--*count];
-    int64_t at = 0;
-    for (int64_t child = 1; child < *count; child = 2 * at + 1) {
-        if (child + 1 < *count && sk_before(&heap[child + 1], &heap[child])) child++;
-        if (!sk_before(&heap[child], &last)) break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
+SG_HEAP(sk, sk_entry)
 
 typedef struct {
     int32_t *pending;  /* node -> predecessors that have not run */
@@ -71,7 +54,7 @@ static inline void sk_weigh(const sg_graph *g, sk_greedy_state *s, int32_t v) {
     for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++)
         if (s->left[g->touches[i]] == 1 && !g->kept[g->touches[i]]) entry.change -= g->bytes[g->touches[i]];
     s->weight[v] = entry;
-    sk_push(s->heap, &s->n_heap, entry);
+    sk_put(s->heap, &s->n_heap, entry);
 }
 
 /* Always run the ready operator that leaves the fewest live bytes (ties: smaller transient, then file order). What an

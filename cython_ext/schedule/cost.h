@@ -1,7 +1,8 @@
-/* What an operator order costs: footprint, arena, off-chip traffic. */
+/* What an operator order costs: footprint, arena, off-chip traffic; and local search over orders. */
 #ifndef EDGEWATT_SCHEDULE_COST_H
 #define EDGEWATT_SCHEDULE_COST_H
 
+#include "common/random.h"
 #include "schedule/graph.h"
 
 #include <time.h>
@@ -17,6 +18,7 @@ typedef struct { int64_t next; int64_t block; } sc_entry;
 
 typedef struct {
     const sg_graph *g;
+    void *memory;               /* of all arrays but `heap` and `log` */
     uint64_t *done;
     sc_place *places;           /* buffers in the arena by offset */
     int64_t *first, *last;      /* buffer -> first and last step, by size: also the offset */
@@ -49,34 +51,19 @@ static inline int64_t sc_now(void) {
 }
 
 static inline void sc_destroy(sc_scratch *s) {
-    free(s->done);
-    free(s->places);
-    free(s->first);
-    free(s->last);
-    free(s->by_size);
-    free(s->base);
-    free(s->event_at);
-    free(s->event_next);
-    free(s->event_buffer);
-    free(s->event_kind);
-    free(s->next_use);
-    free(s->dirty);
-    free(s->owner);
+    free(s->memory);
     free(s->heap);
     free(s->log);
-    free(s->changed);
     memset(s, 0, sizeof *s);
 }
 
 static inline int sc_note(sc_scratch *s, int64_t event, int64_t block, int64_t is_write) {
     if (!s->keep_log) return 0;
     if (s->n_log == s->most_log) return -1;
-    if (4 * s->n_log == s->log_capacity) {
-        int64_t wanted = s->log_capacity ? s->log_capacity * 2 : 4 * 1024;
-        int64_t *grown = (int64_t *)realloc(s->log, (size_t)wanted * sizeof *grown);
+    if (s->n_log == s->log_capacity) {
+        int64_t *grown = (int64_t *)sg_grow(s->log, &s->log_capacity, 4 * sizeof *grown);
         if (!grown) return -1;
         s->log = grown;
-        s->log_capacity = wanted;
     }
     int64_t *entry = s->log + 4 * s->n_log++;
     entry[0] = event;
@@ -90,39 +77,42 @@ static inline int64_t sc_blocks_of(const sc_scratch *s, int32_t b) {
     return (s->g->bytes[b] - 1) / s->block + 1;
 }
 
+/* Give every array its place in `memory` (NULL: only count) and return the bytes of all. */
+static inline size_t sc_lay_out(sc_scratch *s, void *memory) {
+    size_t at = 0, nb = (size_t)s->g->n_buffers + 1, ne = (size_t)s->n_events + 1, nk = (size_t)s->n_blocks;
+#define SC_PLACE(array, n) \
+    (s->array = (void *)((uintptr_t)memory + at), at += ((n) * sizeof *s->array + 7) & ~(size_t)7)
+    SC_PLACE(done, (size_t)s->g->words);
+    SC_PLACE(places, nb);
+    SC_PLACE(first, nb);
+    SC_PLACE(last, nb);
+    SC_PLACE(by_size, nb);
+    if (!s->block) return at;
+    SC_PLACE(base, nb);
+    SC_PLACE(event_at, ne);
+    SC_PLACE(event_next, ne);
+    SC_PLACE(event_buffer, ne);
+    SC_PLACE(event_kind, ne);
+    SC_PLACE(next_use, nk);
+    SC_PLACE(changed, nk);
+    SC_PLACE(owner, nk);
+    SC_PLACE(dirty, nk);
+#undef SC_PLACE
+    return at;
+}
+
 /* block = 0: no traffic will be asked for. The caller has checked that the numbers of blocks fit. */
 static inline int sc_create(sc_scratch *s, const sg_graph *g, int64_t capacity, int64_t block) {
     memset(s, 0, sizeof *s);
     s->g = g;
-    size_t nb = (size_t)g->n_buffers + 1;
-    s->done = (uint64_t *)calloc((size_t)g->words, 8);
-    s->places = (sc_place *)malloc(nb * sizeof *s->places);
-    s->first = (int64_t *)malloc(nb * 8);
-    s->last = (int64_t *)malloc(nb * 8);
-    s->by_size = (int32_t *)malloc(nb * 4);
-    int bad = !s->done || !s->places || !s->first || !s->last || !s->by_size;
-    if (block && !bad) {
-        s->capacity = capacity;
-        s->block = block;
-        for (int32_t b = 0; b < g->n_buffers; b++) s->n_blocks += sc_blocks_of(s, b);
-        s->n_events = (int64_t)g->reads_start[g->n_nodes] + g->writes_start[g->n_nodes];
-        size_t ne = (size_t)s->n_events + 1, nk = (size_t)s->n_blocks;
-        s->heap_capacity = 1024;
-        s->base = (int64_t *)malloc(nb * 8);
-        s->event_at = (int64_t *)malloc(ne * 8);
-        s->event_next = (int64_t *)malloc(ne * 8);
-        s->event_buffer = (int32_t *)malloc(ne * 4);
-        s->event_kind = (uint8_t *)malloc(ne);
-        s->next_use = (int64_t *)malloc(nk * 8);
-        s->dirty = (uint8_t *)malloc(nk);
-        s->changed = (int64_t *)malloc(nk * 8);
-        s->owner = (int32_t *)malloc(nk * 4);
-        s->heap = (sc_entry *)malloc((size_t)s->heap_capacity * sizeof *s->heap);
-        bad = !s->base || !s->event_at || !s->event_next || !s->event_buffer || !s->event_kind || !s->next_use ||
-              !s->dirty || !s->changed || !s->owner || !s->heap;
-    }
-    if (bad) sc_destroy(s);
-    return bad ? -1 : 0;
+    s->capacity = capacity;
+    s->block = block;
+    for (int32_t b = 0; block && b < g->n_buffers; b++) s->n_blocks += sc_blocks_of(s, b);
+    s->n_events = (int64_t)g->reads_start[g->n_nodes] + g->writes_start[g->n_nodes];
+    s->memory = malloc(sc_lay_out(s, NULL));
+    if (!s->memory) return -1;
+    sc_lay_out(s, s->memory);
+    return 0;
 }
 
 /* Peak of an order; `during` and `after` (or NULL) take the bytes live while and after each step. */
@@ -239,40 +229,21 @@ static inline int64_t sc_arena_by_size(sc_scratch *s, const int32_t *order, int 
 
 /* -- Belady traffic ------------------------------------------------------------------------------------------------ */
 
-static inline int sc_after(const sc_entry *a, const sc_entry *b) { /* a is evicted before b */
+/* Whether a is evicted before b. */
+static inline int sc_before(const sc_entry *a, const sc_entry *b) {
     return a->next != b->next ? a->next > b->next : a->block < b->block;
 }
 
+SG_HEAP(sc, sc_entry)
+
 static inline int sc_push(sc_scratch *s, int64_t next, int64_t block) {
     if (s->n_heap == s->heap_capacity) {
-        sc_entry *grown = (sc_entry *)realloc(s->heap, (size_t)s->heap_capacity * 2 * sizeof *grown);
+        sc_entry *grown = (sc_entry *)sg_grow(s->heap, &s->heap_capacity, sizeof *grown);
         if (!grown) return -1;
         s->heap = grown;
-        s->heap_capacity *= 2;
     }
-    sc_entry entry = {next, block};
-    int64_t i = s->n_heap++;
-    while (i > 0 && sc_after(&entry, &s->heap[(i - 1) / 2])) {
-        s->heap[i] = s->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    s->heap[i] = entry;
+    sc_put(s->heap, &s->n_heap, (sc_entry){next, block});
     return 0;
-}
-
-static inline sc_entry sc_pop(sc_scratch *s) {
-    sc_entry top = s->heap[0], last = s->heap[--s->n_heap];
-    int64_t i = 0;
-    for (;;) {
-        int64_t c = 2 * i + 1;
-        if (c >= s->n_heap) break;
-        if (c + 1 < s->n_heap && sc_after(&s->heap[c + 1], &s->heap[c])) c++;
-        if (!sc_after(&s->heap[c], &last)) break;
-        s->heap[i] = s->heap[c];
-        i = c;
-    }
-    if (s->n_heap) s->heap[i] = last;
-    return top;
 }
 
 static inline int64_t sc_block_bytes(const sc_scratch *s, int32_t b, int64_t k) {
@@ -331,7 +302,7 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
             if (s->next_use[block] < 0) {
                 if (resident == s->capacity) {
                     sc_entry out;
-                    do out = sc_pop(s);
+                    do out = sc_pop(s->heap, &s->n_heap);
                     while (s->next_use[out.block] != out.next);
                     int32_t o = s->owner[out.block];
                     if (s->dirty[out.block]) {
@@ -364,6 +335,89 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
         if (s->read_bytes + s->written_bytes > enough) break;
     }
     return s->read_bytes + s->written_bytes;
+}
+
+/* -- local search over topological orders, and random ones --------------------------------------------------------- */
+
+static inline int64_t sc_below(uint64_t *state, int64_t n) { return (int64_t)(ew_random(state) % (uint64_t)n); }
+
+static inline int64_t sc_cost(sc_scratch *s, const int32_t *order, int kind, int64_t peak_cap, int64_t *offsets) {
+    if (peak_cap < SC_NEVER && sc_footprint(s, order, NULL, NULL) > peak_cap) return SC_NEVER;
+    switch (kind) {
+    case SC_LINEAR: return sc_arena_linear(s, order, NULL);
+    case SC_SIZE_BEST: return sc_arena_by_size(s, order, 1, offsets);
+    case SC_SIZE_FIRST: return sc_arena_by_size(s, order, 0, offsets);
+    default: return sc_traffic(s, order, SC_NEVER);
+    }
+}
+
+/* Annealing over topological orders: move one operator (or a run of them) within the window its neighbours leave.
+ * Work units are evaluations. `order` ends as the best order seen; its cost is returned (-1: out of memory).
+ * Accepts a worse order when it costs at most `slack` more, slack shrinking linearly from `heat` x cost to 0. */
+static inline int64_t sc_improve(sc_scratch *s, int32_t *order, int kind, int64_t peak_cap, int64_t goal,
+                                 int64_t evaluations, int64_t done_before, int64_t total, double heat,
+                                 uint64_t *random, int32_t *current, int32_t *scratch, int32_t *place,
+                                 int64_t *offsets, int64_t *current_cost, int64_t best) {
+    const sg_graph *g = s->g;
+    int32_t n = g->n_nodes;
+    for (int64_t it = 0; it < evaluations && best > goal; it++) {
+        for (int32_t i = 0; i < n; i++) place[current[i]] = i;
+        int32_t low = 0, high = 0, from = 0, length = 1, tries = 0;
+        for (; tries < 64; tries++) {
+            from = (int32_t)sc_below(random, n);
+            length = 1 + (int32_t)sc_below(random, sc_below(random, 2) ? 1 : 4);
+            if (from + length > n) continue;
+            low = 0;
+            high = n - length;
+            for (int32_t k = from; k < from + length; k++) {
+                int32_t v = current[k];
+                for (int32_t i = g->before_start[v]; i < g->before_start[v + 1]; i++) {
+                    int32_t p = place[g->before[i]];
+                    if (p < from && p + 1 > low) low = p + 1;
+                }
+                for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++) {
+                    int32_t p = place[g->after[i]];
+                    if (p >= from + length && p - length < high) high = p - length;
+                }
+            }
+            if (high > low) break;
+        }
+        if (high <= low) return best; /* a chain: there is one order only */
+        int32_t to = low + (int32_t)sc_below(random, high - low);
+        if (to >= from) to++;
+        memcpy(scratch, current, (size_t)n * 4);
+        if (to < from) {
+            memmove(scratch + to + length, current + to, (size_t)(from - to) * 4);
+        } else {
+            memmove(scratch + from, current + from + length, (size_t)(to - from) * 4);
+        }
+        memcpy(scratch + to, current + from, (size_t)length * 4);
+        int64_t cost = sc_cost(s, scratch, kind, peak_cap, offsets);
+        if (cost == SC_LATE) return best;
+        if (cost < 0) return -1;
+        if (cost == SC_NEVER) continue;
+        double left = 1.0 - (double)(done_before + it) / (double)total;
+        int64_t slack = (int64_t)(heat * left * (double)*current_cost * (double)(ew_random(random) >> 11) * 0x1p-53);
+        if (cost - *current_cost <= slack) {
+            memcpy(current, scratch, (size_t)n * 4);
+            *current_cost = cost;
+        }
+        if (cost < best) {
+            best = cost;
+            memcpy(order, scratch, (size_t)n * 4);
+        }
+    }
+    return best;
+}
+
+/* One random topological order: uniform among the ready operators at every step. */
+static inline void sc_random_order(const sg_graph *g, sg_point *p, uint64_t *random, int32_t *order) {
+    sg_point_start(g, p);
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        int32_t k = (int32_t)sc_below(random, p->n_ready);
+        order[i] = p->ready[k];
+        sg_run(g, p, k);
+    }
 }
 
 #endif

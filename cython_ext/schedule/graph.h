@@ -109,6 +109,34 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
     return work;
 }
 
+/* Double the room for `size` bytes each at `array`, from 1024 of them. Returns the array, NULL where memory is short. */
+static inline void *sg_grow(void *array, int64_t *room, size_t size) {
+    int64_t wanted = *room ? *room * 2 : 1024;
+    void *grown = realloc(array, (size_t)wanted * size);
+    if (grown) *room = wanted;
+    return grown;
+}
+
+/* Define the heap NAME_put, NAME_pop of entries of which the one that is NAME_before all others comes first. */
+#define SG_HEAP(name, entry_t)                                                                                        \
+    static inline void name##_put(entry_t *heap, int64_t *count, entry_t entry) {                                     \
+        int64_t at = (*count)++;                                                                                      \
+        for (; at && name##_before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];    \
+        heap[at] = entry;                                                                                             \
+    }                                                                                                                 \
+    static inline entry_t name##_pop(entry_t *heap, int64_t *count) {                                                 \
+        entry_t top = heap[0], last = heap[--*count];                                                                 \
+        int64_t at = 0;                                                                                               \
+        for (int64_t child = 1; child < *count; child = 2 * at + 1) {                                                 \
+            if (child + 1 < *count && name##_before(&heap[child + 1], &heap[child])) child++;                         \
+            if (!name##_before(&heap[child], &last)) break;                                                           \
+            heap[at] = heap[child];                                                                                   \
+            at = child;                                                                                               \
+        }                                                                                                             \
+        heap[at] = last;                                                                                              \
+        return top;                                                                                                   \
+    }
+
 static inline int sg_has(const uint64_t *set, int32_t v) { return (int)((set[v >> 6] >> (v & 63)) & 1); }
 static inline void sg_put(uint64_t *set, int32_t v) { set[v >> 6] |= (uint64_t)1 << (v & 63); }
 static inline void sg_drop(uint64_t *set, int32_t v) { set[v >> 6] &= ~((uint64_t)1 << (v & 63)); }

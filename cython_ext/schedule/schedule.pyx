@@ -13,22 +13,9 @@ from cython_ext.common.checks cimport need
 cdef extern from "schedule/graph.h" nogil:
     ctypedef struct sg_graph:
         int32_t n_nodes, n_buffers, words
-        const int32_t *before_start
-        const int32_t *before
-        const int32_t *after_start
-        const int32_t *after
-        const int32_t *writes_start
-        const int32_t *writes
-        const int32_t *reads_start
-        const int32_t *reads
-        const int32_t *touches_start
-        const int32_t *touches
-        const int32_t *writers_start
-        const int32_t *writers
-        const int32_t *users_start
-        const int32_t *users
-        const int64_t *bytes
-        const int64_t *work
+        const int32_t *before_start, *before, *after_start, *after, *writes_start, *writes, *reads_start
+        const int32_t *reads, *touches_start, *touches, *writers_start, *writers, *users_start, *users
+        const int64_t *bytes, *work
         const uint8_t *kept
         int64_t live_at_start
     void *sg_complete(sg_graph *)
@@ -41,8 +28,7 @@ cdef extern from "schedule/graph.h" nogil:
 cdef extern from "schedule/cost.h" nogil:
     ctypedef struct sc_scratch:
         int64_t read_bytes, written_bytes, n_log, most_log, stop_ns
-        int64_t *log
-        int64_t *base
+        int64_t *log, *base
         int32_t *owner
         int keep_log
     int sc_create(sc_scratch *, const sg_graph *, int64_t, int64_t)
@@ -53,8 +39,6 @@ cdef extern from "schedule/cost.h" nogil:
     int64_t sc_traffic(sc_scratch *, const int32_t *, int64_t)
     int64_t sc_now()
     int64_t SC_LATE
-
-cdef extern from "schedule/improve.h" nogil:
     int64_t sc_cost(sc_scratch *, const int32_t *, int, int64_t, int64_t *)
     int64_t sc_improve(sc_scratch *, int32_t *, int, int64_t, int64_t, int64_t, int64_t, int64_t, double, uint64_t *,
                        int32_t *, int32_t *, int32_t *, int64_t *, int64_t *, int64_t)
@@ -72,11 +56,11 @@ cdef extern from "schedule/search.h" nogil:
     ctypedef struct ss_search:
         ss_state *states
         ss_entry *heap
-        uint64_t n_states, n_heap, n_expanded, n_generated
-        int64_t pruned_peak, key, upper
+        uint64_t n_states, n_expanded, n_generated
+        int64_t n_heap, pruned_peak, key, upper
         uint32_t goal
         int32_t level
-    int ss_create(ss_search *, const sg_graph *, int64_t, int64_t, uint64_t, int, int, int, int32_t)
+    int ss_create(ss_search *, const sg_graph *, int64_t, int64_t, uint64_t, int, int32_t)
     void ss_destroy(ss_search *)
     int ss_best_first(ss_search *, uint64_t)
     int ss_levels(ss_search *, uint64_t, uint64_t)
@@ -299,10 +283,9 @@ cdef class Search:
     cdef bint made
 
     def __init__(self, Graph graph, int64_t floor, int64_t upper, uint64_t max_states, bint safe_moves=True,
-                 int chain_length=16, int tie_rule=1, int max_children=0):
+                 int max_children=0):
         self.graph = graph
-        if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, chain_length, tie_rule,
-                     max_children):
+        if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, max_children):
             raise MemoryError("operator scheduling: not enough memory for the state search")
         self.made = True
 

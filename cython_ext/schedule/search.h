@@ -1,25 +1,182 @@
-/* State search over downsets: best-first by peak (exact) and the level-by-level dynamic programme of Ahn et al. 2020. */
+/* State search over downsets: best-first by peak (exact) and the level-by-level dynamic programme of Ahn et al. 2020.
+ *
+ * A state is named by its zero-indegree set (the operators that may run next), which determines the downset: everything
+ * that neither is nor follows a member has run. Ahn et al. 2020, section 3.1, use the same signature. */
 #ifndef EDGEWATT_SCHEDULE_SEARCH_H
 #define EDGEWATT_SCHEDULE_SEARCH_H
 
-#include "schedule/states.h"
+#include "schedule/graph.h"
+
+#define SS_NONE UINT32_MAX
+#define SS_INFINITE INT64_MAX
+#define SS_CHAIN 16 /* operators of a safe chain at most */
+#define SS_MANY 64 /* ready operators beyond which only neighbours are tried as safe moves */
+
+typedef struct {
+    int64_t peak;    /* smallest peak of a path to this state found so far (at least the floor) */
+    int64_t live;
+    uint32_t parent;
+    int32_t via;     /* operator that led here, -1 for the start */
+    int32_t n_done;
+    int32_t expanded;
+} ss_state;
+
+typedef struct {
+    int64_t peak, tie;
+    uint32_t state;
+} ss_entry;
+
+typedef struct {
+    sg_graph g;
+    uint64_t *closure;      /* n_nodes x words: v and everything that follows it */
+    /* pool of states */
+    ss_state *states;
+    uint64_t *keys;         /* n_states x words: zero-indegree sets */
+    uint64_t n_states, capacity, max_states;
+    /* hash table of indices into the pool */
+    uint32_t *table;
+    uint64_t table_mask;
+    /* priority queue */
+    ss_entry *heap;
+    int64_t n_heap, heap_capacity;
+    /* parameters and results */
+    int64_t floor;          /* every peak counts as at least this: a proved lower bound, or the budget of a decision run */
+    int64_t upper;          /* states of this peak or more are of no interest */
+    int64_t pruned_peak;    /* smallest peak that `upper` cut off */
+    int64_t key;            /* peak of the last state taken: a proved lower bound of a best-first run */
+    uint64_t n_expanded, n_generated;
+    uint32_t goal;
+    int safe_moves;
+    int32_t max_children;   /* > 0: only so many per state, the best by live bytes; then nothing is proved */
+    int incomplete;
+    /* level-by-level programme */
+    uint64_t level_begin, level_end, level_next;
+    int32_t level;
+    /* scratch */
+    sg_point here, child;
+    int32_t *stack;
+    uint64_t *key_scratch, *near;
+    int64_t *deltas;
+    int32_t *chosen;
+    int failed;             /* out of memory */
+} ss_search;
+
+static inline uint64_t ss_hash(const uint64_t *key, int32_t words) {
+    uint64_t h = 0x9E3779B97F4A7C15u;
+    for (int32_t i = 0; i < words; i++) {
+        h ^= key[i] + 0x9E3779B97F4A7C15u + (h << 6) + (h >> 2);
+        h *= 0xBF58476D1CE4E5B9u;
+        h ^= h >> 29;
+    }
+    return h ^ (h >> 32);
+}
+
+static inline int ss_before(const ss_entry *a, const ss_entry *b) {
+    if (a->peak != b->peak) return a->peak < b->peak;
+    if (a->tie != b->tie) return a->tie < b->tie;
+    return a->state > b->state; /* the younger first */
+}
+
+SG_HEAP(ss, ss_entry)
+
+static inline int ss_push(ss_search *s, int64_t peak, int64_t tie, uint32_t state) {
+    if (s->n_heap == s->heap_capacity) {
+        ss_entry *grown = (ss_entry *)sg_grow(s->heap, &s->heap_capacity, sizeof *grown);
+        if (!grown) return s->failed = -1;
+        s->heap = grown;
+    }
+    ss_put(s->heap, &s->n_heap, (ss_entry){peak, tie, state});
+    return 0;
+}
+
+static inline int ss_rehash(ss_search *s, uint64_t size) {
+    uint32_t *table = (uint32_t *)malloc(size * sizeof *table);
+    if (!table) return s->failed = -1;
+    memset(table, 0xFF, size * sizeof *table);
+    free(s->table);
+    s->table = table;
+    s->table_mask = size - 1;
+    int32_t w = s->g.words;
+    for (uint64_t i = s->level_next; i < s->n_states; i++) {
+        uint64_t at = ss_hash(s->keys + i * (uint64_t)w, w) & s->table_mask;
+        while (table[at] != SS_NONE) at = (at + 1) & s->table_mask;
+        table[at] = (uint32_t)i;
+    }
+    return 0;
+}
+
+/* Find the state whose zero-indegree set is that of `p`, or add it. Returns SS_NONE when the pool is full. */
+static inline uint32_t ss_intern(ss_search *s, const sg_point *p, int *is_new) {
+    int32_t w = s->g.words;
+    uint64_t *key = s->key_scratch;
+    memset(key, 0, (size_t)w * 8);
+    for (int32_t i = 0; i < p->n_ready; i++) sg_put(key, p->ready[i]);
+    uint64_t at = ss_hash(key, w) & s->table_mask;
+    while (s->table[at] != SS_NONE) {
+        if (!memcmp(s->keys + (uint64_t)s->table[at] * w, key, (size_t)w * 8)) {
+            *is_new = 0;
+            return s->table[at];
+        }
+        at = (at + 1) & s->table_mask;
+    }
+    if (s->n_states == s->capacity) {
+        uint64_t wanted = s->capacity ? s->capacity * 2 : 1024;
+        if (wanted > s->max_states) wanted = s->max_states;
+        if (wanted <= s->capacity) return SS_NONE;
+        ss_state *states = (ss_state *)realloc(s->states, wanted * sizeof *states);
+        if (states) s->states = states;
+        uint64_t *keys = (uint64_t *)realloc(s->keys, wanted * (uint64_t)w * 8);
+        if (keys) s->keys = keys;
+        if (!states || !keys) {
+            s->failed = -1;
+            return SS_NONE;
+        }
+        s->capacity = wanted;
+    }
+    uint32_t index = (uint32_t)s->n_states++;
+    memcpy(s->keys + (uint64_t)index * w, key, (size_t)w * 8);
+    s->table[at] = index;
+    s->states[index].live = p->live;
+    s->states[index].n_done = p->n_done;
+    s->states[index].expanded = 0;
+    *is_new = 1;
+    if ((s->n_states - s->level_next) * 2 > s->table_mask && ss_rehash(s, (s->table_mask + 1) * 2)) return SS_NONE;
+    return index;
+}
+
+/* Rebuild the point of a state from its zero-indegree set. */
+static inline void ss_point_of(const ss_search *s, uint32_t state, sg_point *p) {
+    int32_t w = s->g.words, n = s->g.n_nodes;
+    const uint64_t *key = s->keys + (uint64_t)state * w;
+    memset(p->done, 0xFF, (size_t)w * 8);
+    if (n & 63) p->done[w - 1] = ((uint64_t)1 << (n & 63)) - 1;
+    p->n_ready = 0;
+    for (int32_t i = 0; i < w; i++)
+        for (uint64_t bits = key[i]; bits; bits &= bits - 1) {
+            int32_t v = i * 64 + __builtin_ctzll(bits);
+            p->ready[p->n_ready++] = v;
+            for (int32_t k = v >> 6; k < w; k++) p->done[k] &= ~s->closure[(uint64_t)v * w + k];
+        }
+    p->live = s->states[state].live;
+    p->n_done = s->states[state].n_done;
+}
 
 /* A safe chain: operators v1, v2, ... each made ready by the one before, never above `limit`, whose live bytes at the end
  * are at most those at the start. Its downsets are its prefixes, so by submodularity running it at once costs nothing.
  * On success `p` is moved to the end of the chain and `trail` (if any) takes the operators run. Depth-first over the
- * branches, at most `chain_length` deep and 16 x chain_length operators looked at. */
+ * branches, at most SS_CHAIN deep and 16 x SS_CHAIN operators looked at. */
 static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit, int32_t *trail, int32_t *n_trail) {
     const sg_graph *g = &s->g;
-    int32_t *path = s->stack, *branch = s->stack + s->chain_length + 1, depth = 0, looked = 0;
+    int32_t *path = s->stack, *branch = s->stack + SS_CHAIN + 1, depth = 0, looked = 0;
     int64_t start = p->live, live = start;
-    int64_t *gain = (int64_t *)(s->stack + 2 * ((s->chain_length + 2) & ~1) + 4);
+    int64_t *gain = (int64_t *)(s->stack + 2 * ((SS_CHAIN + 2) & ~1) + 4);
     int32_t v = p->ready[at], found = 0;
     for (;;) {
         int32_t went = 0;
         if (v >= 0) {
             int64_t held = live + sg_allocated(g, p->done, v);
             looked++;
-            if (held + g->work[v] <= limit && depth < s->chain_length) {
+            if (held + g->work[v] <= limit && depth < SS_CHAIN) {
                 gain[depth] = live;
                 live = held - sg_freed(g, p->done, v);
                 sg_put(p->done, v);
@@ -33,7 +190,7 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
             }
         }
         if (!went && !depth) break;
-        if (looked > 16 * s->chain_length) break;
+        if (looked > 16 * SS_CHAIN) break;
         /* next branch of the deepest operator, or one step back */
         v = -1;
         while (depth) {
@@ -101,12 +258,11 @@ static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t a
             if (p->n_ready > SS_MANY) break;
         }
         if (moved) continue;
-        if (s->chain_length > 1)
-            for (int32_t i = 0; i < first && !moved; i++) {
-                int32_t v = p->ready[i];
-                moved = ss_chain(s, p, i, limit, trail, n_trail);
-                if (moved) after = v;
-            }
+        for (int32_t i = 0; i < first && !moved; i++) {
+            int32_t v = p->ready[i];
+            moved = ss_chain(s, p, i, limit, trail, n_trail);
+            if (moved) after = v;
+        }
         if (!moved) return;
     }
 }
@@ -130,14 +286,6 @@ static inline int64_t ss_close(ss_search *s, sg_point *p, int64_t peak, int32_t 
     }
 }
 
-static inline int64_t ss_tie(const ss_search *s, const sg_point *p) {
-    switch (s->tie_rule) {
-    case 1: return -(int64_t)p->n_done;
-    case 2: return p->live;
-    default: return 0;
-    }
-}
-
 static inline void ss_destroy(ss_search *s) {
     free(s->closure);
     free(s->states);
@@ -155,7 +303,7 @@ static inline void ss_destroy(ss_search *s) {
 }
 
 static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int64_t upper, uint64_t max_states,
-                            int safe_moves, int chain_length, int tie_rule, int32_t max_children) {
+                            int safe_moves, int32_t max_children) {
     memset(s, 0, sizeof *s);
     s->g = *g;
     s->floor = floor;
@@ -164,13 +312,11 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
     s->pruned_peak = SS_INFINITE;
     s->max_states = max_states < SS_NONE - 1 ? max_states : SS_NONE - 1;
     s->safe_moves = safe_moves;
-    s->chain_length = chain_length;
-    s->tie_rule = tie_rule;
     s->max_children = max_children;
     s->goal = SS_NONE;
     int32_t w = g->words;
     s->closure = (uint64_t *)calloc((size_t)g->n_nodes * w, 8);
-    s->stack = (int32_t *)malloc(((size_t)chain_length + 4) * 24);
+    s->stack = (int32_t *)malloc((SS_CHAIN + 4) * 24);
     s->key_scratch = (uint64_t *)malloc((size_t)w * 8);
     s->near = (uint64_t *)calloc((size_t)w, 8);
     s->deltas = (int64_t *)malloc(((size_t)g->n_nodes + 1) * 8);
@@ -201,7 +347,7 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
     s->n_generated = 1;
     if (floor >= upper) s->pruned_peak = floor;
     if (s->here.n_done == g->n_nodes && floor < upper) s->goal = first;
-    return ss_push(s, floor, ss_tie(s, &s->here), first);
+    return ss_push(s, floor, -(int64_t)s->here.n_done, first);
 }
 
 enum { SS_RUNNING = 0, SS_SOLVED = 1, SS_EXHAUSTED = 2, SS_FULL = 3, SS_NO_MEMORY = 4 };
@@ -253,7 +399,7 @@ static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
             return SS_SOLVED;
         }
         if (s->n_expanded >= until) return SS_RUNNING;
-        ss_entry entry = ss_pop(s);
+        ss_entry entry = ss_pop(s->heap, &s->n_heap);
         uint32_t from = entry.state;
         if (s->states[from].expanded || entry.peak > s->states[from].peak || entry.peak >= s->upper) continue;
         s->key = entry.peak;
@@ -289,7 +435,7 @@ static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
             if (s->child.n_done == g->n_nodes) {
                 s->goal = to;
                 s->upper = peak;
-            } else if (ss_push(s, peak, ss_tie(s, &s->child), to))
+            } else if (ss_push(s, peak, -(int64_t)s->child.n_done, to))
                 return SS_NO_MEMORY;
         }
     }

@@ -31,7 +31,7 @@ def neuron_values(const uint8_t[::1] image, int format):
 cdef class ForwardWalk:
     """A forward pass in progress: `fill` writes the next accesses and keeps the memory image current.
 
-    What a step makes is written in trace/walk.h. The caller has validated all arrays: see traces.access.plan.Plan for
+    What a step makes is written in trace/walk.h. The caller has validated all arrays: see traces.trace.plan.Plan for
     their meaning and units. streams: numbers of the streams of sources, partial sums and finished values.
     """
 

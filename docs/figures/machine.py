@@ -7,7 +7,7 @@ from drawing import WIDTH, Picture, bars, lines
 from work import tiny
 
 import edgewatt as ew
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 
 def traces() -> str:

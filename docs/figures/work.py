@@ -28,7 +28,7 @@ def tiny() -> ew.Network:
 
 def networks() -> str:
     """Draw the example with its weights and the values of its neurons."""
-    from traces.work.forward import forward
+    from traces.networks.forward import forward
 
     network = tiny()
     values = forward(network)[0]

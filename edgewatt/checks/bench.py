@@ -23,8 +23,8 @@ from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.units import engineering, in_one_unit
+from traces.networks.network import Network
 from traces.readers import load
-from traces.work.network import Network
 
 OURS, AGAIN, CSR = "edgewatt", "edgewatt, again (A/A)", "edgewatt, target after target"
 AA_LIMIT = 0.10

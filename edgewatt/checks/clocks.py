@@ -1,4 +1,5 @@
-"""Timing that survives a busy machine: thread CPU time, shuffled rounds, medians of per-round ratios."""
+"""Timing that survives a busy machine: thread CPU time, shuffled rounds, medians of per-round ratios; hardware counters
+of the calling thread (Linux's perf_event_open), where processor and system allow them."""
 
 from __future__ import annotations
 

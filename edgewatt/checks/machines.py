@@ -1,5 +1,8 @@
-"""Checks of a configuration: it must load and fit its parts, its DRAM controller must issue only legal commands, and
-its encoders must send its own bytes as their bit-by-bit references do."""
+"""Checks of a configuration, and of an order on a machine.
+
+A configuration must load and fit its parts, its DRAM controller must issue only legal commands, and its encoders must
+send its own bytes as their bit-by-bit references do. An order is held against its bytes, rows and counts on a machine.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import numpy.typing as npt
 
 from edgewatt.checks.check import Check, equal, relative
 from edgewatt.evaluation.costs import rows_of
-from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays import METRICS, WORDS
 from edgewatt.runs.model import Member, Point
 from hwmodel.bus import Bus
@@ -23,9 +26,9 @@ from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.system.simulation import simulate
-from traces.access.build import build_trace, final_image
-from traces.access.trace import Trace
-from traces.work.network import Network
+from traces.networks.network import Network
+from traces.trace.build import build_trace, final_image
+from traces.trace.chunks import Trace
 
 REQUESTS = 2000
 BURSTS = 2000
@@ -134,7 +137,7 @@ def machine_checks(
     `count_io` counts; replay and the system ask memory for the same bursts. Last come I/Os, bytes, energy and time
     beside those of two-optimal: stated, not judged. Raises InputError for a system that does not fit.
     """
-    judge = judge_for(network, "energy", system, lanes=lanes, seed=seed)
+    judge = machine_cost_for(network, "energy", system, lanes=lanes, seed=seed)
     machine, layout = judge.machine, judge.layout
     trace = build_trace(network, edges, layout=layout, batch=lanes, seed=seed)
     counted, timed = replay(trace, machine), simulate(trace, machine)

@@ -1,4 +1,4 @@
-"""Our models against theory: statements that must hold on any input, tried on seeded random ones."""
+"""Our models against theory (tried on random inputs) and against other programs' reference numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from edgewatt.checks.check import Check, equal, holds, within
 from reorder.base import POLICIES
 from traces.base.archive import read_npz
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def theory_checks(*, seed: int = 0, cases: int = 20) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Checks of an order: by definition first, then by executing it.
+"""Checks of an order (by definition first, then by executing it), and of a reordered sparse matrix.
 
 Done in integers modulo 2^64 the sums are exact whatever their order, so a wrong order shows as a wrong value on some
 neuron; in float32 each neuron must stay within the rounding bound of its own sum.
@@ -18,7 +18,7 @@ from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.memory import read_within
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MASK = (1 << 64) - 1
 HALF = 1 << 63

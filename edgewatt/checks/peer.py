@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from traces.base.errors import EdgewattError, InputError
 from traces.base.registry import Registry
-from traces.work.checks import weights_of
-from traces.work.network import Network
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
 
 Step = Callable[[], object]
 

@@ -68,8 +68,8 @@ def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
 
 def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
     from edgewatt.checks.orders import read_order, validate_order
+    from traces.networks.network import Network
     from traces.readers import load
-    from traces.work.network import Network
 
     given = load(network, kind="network")
     if not isinstance(given, Network):

@@ -38,8 +38,7 @@ def learn_order(
     Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json --page sparse.html
     Example:  edgewatt order net.npz -m learned -s weights=sparse.json
     """
-    from edgewatt.cli.order import read_value
-    from edgewatt.cli.parts.output import progress, say, show_table, write_json
+    from edgewatt.cli.parts.output import progress, read_value, say, show_table, write_json
     from edgewatt.orders.training import seeds_of, train_on_files
     from traces.base.files import check_writable, whole_file
 
@@ -50,7 +49,7 @@ def learn_order(
             seeds=seeds_of(seeds), start=start, output=output, progress=report,
         )  # fmt: skip
     if page is not None:
-        from edgewatt.orders.learning_pages import weights_page
+        from edgewatt.orders.order_pages import weights_page
 
         with whole_file(page) as stream:
             stream.write(weights_page(Path(output).stem, training, validated).encode())
@@ -97,9 +96,8 @@ def learn_eon(
       edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
     """
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
-    from edgewatt.orders.eon import against_others, train_seeds
-    from edgewatt.orders.learning_pages import eon_page
-    from edgewatt.orders.training import load_network, seeds_of
+    from edgewatt.orders.order_pages import eon_page
+    from edgewatt.orders.training import against_others, load_network, seeds_of, train_seeds
     from traces.base.errors import InputError
     from traces.base.files import check_writable, whole_file
 

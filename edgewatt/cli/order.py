@@ -10,7 +10,7 @@ from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_o
 from edgewatt.cli.parts.output import read_value, say, split_parameter
 
 if TYPE_CHECKING:
-    from traces.work.network import Network
+    from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
 EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
@@ -232,8 +232,8 @@ def pays_command(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
+    from edgewatt.orders.order_pages import pays_page
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
-    from edgewatt.orders.pays_page import pays_page
     from edgewatt.orders.request import orders_of, read_network
     from traces.base.files import check_writable, whole_file
 

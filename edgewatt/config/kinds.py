@@ -21,7 +21,7 @@ KINDS = {
     "dram-schedulers": ("hwmodel.dram.policy", "DRAM_SCHEDULERS"),
     "page-policies": ("hwmodel.dram.policy", "PAGE_POLICIES"),
     "refresh-policies": ("hwmodel.dram.policy", "REFRESH_POLICIES"),
-    "layouts": ("traces.layouts.kind", "LAYOUTS"),
+    "layouts": ("traces.layout.kind", "LAYOUTS"),
     "formats": ("traces.formats", "FORMATS"),
     "generators": ("traces.generators.generator", "GENERATORS"),
     "network-readers": ("traces.readers", "NETWORK_READERS"),
@@ -31,6 +31,7 @@ KINDS = {
 """What lists call a kind -> module and name of its registry."""
 
 AS_GIVEN: Final = "none"
+IO_NEUTRAL: Final = "io-neutral"  # a stride: tuples change places as far as no I/O is added
 """In place of a tuple order: the tuples stay as the edge ordering gives them."""
 
 NAMED_BY = {

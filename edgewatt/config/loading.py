@@ -52,13 +52,6 @@ _SYSTEM_KEYS = (
 _ONCHIP_KEYS = ("caches", "scratchpad", "onchip", "gpu")  # a configuration that has one does not take the system's
 
 
-def load_run(path: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
-    """Read the configuration of one run. Raises ConfigError with every problem of the file."""
-    document = read_with_paths(path)
-    apply_overrides(document, overrides)
-    return complete(document)[0]
-
-
 def complete(document: Document, known: KnownSections | None = None) -> tuple[RunConfig, Document]:
     """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document.
 

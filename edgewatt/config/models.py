@@ -16,9 +16,9 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.access.partition import EnginesSpec
 from traces.base.errors import unknown_name
-from traces.layouts.layout import AUTO, BEST, Layout
+from traces.layout.settings import AUTO, BEST, Layout
+from traces.trace.partition import EnginesSpec
 
 M = TypeVar("M", bound="OnChipSection | RunConfig")
 
@@ -84,12 +84,12 @@ class _StrideChoice(KindChoice):
 
 Format = Annotated[str, Named("formats")]
 Encoder = Annotated[str, Named("encoders", chain=True), AfterValidator(_known_encoder)]
-Stride = Annotated[int, Field(ge=1)] | Literal["row"]
+Stride = Annotated[int, Field(ge=1)] | Literal["row", "io-neutral"]
 _ORDERING = KindChoice("orderings")
 _STRIDE = _StrideChoice(
     "tuple-orders",
     (
-        ("stride", Stride, "row"),  # tuples that may change places
+        ("stride", Stride, "row"),  # tuples that may change places; io-neutral: without one more I/O
         ("stride_restart", Literal["row", "continuous"], "row"),  # at each run, or counted through the whole order
         ("objective", Literal["joint", "values", "ids"], "joint"),  # whose ones count
     ),
@@ -193,7 +193,7 @@ def _one_memory(section: M) -> M:
 
 
 def _known_stream(value: str) -> str:
-    from traces.access.trace import STREAMS
+    from traces.trace.chunks import STREAMS
 
     if value not in STREAMS:
         raise unknown_name("stream", value, STREAMS)

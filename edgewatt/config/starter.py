@@ -12,7 +12,7 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.resources import shipped_path
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def init(files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = "scratchpad-8k") -> None:

@@ -9,12 +9,12 @@ import numpy as np
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.units import engineering
-from traces.layouts.layout import Layout
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.trace.chunks import STREAMS
 
 TIMINGS = ("replay", "system")
 LEAST_CHANGE = 5e-4  # a change below it is no difference: sentences print tenths of a per cent, and it would be 0.0 %
@@ -66,7 +66,7 @@ def costs_of(
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
     from hwmodel.system.simulation import simulate
-    from traces.access.build import build_trace
+    from traces.trace.build import build_trace
 
     trace = build_trace(network, edges, layout=layout, batch=layout.lanes, seed=seed)
     if timing == "system":

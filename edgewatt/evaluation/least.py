@@ -24,12 +24,12 @@ from hwmodel.fastmemory.scratchpad import Scratchpad
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay.bus_traffic import Wires
-from traces.access.build import build_trace
-from traces.access.plan import Plan
-from traces.access.trace import STREAMS, Memory, Trace
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import Layout
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS, Memory, Trace
+from traces.trace.plan import Plan
 
 Int64Array = npt.NDArray[np.int64]
 

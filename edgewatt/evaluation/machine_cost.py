@@ -1,4 +1,4 @@
-"""The machine as objective: its energy, time or bytes, lowered by a search that the whole simulation judges."""
+"""The machine as objective: its energy, time or bytes, lowered by a search whose candidates are simulated."""
 
 from __future__ import annotations
 
@@ -12,22 +12,69 @@ import numpy.typing as npt
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
-from edgewatt.evaluation.sample import activations, sample_of, stretches
 from hwmodel.machine import Machine
-from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
-from reorder.edges.machine.shape import CacheShape, Int64Array, MachineShape, TupleWires
-from reorder.edges.machine.surrogate import Surrogate
+from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
-from traces.access.build import build_trace
+from reorder.order import check_limits
+from reorder.order import order as order_edges
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import AUTO, AUTO_CHOICE, BEST, Layout
-from traces.work.checks import checked_memory
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.networks.checks import checked_memory
+from traces.networks.forward import forward
+from traces.networks.network import Network
+from traces.trace.build import build_trace, input_vectors
+
+STRETCHES = 4
+VECTORS = 4  # of the forward pass
+LEAST_FACTOR = 0.5  # of a lane's values; the largest is 1
+
+
+def stretches(n_connections: int, sampled: int) -> Int64Array:
+    """Return int64[about `sampled`], ascending places of an order: STRETCHES of equal length, evenly spread."""
+    length = max(1, min(sampled, n_connections) // STRETCHES)
+    middle = (2 * np.arange(STRETCHES) + 1) * n_connections // (2 * STRETCHES)
+    begin = np.clip(middle - length // 2, 0, n_connections - length)
+    return np.unique(begin[:, None] + np.arange(length))
+
+
+def activations(network: Network, lanes: int, seed: int) -> npt.NDArray[np.float32]:
+    """Return float32[lanes, N]: values that neurons may hold, for the payload of a sample. O(W VECTORS + N lanes)."""
+    given, _ = input_vectors(network, 0, min(VECTORS, lanes), None, seed, min(VECTORS, lanes))
+    values = np.resize(forward(network, given), (lanes, network.n_neurons))
+    if lanes > VECTORS:
+        factors = np.random.default_rng(seed).random(values.shape, np.float32)
+        values *= LEAST_FACTOR + (1 - LEAST_FACTOR) * factors
+    return np.nan_to_num(values, posinf=0, neginf=0)
+
+
+def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float32]) -> Network:
+    """Return the connections `edges` (int64, part of an order) as a network in that order, neurons as they were.
+
+    Neurons that nothing computes are inputs, with `values` (float32[lanes, N]) as the batch; those that nothing reads
+    are outputs, which are written as they would be for later.
+    """
+    sources, targets = network.sources[edges], network.targets[edges]
+    fed, read = np.zeros(network.n_neurons, bool), np.zeros(network.n_neurons, bool)
+    fed[targets], read[sources] = True, True
+    inputs = np.flatnonzero(read & ~fed)
+    ids = network.weight_ids
+    assert network.weights is not None
+    return network.with_(
+        sources=sources,
+        targets=targets,
+        weights=network.weights[edges],
+        layer=None if network.layer is None else network.layer[edges],
+        weight_ids=None if ids is None else np.unique(ids[edges], return_inverse=True)[1],
+        inputs=inputs,
+        outputs=np.flatnonzero(fed & (network.is_output | ~read)),
+        batch=values[:, inputs],
+    )
+
 
 LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 NAMED = 3  # constructions of a note; the result has them all
@@ -35,7 +82,7 @@ TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  
 
 
 @dataclass(frozen=True, eq=False)
-class MachineJudge:
+class MachineCost:
     """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
 
     layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order. timing: 'system' or 'replay'.
@@ -63,7 +110,7 @@ class MachineJudge:
     @cached_property
     def plain(self) -> Int64Array:
         """The two-optimal order, which others are compared with."""
-        return engine.order(self.network, "two-optimal", memory=3).edges
+        return order_edges(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
         """Return all costs of an order (see `costs_of`); those of two-optimal, the best and the last order are kept."""
@@ -185,7 +232,7 @@ class MachineView:
 
 
 def order_on_machine(
-    judge: MachineJudge,
+    judge: MachineCost,
     method: str,
     *,
     memory: int | None = None,
@@ -204,7 +251,7 @@ def order_on_machine(
     weighted as the judge weighs them.
     Raises InputError naming the parameter at fault.
     """
-    engine.check_limits(seed, time_limit_s)
+    check_limits(seed, time_limit_s)
     if memory is not None:
         checked_memory(memory)
     entry = ORDERINGS[method]
@@ -218,14 +265,14 @@ def order_on_machine(
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
-    ordering = engine.order(
+    ordering = order_edges(
         judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
         time_limit_s=time_limit_s, progress=progress, **parameters,
     )  # fmt: skip
     return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
 
 
-def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
+def machine_parameters(judge: MachineCost, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
     """Return the parameters of a search for a machine. Raises InputError naming the one at fault."""
     usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
     asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
@@ -238,18 +285,18 @@ def machine_parameters(judge: MachineJudge, method: str, parameters: Mapping[str
     return MachineParameters(**asked)
 
 
-def linear_objective(judge: MachineJudge, shape: MachineShape) -> Objective:
+def linear_objective(judge: MachineCost, shape: MachineShape) -> Objective:
     """Return runs and I/Os with the weights that fit the judge's values of a few constructions."""
     surrogate = Surrogate(judge.network, replace(shape, cache=None, burst_rows=1))
     for name in TRIED:
-        edges = engine.order(judge.network, name, memory=shape.memory, policy=shape.policy).edges
+        edges = order_edges(judge.network, name, memory=shape.memory, policy=shape.policy).edges
         if judge.holds(edges):
             surrogate.learn(surrogate.counts(edges), judge(edges))
     run, moved = surrogate.weights[:2].tolist()
     return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
 
 
-def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> MachineView:
+def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     judge.check_plain()
     cost, plain = judge.costs(ordering.edges, progress), judge.costs(judge.plain, progress)
@@ -261,7 +308,7 @@ def view_on_machine(judge: MachineJudge, ordering: Ordering, progress: Progress 
     return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least)
 
 
-def settled(judge: MachineJudge, ordering: Ordering, progress: Progress | None = None) -> Ordering:
+def settled(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
     """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it.
 
     For those who play both orders in full anyway, however long after a time limit; the judge keeps what they cost.
@@ -286,7 +333,7 @@ def what_is_open(ordering: Ordering) -> str:
     return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."
 
 
-def sentence(judge: MachineJudge, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
     """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why.
 
     A change below LEAST_CHANGE makes no difference.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edgewatt.evaluation.machine_cost import MachineJudge, machine_parameters, order_on_machine
+from edgewatt.evaluation.machine_cost import MachineCost, machine_parameters, order_on_machine
 from reorder.base import Ordering
 from reorder.edges.machine.numbering import numberings
-from reorder.edges.machine.shape import Int64Array
+from reorder.edges.machine.surrogate import Int64Array
 from reorder.edges.search.budget import Budget
 from reorder.order import check_limits, order
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.work.network import Network, renumbered
+from traces.networks.network import Network, renumbered
 
 FIRST, CHOSEN = 0.3, 2  # share of the time for the file's numbering; numberings that are judged, best by lines filled
 
@@ -30,7 +30,7 @@ class Renumbered:
     network: Network
     number: Int64Array
     ordering: Ordering
-    judge: MachineJudge
+    judge: MachineCost
     fills: int
     plain_fills: int
     value: float
@@ -38,7 +38,7 @@ class Renumbered:
 
 
 def renumber_on_machine(
-    judge: MachineJudge,
+    judge: MachineCost,
     *,
     seed: int = 0,
     time_limit_s: float | None = None,
@@ -68,7 +68,7 @@ def renumber_on_machine(
         network, np.arange(network.n_neurons), own, judge, _fills(judge, own.edges), _fills(judge, plain),
         own.parameters["value"], judge(plain),
     )  # fmt: skip
-    tried: list[tuple[int, int, Int64Array, Int64Array, MachineJudge]] = []
+    tried: list[tuple[int, int, Int64Array, Int64Array, MachineCost]] = []
     for number, edges in numberings(network, cache, seed):
         other = replace(judge, network=renumbered(network, number))
         tried.append((_fills(other, edges), len(tried), number, edges, other))
@@ -89,7 +89,7 @@ def renumber_on_machine(
     return best
 
 
-def _fills(judge: MachineJudge, edges: Int64Array) -> int:
+def _fills(judge: MachineCost, edges: Int64Array) -> int:
     cache = judge.shape().cache
     assert cache is not None
     return int(cache.kernel(judge.network, edges).counts[0])

@@ -1,4 +1,4 @@
-"""Requests of a trace on a DRAM part: time, commands, energy of core and wires, and what a checker says of them."""
+"""Requests of a trace on a DRAM part: time, commands, energy and what a checker says of them; files of memory parts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import yaml
 from edgewatt.config.kinds import origins_of
 from hwmodel.coding.chain import chain_facts
 from hwmodel.dram.checker import broken_rules
+from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
-from hwmodel.dram.engine import controller_spec, load_part, simulate_dram
+from hwmodel.dram.engine import load_part, simulate_dram
 from hwmodel.dram.interface import InterfaceCounts
 from hwmodel.dram.tables import include_folder, write_library_file
 from hwmodel.energy.replay import replay_energy, timed_groups
@@ -23,9 +24,9 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.part_readers.reader import Imported, import_part
 from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
-from traces.access.trace import Chunk, Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.trace.chunks import Chunk, Trace
 from traces.trace_files import open_trace
 
 

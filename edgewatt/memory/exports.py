@@ -1,4 +1,4 @@
-"""What an export is asked for and what it answers; the point of a configuration that is exported."""
+"""A configuration, a trace or a network as files of other tools: traces, DRAM commands, waveforms, matrices, C."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from hwmodel.processor.export_c import export_c
 from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
-from traces.access.trace import Trace
 from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import Progress
+from traces.networks.network import Network
 from traces.readers import load
+from traces.trace.chunks import Trace
 from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
-from traces.work.network import Network
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A trace through caches, for `edgewatt cache`."""
+"""A trace through caches, and the memory under an accelerator model's run."""
 
 from __future__ import annotations
 

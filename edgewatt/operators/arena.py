@@ -1,4 +1,4 @@
-"""Maps of arenas: of a schedule, of buffers in a file; how figures are written."""
+"""Buffers in an arena or in banks: placed, maps of them and of a schedule's, and how figures are written."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
-from traces.access.trace import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.work.execute import execute_stepwise
-from traces.work.opgraph import INPUT, OpGraph
+from traces.operators.execute import execute_stepwise
+from traces.operators.opgraph import INPUT, OpGraph
+from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 
 PIECE_BYTES = 128  # of one access: transfers longer than this are several accesses
 HOME_ALIGNMENT = 256

@@ -15,7 +15,7 @@ from edgewatt.pages.arena import arena_figure
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import Schedule
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 Spec = dict[str, Any]
 

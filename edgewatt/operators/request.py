@@ -1,4 +1,4 @@
-"""Operator graphs in the application: where they come from, and how orders compare."""
+"""`edgewatt schedule`: where operator graphs come from, how orders compare, and all that it finds and writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 _RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\d{1,3}))?(?:-seed(?P<seed>\d{1,18}))?")
 

@@ -15,8 +15,8 @@ from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import OBJECTIVES, Schedule, schedule
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.operators.opgraph import INPUT, OpGraph
 from traces.readers.reader import written
-from traces.work.opgraph import INPUT, OpGraph
 
 
 @dataclass(frozen=True)

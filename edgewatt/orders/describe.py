@@ -7,7 +7,7 @@ from typing import Any
 from reorder.base import Ordering
 from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
 WORK_PER_S = 1 << 29  # of slow bounds, roughly: 2^33 take 14 s of one core

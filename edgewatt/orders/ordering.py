@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewatt.evaluation.machine_cost import LANES, MachineJudge, order_on_machine
+from edgewatt.evaluation.machine_cost import LANES, MachineCost, order_on_machine
 from edgewatt.evaluation.renumber import Renumbered, renumber_on_machine
 from edgewatt.orders.pays_machine import machine_of
 from edgewatt.orders.timed import LIMIT_S, fastest_order, time_objective
 from hwmodel.machine import Machine
 from hwmodel.processor.calibration import processor_for
-from reorder import order as engine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
+from reorder.order import order as order_edges
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
-from traces.work.checks import weights_of
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
 
 PROCESSOR_LANES = 64
 
@@ -61,7 +61,7 @@ def order(
     """
     objective = machine_objective(objective) or objective
     if machine is not None:
-        judge = judge_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
+        judge = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
         if target is not None:
             raise InputError("give a target (a processor) or a machine, not both")
         return order_on_machine(
@@ -79,7 +79,7 @@ def order(
             raise InputError("target belongs to objective='time'")
         if lanes is not None:
             raise InputError("lanes belong to objective='time' and to objectives with a machine")
-        return engine.order(
+        return order_edges(
             network, method, memory=memory, policy=policy, pinning=pinning, objective=objective, seed=seed,
             time_limit_s=time_limit_s, progress=progress, **parameters,
         )  # fmt: skip
@@ -91,7 +91,7 @@ def order(
         return fastest_order(
             network, processor, lanes=(lanes,), memory=memory, time_limit_s=time_limit_s or LIMIT_S, progress=progress
         ).ordering
-    return engine.order(
+    return order_edges(
         network, method, memory=memory, policy=policy, pinning=pinning,
         objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,
         **parameters,
@@ -116,11 +116,11 @@ def renumber(
     The numbering is a permutation inside each layer, applied to everything the network holds; it computes the same
     outputs from the same inputs. Options as of `order`. Raises InputError where a line holds no two neurons.
     """
-    judge = judge_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
+    judge = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
     return renumber_on_machine(judge, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)
 
 
-def judge_for(
+def machine_cost_for(
     network: Network,
     objective: Any,
     machine: str | Path | Mapping[str, Any] | Machine,
@@ -129,7 +129,7 @@ def judge_for(
     lanes: int | None = None,
     timing: str | None = None,
     seed: int = 0,
-) -> MachineJudge:
+) -> MachineCost:
     """Return the judge of orders on a machine (see `order`). Raises InputError where the options do not fit."""
     named = machine_objective(objective)
     if named is None:
@@ -146,4 +146,4 @@ def judge_for(
         asked = Layout(kind=layout or "auto", lanes=LANES if lanes is None else lanes)
     if named == "time" and timing == "replay":
         raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
-    return MachineJudge(network, machine_of(machine), asked, named, timing or "system", seed)
+    return MachineCost(network, machine_of(machine), asked, named, timing or "system", seed)

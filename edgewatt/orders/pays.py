@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, differs, rows_of
-from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays_machine import (
     MOST_PROBES,
-    MachineCosts,
     PlayedOrders,
     StudyChoice,
+    StudyCosts,
     StudyRange,
     machine_of,
     policy_of,
@@ -40,9 +40,9 @@ from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.shown import Shown
-from traces.layouts.kind import LAYOUTS
-from traces.layouts.layout import AUTO, Layout
-from traces.work.network import Network
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import AUTO, Layout
+from traces.networks.network import Network
 
 FEW_SIZES = 24  # a machine with no more legal sizes is looked at whole
 CHEAP_STEPS = 2**20  # and so is one whose sizes times the connections are no more than this: about 10 s
@@ -190,13 +190,15 @@ def pays(
     choices = [StudyChoice(*combination) for combination in itertools.product(*varied)]
     chosen = objective or ("energy" if memory is None else "io")
     asked = Layout(kind=layout or AUTO, value_format=choices[0].value_format, lanes=choices[0].lanes)
-    judge = judge_for(network, "energy" if chosen == "io" else chosen, first, layout=asked, timing=timing, seed=seed)
+    judge = machine_cost_for(
+        network, "energy" if chosen == "io" else chosen, first, layout=asked, timing=timing, seed=seed
+    )
     ranges = {choice: range_of(judge, choice, sizes) for choice in choices}
     at_first = ranges[choices[0]].first
     orders = PlayedOrders(
         at_first, (order, against), each=each, by_io=chosen == "io", memory=memory, time_limit_s=time_limit_s
     )
-    study = MachineCosts(orders, progress, sum(len(its.wanted) for its in ranges.values()) if each else None)
+    study = StudyCosts(orders, progress, sum(len(its.wanted) for its in ranges.values()) if each else None)
     points: list[PayPoint] = []
     break_even: dict[str, dict[str, int | None]] = {}
     beyond: dict[str, tuple[str, ...]] = {}
@@ -306,7 +308,7 @@ def _around_changes(saves: Mapping[int, bool]) -> list[int]:
     return sorted({size for pair in changes for size in pair})[-MOST_PROBES:]
 
 
-def _point(study: MachineCosts, choice: StudyChoice, its: StudyRange, size: int) -> PayPoint:
+def _point(study: StudyCosts, choice: StudyChoice, its: StudyRange, size: int) -> PayPoint:
     judge, where = its.at(size), f"{kib(size)}, {choice}"
     one, other = study.costs(judge, where)
     own, note = study.orders.made_on(judge), study.orders.notes.get(where, "")

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.evaluation.costs import rows_of
-from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine, settled, what_is_open
+from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, settled, what_is_open
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import Machine
 from reorder.base import Ordering
-from reorder.edges.machine.shape import Int64Array
+from reorder.edges.machine.surrogate import Int64Array
 from reorder.order import order as make_order
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
-from traces.work.checks import check_order
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.checks import check_order
+from traces.networks.network import Network
 
 MOST_IO_SIZES = 512
 MOST_IO_STEPS = 2**27  # connections times sizes whose I/Os are counted: about a second
@@ -128,17 +128,17 @@ class StudyRange:
     """The sizes of on-chip memory for one choice. judge: of its machine, at the system's own size. legal: sizes that
     it can have, wanted: those asked for, both ascending. first: the judge at the size named first, or its own."""
 
-    judge: MachineJudge
+    judge: MachineCost
     legal: list[int]
     wanted: list[int]
-    first: MachineJudge
+    first: MachineCost
 
-    def at(self, size: int) -> MachineJudge:
+    def at(self, size: int) -> MachineCost:
         """Return the judge of the machine with on-chip memory of another size."""
         return _sized(self.judge, size)
 
 
-def range_of(judge: MachineJudge, choice: StudyChoice, sizes: Sequence[int] | None) -> StudyRange:
+def range_of(judge: MachineCost, choice: StudyChoice, sizes: Sequence[int] | None) -> StudyRange:
     """Return the sizes nearest to those wished (None: the system's own and six around) that a choice's machine has.
 
     judge: of the system. Raises InputError for a machine that cannot be, or that has no such size.
@@ -155,7 +155,7 @@ def range_of(judge: MachineJudge, choice: StudyChoice, sizes: Sequence[int] | No
     return StudyRange(varied, legal, wanted, _sized(varied, first))
 
 
-def _sized(judge: MachineJudge, size: int) -> MachineJudge:
+def _sized(judge: MachineCost, size: int) -> MachineCost:
     return replace(judge, machine=with_memory(judge.machine, size_bytes=size))
 
 
@@ -175,7 +175,7 @@ class PlayedOrders:
 
     def __init__(
         self,
-        judge: MachineJudge,
+        judge: MachineCost,
         orders: tuple[Any, Any],
         *,
         each: bool = False,
@@ -202,7 +202,7 @@ class PlayedOrders:
             )
 
     def on(
-        self, judge: MachineJudge, where: str = "", progress: Progress | None = None
+        self, judge: MachineCost, where: str = "", progress: Progress | None = None
     ) -> tuple[Int64Array, Int64Array]:
         """Return both orders as they are played on a machine, which notes call `where`."""
         if self.each:
@@ -211,19 +211,19 @@ class PlayedOrders:
             self._once = self._pair(self.judge, "", progress)
         return self._once
 
-    def made_on(self, judge: MachineJudge) -> bool:
+    def made_on(self, judge: MachineCost) -> bool:
         """Whether orders were made for this machine."""
         same = (judge.machine, judge.layout) == (self.judge.machine, self.judge.layout)
         return bool(self.made) and self.memory is None and (self.each or same)
 
-    def _pair(self, judge: MachineJudge, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
+    def _pair(self, judge: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
         one, other = (
             self._make(judge, name, where, progress) if given is None else given
             for name, given in zip(self.names, self._given, strict=True)
         )
         return one, other
 
-    def _make(self, judge: MachineJudge, method: str, where: str, progress: Progress | None) -> Int64Array:
+    def _make(self, judge: MachineCost, method: str, where: str, progress: Progress | None) -> Int64Array:
         limits: Any = {"seed": judge.seed, "time_limit_s": self.time_limit_s, "progress": progress}
         if self.by_io:
             pad = judge.machine.scratchpad
@@ -255,7 +255,7 @@ def _with_parameters(name: str, order: Any) -> str:
     return f"{name} ({', '.join(said + seed)})" if said or seed else name
 
 
-class MachineCosts:
+class StudyCosts:
     """What the orders that are played cost on machines; each cost is worked out once. expected: machines, or None."""
 
     def __init__(self, orders: PlayedOrders, progress: Progress | None, expected: int | None = None) -> None:
@@ -263,7 +263,7 @@ class MachineCosts:
         self._progress, self._expected = progress, expected
         self._known: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
 
-    def io_savings(self, judge: MachineJudge, sizes: list[int]) -> dict[int, bool]:
+    def io_savings(self, judge: MachineCost, sizes: list[int]) -> dict[int, bool]:
         """Return for sizes of a scratchpad whether the order saves I/Os: all of them where counting them is cheap.
 
         Bytes are saved where I/Os are if both orders read the same bytes of connections. {} for a cache, and where each
@@ -282,7 +282,7 @@ class MachineCosts:
         )
         return {size: one < two for size, one, two in zip(sizes, mine, other, strict=True)}
 
-    def costs(self, judge: MachineJudge, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def costs(self, judge: MachineCost, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the order and the other one cost on a machine, which is called `where`."""
         machine = judge.machine
         key = (machine.part.name, machine.scratchpad, machine.caches, judge.layout)

@@ -12,8 +12,7 @@ from edgewatt.config.kinds import origins_of
 from edgewatt.evaluation.machine_cost import LANES, order_on_machine, settled, view_on_machine
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
-from edgewatt.orders.images import read_image, read_windows
-from edgewatt.orders.ordering import PROCESSOR_LANES, judge_for, order
+from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
 from edgewatt.orders.timed import speed_up, time_objective
 from hwmodel.processor.calibration import processor_for
 from reorder.base import ORDERINGS, Ordering
@@ -22,14 +21,38 @@ from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
 from reorder.edges.search.objectives import machine_objective
 from reorder.order import order as make_order
+from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.networks.prune import prune_magnitude
 from traces.readers import load
 from traces.readers.native import save
-from traces.work.network import Network
-from traces.work.prune import prune_magnitude
+
+
+def read_image(text: str | None) -> list[int] | None:
+    """Read height x width, as 32x32, or channels first, as 3x32x32."""
+    if text is None:
+        return None
+    sides = text.lower().split("x")
+    if len(sides) not in (2, 3) or not all(is_whole(side) and len(side) < 10 for side in sides):
+        raise InputError(f"--image {text!r}: write height x width, as 32x32 (or channels first, 3x32x32)")
+    return [int(side) for side in sides]
+
+
+def read_windows(given: list[str]) -> dict[str, dict[str, int]] | None:
+    """Read TENSOR:stride=2,padding=1 for each tensor."""
+    windows: dict[str, dict[str, int]] = {}
+    for text in given:
+        name, _, values = text.rpartition(":")
+        pairs = [value.partition("=") for value in values.split(",")]
+        if not name or not all(key and is_whole(number) and len(number) < 10 for key, _, number in pairs):
+            raise InputError(f"--window {text!r}: write TENSOR:stride=2,padding=1 (also dilation and pool)")
+        windows[name] = {key.strip(): int(number) for key, _, number in pairs}
+    return windows or None
+
 
 SAID = 1.0  # seconds after a time limit that are said
 MOST_EXACT = 5000  # connections up to which the best evictions are an integer program, not its relaxation
@@ -129,7 +152,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     if r.system is not None:
         lanes = LANES if r.lanes is None else r.lanes
         layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
-        judge = judge_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
+        judge = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
         memory = judge.shape().memory if memory is None else memory
     elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):
         raise InputError("--layout, --timing, --format and --renumber belong to --system")

@@ -11,12 +11,12 @@ import numpy as np
 
 from hwmodel.processor.cost import Processor, rows_held
 from hwmodel.processor.work import PAIRING, OrderedWork, ordered_work
-from reorder import order as engine
 from reorder.base import Ordering
 from reorder.edges.search.objectives import IOTerm, Objective
+from reorder.order import order as order_edges
 from traces.base.progress import Progress
 from traces.base.units import engineering
-from traces.work.network import Network
+from traces.networks.network import Network
 
 LANES = (32, 64, 128)
 TILES = (32, 48, 64, 96, 128, 176, 256, 384)
@@ -61,7 +61,7 @@ def time_objective(processor: Processor, network: Network, lanes: int) -> Object
 
 def speed_up(processor: Processor, network: Network, order: Any, lanes: int) -> dict[str, float]:
     """Return what the model says of an order: microseconds of a pass, and of the order of CSR."""
-    csr = processor.seconds(network, engine.order(network, "two-optimal", memory=3), lanes=lanes)
+    csr = processor.seconds(network, order_edges(network, "two-optimal", memory=3), lanes=lanes)
     own = processor.seconds(network, order, lanes=lanes)
     return {"predicted_us": own * 1e6, "csr_us": csr * 1e6, "times_faster_than_csr": csr / own}
 
@@ -151,7 +151,7 @@ class _Search:
 
     def offer(self, shape: dict[str, Any], lanes: tuple[int, ...]) -> bool:
         """Judge one order; return whether it would have been the best if all rows stayed in the first cache."""
-        ordering = engine.order(self.network, "long-runs", memory=self.memory, **shape)
+        ordering = order_edges(self.network, "long-runs", memory=self.memory, **shape)
         work = ordered_work(self.network, ordering)
         plain = not {"alike", "near", "pairs"} & shape.keys()
         gain = 1 if plain else 1 + self.processor.median_error  # else the plainer one: the model knows no better

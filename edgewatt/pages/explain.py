@@ -15,7 +15,7 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
 from traces.base.units import in_one_unit
-from traces.work.network import Network
+from traces.networks.network import Network
 
 PIXELS = 280  # of the picture of edges, each way
 MOST_SPILLED = 12

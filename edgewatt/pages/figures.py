@@ -1,4 +1,4 @@
-"""The page's charts in print: the same specifications with data and theme put in, as PDF, SVG and PNG."""
+"""The report's charts elsewhere: in print (PDF, SVG, PNG), in a notebook, and with digitised figures on them."""
 
 from __future__ import annotations
 

@@ -312,7 +312,11 @@ _WHOLE = (0, 0)  # a length of 0 reaches to the end, wherever that is
 
 
 class Claims:
-    """The claims of this process in a folder; leaving the block gives all of them up."""
+    """The points that this process computes; leaving the block gives all of them up.
+
+    A claim is a lock on one byte of a file, so that it ends with the process that holds it, however that ends. Where
+    the file system knows no locks everything can be claimed, and two sweeps may compute the same.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

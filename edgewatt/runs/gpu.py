@@ -19,13 +19,13 @@ from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows
 from hwmodel.dram.interface import InterfaceCounts
 from hwmodel.energy.replay import timed_groups
 from hwmodel.machine import Machine
-from traces.access.spmv import lay_out_spmv
-from traces.access.trace import STREAMS, by_stream
 from traces.base.errors import InputError
+from traces.trace.chunks import STREAMS, by_stream
+from traces.trace.spmv import lay_out_spmv
 
 if TYPE_CHECKING:
     from hwmodel.parts.part import Organisation
-    from traces.work.network import Network
+    from traces.networks.network import Network
 
 
 def simulate_gpu(point: Point, before: Before, machine: Machine) -> dict[str, Any]:

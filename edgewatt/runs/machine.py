@@ -16,10 +16,10 @@ from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import ReplayResult
 from hwmodel.replay.cache_pass import KeptPass, keep
-from traces.access.partition import EnginesSpec, cut_work
-from traces.access.trace import Trace, by_stream
 from traces.base.errors import InputError
 from traces.base.progress import Progress
+from traces.trace.chunks import Trace, by_stream
+from traces.trace.partition import EnginesSpec, cut_work
 
 KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""

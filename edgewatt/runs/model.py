@@ -1,4 +1,9 @@
-"""Frozen dataclasses as plain JSON values and back: the canonical form that names a point by its content."""
+"""What a point is: its work, the order of that work, how it lies in memory, the machine, and what is measured.
+
+The fields of the five parts are the keys of a record's `config`; `Point.config` is that mapping, its hash the point's
+name. Files and devices are named by content. A field added later is declared with `later`, so that older points keep
+their hashes.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +26,10 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.access.partition import EnginesSpec
 from traces.base.errors import InputError
 from traces.base.files import need_regular
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.trace.partition import EnginesSpec
 
 LATER = "later"
 """Field metadata: this field came after records were written. It is absent from the JSON form while it has its default,

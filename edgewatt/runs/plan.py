@@ -264,7 +264,7 @@ def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
 
 def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
     """Return a layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
-    from traces.layouts.layout import AUTO, AUTO_CHOICE
+    from traces.layout.settings import AUTO, AUTO_CHOICE
 
     said: dict[str, Any] = dict(layout.plain)
     if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":

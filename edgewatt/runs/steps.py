@@ -1,4 +1,8 @@
-"""The steps on the network's side of a point: network, order of its connections, order of tuples, memory trace."""
+"""The steps of a point: how each is made, and one table of the fields it reads, the steps before it and what is kept.
+
+Everything else that has to know how points hang together is derived from STEPS: which results two points share
+(`identities`, `shared`), what a sweep would compute (`own_steps`), what the memo keeps, and what a record holds.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from edgewatt.config.kinds import AS_GIVEN, registry
+from edgewatt.config.kinds import AS_GIVEN, IO_NEUTRAL, registry
 from edgewatt.results.record import canonical_json, hash_of_text
 from edgewatt.runs import machine
 from edgewatt.runs.model import (
@@ -24,10 +28,10 @@ from edgewatt.runs.model import (
     TraceWork,
     check_unchanged,
 )
-from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.work.network import Network
+from traces.networks.network import Network
+from traces.trace.chunks import Trace
 
 if TYPE_CHECKING:
     from reorder.base import Ordering
@@ -49,7 +53,7 @@ def load_network(point: Point, before: Before, progress: Progress | None) -> Net
     if source.activation is not None:
         network = network.with_(activation=source.activation)
     if source.prune is not None:
-        from traces.work.prune import prune_magnitude
+        from traces.networks.prune import prune_magnitude
 
         given: dict[str, Any] = {key: value for key, value in source.prune.items() if value is not None}
         network = prune_magnitude(network, **given)
@@ -113,13 +117,13 @@ def wants_machine(point: Point) -> bool:
 
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
-    from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine
+    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
     from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
     assert point.layout is not None
     timing = "system" if chosen.search.objective == "time" else point.measure.timing
-    judge = MachineJudge(
+    judge = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
     return order_on_machine(
@@ -162,7 +166,7 @@ def describe_order(arrays: Arrays) -> dict[str, Any]:
 
 def check_order(arrays: Arrays, before: Before) -> None:
     """Raise InputError unless the edges of a stage file are an order of the network's connections."""
-    from traces.work.checks import check_order as check
+    from traces.networks.checks import check_order as check
 
     edges = arrays.get("edges", np.zeros(0))
     if edges.dtype != np.int64 or edges.ndim != 1:
@@ -203,22 +207,32 @@ def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arr
     """Return edges int64[W] with the tuples inside runs reordered."""
     from hwmodel.coding.chain import chain_facts
     from reorder.joint.inside_runs import order_run_tuples
+    from reorder.joint.io_neutral import order_jointly
 
     assert point.layout is not None
     parameters: dict[str, Any] = dict(_order(point).stride.parameters)
     block: Any = point.machine.bus.block_bytes
-    edges = order_run_tuples(
-        before["network"],
-        before["ordering"]["edges"],
-        stride=parameters.pop("stride"),
-        method=_order(point).stride.kind,
-        value_format=point.layout.format,
-        inverts=chain_facts(point.machine.encoder).inverts,
-        block_bytes=block,
-        seed=point.measure.seed,
+    inverts = chain_facts(point.machine.encoder).inverts
+    network, edges, stride = before["network"], before["ordering"]["edges"], parameters.pop("stride")
+    asked: dict[str, Any] = dict(
+        method=_order(point).stride.kind, value_format=point.layout.format, block_bytes=block, seed=point.measure.seed,
         **parameters,
-    )
-    return {"edges": edges}
+    )  # fmt: skip
+    if stride != IO_NEUTRAL:
+        return {"edges": order_run_tuples(network, edges, stride=stride, inverts=inverts, **asked)}
+    memory = _order(point).fast_memory
+    asked.pop("stride_restart")  # windows are where they are
+    joint = order_jointly(
+        network, edges, memory=memory.size, policy=memory.policy, pinning=memory.pinning,
+        encoder="base-xor+dbi-dc" if inverts else "base-xor", **asked,
+    )  # fmt: skip
+    return {"edges": joint.edges}
+
+
+def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
+    """Return what a tuple order depends on besides where no I/O may be added: the fast memory."""
+    given = has_tuple_order(point) and _order(point).stride.parameters.get("stride") == IO_NEUTRAL
+    return _MEMORY if given else ()
 
 
 def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:
@@ -229,8 +243,8 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
         trace = point.work.trace
         check_unchanged(trace.files, point.paths["trace"])
         return open_trace(point.paths["trace"][0], trace.format, access_bytes=trace.access_bytes)
-    from traces.access.build import build_trace
-    from traces.layouts.layout import BEST, choose_kind
+    from traces.layout.settings import BEST, choose_kind
+    from traces.trace.build import build_trace
 
     assert point.layout is not None
     edges, layout = before["tuple_order"]["edges"], point.layout.in_memory
@@ -251,7 +265,7 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
 
 def measure_accuracy(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Return the accuracy of the network in the point's format, as its order and layout execute it."""
-    from traces.access.accuracy import accuracy_of
+    from traces.trace.accuracy import accuracy_of
 
     assert point.layout is not None
     network = before["network"]
@@ -434,6 +448,7 @@ STEPS: Mapping[str, Step] = {
             check=check_order,
             content=order_hash,
             shared_as="tuple orders",
+            reads_also=memory_if_io_neutral,
         ),
         Step(
             "io",

@@ -19,7 +19,7 @@ _MODULES = (
     "ml_dtypes",
     "yaml",
     "simpy",
-    "traces.access.build",
+    "traces.trace.build",
     "hwmodel.dram.engine",
     "hwmodel.energy.replay",
     "hwmodel.system.simulation",

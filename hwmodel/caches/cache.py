@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.caches.spec import CacheSpec
-from traces.access.trace import next_uses
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
+from traces.trace.chunks import next_uses
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from hwmodel.energy.replay import ReplayEnergy, replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult, replay
 from traces.accelerators.scalesim import STREAM, TensorTraffic, as_trace, base_addresses
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
+from traces.trace.chunks import STREAMS
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
-from traces.work.checks import as_order, checked_memory, fault, policy_codes
-from traces.work.network import Network
-from traces.work.processing import Processing, known_processing, processing, processing_arrays, widest_bag
+from traces.networks.checks import as_order, checked_memory, fault, policy_codes
+from traces.networks.network import Network
+from traces.networks.processing import Processing, known_processing, processing, processing_arrays, widest_bag
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from cython_ext.iomodel.counts import LOAD, PINNING_CODES, POLICY_CODES, STORE_LIVE
 from cython_ext.trace.transfers import first_loads
 from hwmodel.fastmemory.iomodel import Moves, moves_of
-from traces.access.plan import Plan
-from traces.access.trace import Trace
-from traces.access.transfers import SCALAR_BYTES, plan_of, transfers
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
+from traces.trace.chunks import Trace
+from traces.trace.plan import Plan
+from traces.trace.transfers import SCALAR_BYTES, plan_of, transfers
 
 BIASES = ("row", "scalar")
 

@@ -21,7 +21,7 @@ from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.generators.networks import uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SAMPLE_S = 0.002
 SAMPLES = 4

@@ -38,7 +38,7 @@ from hwmodel.processor.work import PAIRING, RUN_BYTES, OrderedWork, ordered_work
 from traces.base.document import read_document
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import need_regular, whole_file
-from traces.work.network import Network
+from traces.networks.network import Network
 
 TERMS = (
     "pass",

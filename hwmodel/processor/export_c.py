@@ -13,7 +13,7 @@ from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.quantization import quantize, to_bytes
 from hwmodel.processor.work import OrderedWork, ordered_work
 from traces.base.errors import InputError, unknown_name
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MOST_CONNECTIONS = 1 << 23  # a file of about 150 MB
 FIRST, LAST = 1, 2

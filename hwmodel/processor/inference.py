@@ -20,7 +20,7 @@ from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Float32 = npt.NDArray[np.float32]
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hwmodel.processor.arena import Arena
 from traces.base.errors import InputError
-from traces.work.network import Network, is_real
+from traces.networks.network import Network, is_real
 
 Float32 = npt.NDArray[np.float32]
 

@@ -14,9 +14,9 @@ from cython_ext.streams.places import assign_rows
 from cython_ext.streams.run_pairs import shared_quads
 from cython_ext.streams.streams import RUN_WORDS, run_starts
 from traces.base.errors import InputError
-from traces.work.checks import weights_of
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
 RUN_BYTES = 4 * RUN_WORDS

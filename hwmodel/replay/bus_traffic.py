@@ -21,7 +21,7 @@ from cython_ext.wires.counting import segments_by_kind
 from hwmodel.bus import Bus, Bytes, WireCounts
 from hwmodel.coding import Coded, StreamChain
 from hwmodel.machine import Machine
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
     from hwmodel.replay.hierarchy import Bursts
@@ -274,7 +274,8 @@ class InFlight:
     def _take(self, number: np.ndarray) -> tuple[np.ndarray, ...]:
         """Forget requests and return, in their order, stream, is_write, which and data of each."""
         if len(self.pending) == 1:
-            return self.pending[0].take(number)
+            columns: tuple[np.ndarray, ...] = self.pending[0].take(number)
+            return columns
         source, number = self.split(number)
         n = len(number)
         columns = (*(np.empty(n, np.uint8) for _ in range(3)), np.empty((n, self._size), np.uint8))

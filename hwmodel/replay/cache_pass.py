@@ -21,8 +21,8 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, open_hierarchy, slices
-from traces.access.trace import STREAMS, Chunk, Trace
 from traces.base.errors import InputError, brief
+from traces.trace.chunks import STREAMS, Chunk, Trace
 
 BYTES_BESIDE_DATA = 26  # of a kept burst: address, access, cycle, direction, stream
 _COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64}

@@ -17,9 +17,9 @@ from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
 from hwmodel.parts.part import COMMANDS
 from hwmodel.replay.hierarchy import burst_trace
-from traces.access.trace import Trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.trace.chunks import Trace
 
 DATA_COMMANDS = ("RD", "RDA", "WR", "WRA", "MWR")
 MOVES_DATA = tuple(COMMANDS.index(name) for name in DATA_COMMANDS)

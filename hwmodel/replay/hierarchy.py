@@ -14,8 +14,8 @@ from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
 from hwmodel.machine import Machine
-from traces.access.trace import STREAMS, Chunk, Memory, Trace, touched_lines
 from traces.base.errors import InputError
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
 
 
 class EngineSide:

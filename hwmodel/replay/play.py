@@ -30,10 +30,10 @@ from hwmodel.machine import Machine
 from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, InFlight, Traffic, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, count_requests, open_loop_clock
-from traces.access.trace import STREAMS, Trace
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
 from traces.base.shown import Shown
+from traces.trace.chunks import STREAMS, Trace
 
 if TYPE_CHECKING:
     from hwmodel.dram.engine import Completions, DramEngine, DramResult

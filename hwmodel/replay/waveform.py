@@ -24,9 +24,9 @@ from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.commands import commands_of
 from hwmodel.replay.hierarchy import burst_trace
-from traces.access.trace import STREAMS, Trace
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
+from traces.trace.chunks import STREAMS, Trace
 
 MOST_BURSTS = 100_000
 _PLACES = ("rank", "bank_group", "bank", "row", "column")

@@ -22,7 +22,7 @@ from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
 from hwmodel.system.engine import EngineRun, SharedCaches
 from hwmodel.system.memory import MemorySystem
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 STARTS_BLOCK = np.isin(STREAMS, ("tuples", "values"))  # bool by stream: a piece of these begins a block
 SLICE_TRANSFERS = 2**12

@@ -11,7 +11,7 @@ import numpy as np
 from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
 from hwmodel.system.memory import MemorySystem
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 
 @dataclass(frozen=True)

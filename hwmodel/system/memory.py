@@ -27,7 +27,7 @@ from hwmodel.parts.part import Part
 from hwmodel.replay import ChannelWires, Traffic, wire_traffic
 from hwmodel.replay.bus_traffic import InFlight
 from hwmodel.replay.hierarchy import Bursts, count_requests
-from traces.access.trace import STREAMS
+from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
     import simpy

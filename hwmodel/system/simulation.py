@@ -27,8 +27,8 @@ from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, open_hierarchy
 from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, EngineRun, SharedCaches
 from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests
-from traces.access.trace import Trace
 from traces.base.errors import InputError
+from traces.trace.chunks import Trace
 
 __all__ = ["EngineRun", "Requests", "SystemResult", "simulate"]
 
@@ -70,7 +70,7 @@ def simulate(
     keep: bool = False,
     progress: Callable[[int, int | None, str], None] | None = None,
 ) -> SystemResult:
-    """Run one trace, or one per engine (see traces.access.partition), on a machine with a DRAM part.
+    """Run one trace, or one per engine (see traces.trace.partition), on a machine with a DRAM part.
 
     All traces share one memory and its caches. keep: return every request (memory grows with the run).
     Raises InputError where the traces do not fit the machine, StuckError if the run makes no progress.
@@ -173,7 +173,7 @@ def _check(traces: tuple[Trace, ...], machine: Machine, block_requests: int, int
     if block_requests < 1 or interleave < 1:
         raise InputError("block_requests and interleave_accesses must be at least 1")
     if any(t.memory is not traces[0].memory for t in traces):
-        raise InputError("engines share one memory: cut one trace with traces.access.partition.partition")
+        raise InputError("engines share one memory: cut one trace with traces.trace.partition.partition")
     if len(traces) > 1 and machine.scratchpad is not None:
         raise InputError("a scratchpad belongs to one engine: simulate one trace")
     if len(traces) > 1 and any(cache.policy_type.needs_future for cache in machine.caches):

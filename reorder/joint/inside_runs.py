@@ -12,8 +12,8 @@ from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import id_field, stride_bounds, value_field
 from reorder.tuples.tuple_problem import CHAINS, Coding, Int64Array, TupleProblem
-from traces.work.checks import weights_of
-from traces.work.network import Network
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
 
 
 def run_problem(

@@ -1,14 +1,14 @@
-"""Both at once: tuple orders inside an edge ordering that leave every I/O of the fast memory where it is.
+"""Reorder tuples inside an edge order without changing any I/O.
 
-A *still window* is a stretch of consecutive connections of one run during which nothing is loaded: all its sources and
-its target are resident. Nothing is evicted either, so what is resident is the same at its start and its end however its
-connections are permuted. Under RR nothing else could change, as hits leave no trace. Under MIN evictions look at next
-uses; a value whose next use lies in the window was never evicted before it (it is a hit there), so every victim's next
-use lies beyond the window's other end or before its start, and moving uses about inside the window changes no
-comparison. Hence reads, writes and their order stay exactly as they are. Under LRU the recency of the window's sources
-changes, and with it perhaps a later victim: windows are then kept only if a recount shows no further I/O.
+An *I/O-neutral window* is a stretch of consecutive connections of one run during which nothing is loaded: all its
+sources and its target are resident. Nothing is evicted either, so what is resident is the same at its start and its end
+however its connections are permuted. Under RR nothing else could change, as hits leave no trace. Under MIN evictions
+look at next uses; a value whose next use lies in the window was never evicted before it (it is a hit there), so every
+victim's next use lies beyond the window's other end or before its start, and moving uses about inside the window
+changes no comparison. Hence reads, writes and their order stay exactly as they are. Under LRU the recency of the
+window's sources changes, and with it perhaps a later victim: windows are kept only if a recount shows no further I/O.
 
-Beyond still windows a whole run may often be permuted at no cost; such runs are kept as far as a recount of the whole
+Beyond such windows a whole run may often be permuted at no cost; such runs are kept as far as a recount of the whole
 inference confirms that neither reads nor writes rise (`spare_runs`).
 """
 
@@ -22,19 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.iomodel.counts as iomodel
-from reorder.base import Progress, Task, check_order
+from reorder.base import Progress, check_order
 from reorder.joint.inside_runs import run_problem
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import what_is_sent
 from reorder.tuples.groups import order_all
 from reorder.tuples.tuple_problem import Int64Array
-from traces.work.checks import checked_memory, policy_codes
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.checks import checked_memory, policy_codes
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 
 @dataclass(frozen=True)
-class BothCosts:
+class JointCosts:
     """I/Os (reads and writes of the I/O model) and ones (or what the metric counts) of one order."""
 
     reads: int
@@ -48,20 +48,20 @@ class BothCosts:
 
 
 @dataclass(frozen=True, eq=False)
-class BothOrder:
-    """Result of `order_both`.
+class JointOrder:
+    """Result of `order_jointly`.
 
     edges: int64[W], same runs, no more I/Os. before, after: costs of the given and the found order. free: what a tuple
-    order that ignores I/Os reaches inside the same runs; still: what still windows alone reach.
-    still_connections: connections in still windows of two or more; windows: their number.
-    whole_runs: runs permuted beyond their still windows. recounts: how many were needed.
+    order that ignores I/Os reaches inside the same runs; still: what I/O-neutral windows alone reach.
+    still_connections: connections in windows of two or more; windows: their number.
+    whole_runs: runs permuted beyond their windows. recounts: how many were needed.
     """
 
     edges: Int64Array
-    before: BothCosts
-    after: BothCosts
-    free: BothCosts
-    still: BothCosts
+    before: JointCosts
+    after: JointCosts
+    free: JointCosts
+    still: JointCosts
     still_connections: int
     windows: int
     whole_runs: int
@@ -74,10 +74,10 @@ class BothOrder:
         return (self.before.ones - self.after.ones) / possible if possible else 1.0
 
 
-def still_windows(
+def io_neutral_windows(
     network: Network, edges: npt.ArrayLike, *, memory: int, policy: str = "min", pinning: str = "literal"
 ) -> Int64Array:
-    """Return int64[K + 1] bounds that cut an order into still windows and single connections. O(W + N)."""
+    """Return int64[K + 1] bounds that cut an order into I/O-neutral windows and single connections. O(W + N)."""
     sources, targets = processing_arrays(network, edges)
     codes = policy_codes(policy, pinning)
     outputs = network.is_output.astype(np.uint8)
@@ -87,13 +87,13 @@ def still_windows(
     return np.append(np.flatnonzero(cut), len(sources)).astype(np.int64)
 
 
-class Counter:
+class _Counter:
     """Counts reads and writes of orders, and how often it was asked."""
 
-    def __init__(self, network: Network, task: Task) -> None:
+    def __init__(self, network: Network, memory: int, policy: str, pinning: str) -> None:
         self.network, self.asked = network, 0
-        self.codes = policy_codes(task.policy, task.pinning)
-        self.memory = checked_memory(task.memory)
+        self.codes = policy_codes(policy, pinning)
+        self.memory = checked_memory(memory)
         self.outputs = network.is_output.astype(np.uint8)
         self.sources = network.sources.astype(np.int32)
         self.targets = network.targets.astype(np.int32)
@@ -104,12 +104,6 @@ class Counter:
             self.sources[edges], self.targets[edges], self.network.n_neurons, self.outputs, self.memory, *self.codes
         )
         return int(row[0]), int(row[1] + row[2])
-
-
-def changed_stretches(given: Int64Array, wanted: Int64Array, bounds: Int64Array) -> list[int]:
-    """Return the stretches bounds[k]:bounds[k+1] in which two orders differ."""
-    differ = np.flatnonzero(given != wanted)
-    return np.unique(np.searchsorted(bounds, differ, side="right") - 1).tolist()
 
 
 def _accept(
@@ -126,11 +120,7 @@ def _accept(
     Returns the order and how many stretches were taken.
     """
     current, limit, taken = given.copy(), count(given), 0
-    changed = [
-        k
-        for k in range(len(bounds) - 1)
-        if (given[bounds[k] : bounds[k + 1]] != wanted[bounds[k] : bounds[k + 1]]).any()
-    ]
+    changed = np.unique(np.searchsorted(bounds, np.flatnonzero(given != wanted), side="right") - 1).tolist()
     open_ = [changed] if changed else []
     tried = 0
     while open_ and tried < most:
@@ -151,7 +141,7 @@ def _accept(
     return current, taken
 
 
-def order_both(
+def order_jointly(
     network: Network,
     edges: npt.ArrayLike,
     *,
@@ -171,7 +161,7 @@ def order_both(
     workers: int = 1,
     progress: Progress | None = None,
     **parameters: Any,
-) -> BothOrder:
+) -> JointOrder:
     """Reorder connections inside the runs of an edge ordering for few ones, without one more read or write.
 
     memory, policy, pinning: of the I/O model. spare_runs: also permute whole runs where a recount allows it, with at
@@ -181,23 +171,23 @@ def order_both(
     order = check_order(network, edges)
     entry = TUPLE_ORDERS[method]
     own = entry.make_parameters(parameters)
-    count = Counter(network, Task(memory, policy, pinning))
+    count = _Counter(network, memory, policy, pinning)
     kind: dict[str, Any] = dict(
-        value_format=value_format, id_bits=id_bits, encoder=encoder, block_bytes=block_bytes, metric=metric
-    )
-    kind["objective"] = objective
+        value_format=value_format, id_bits=id_bits, encoder=encoder, block_bytes=block_bytes, metric=metric,
+        objective=objective,
+    )  # fmt: skip
     n = len(order)
 
     def solve(base: Int64Array, bounds: Int64Array) -> Int64Array:
         problem = run_problem(network, base, bounds, **kind)
         return base[order_all(problem, method, seed=seed, parameters=own, workers=workers, progress=progress)]
 
-    def costs(candidate: Int64Array) -> BothCosts:
+    def costs(candidate: Int64Array) -> JointCosts:
         reads, writes = count(candidate)
         whole = run_problem(network, candidate, np.array([0, n]), **kind)
-        return BothCosts(n + reads, writes, what_is_sent(whole, np.arange(n)).cost)
+        return JointCosts(n + reads, writes, what_is_sent(whole, np.arange(n)).cost)
 
-    still = still_windows(network, order, memory=memory, policy=policy, pinning=pinning)
+    still = io_neutral_windows(network, order, memory=memory, policy=policy, pinning=pinning)
     runs = np.append(np.flatnonzero(np.diff(network.targets[order], prepend=-1)), n).astype(np.int64)
     accepted, _ = _accept(order, solve(order, still), still, count, recounts, progress)
     still_costs = costs(accepted)
@@ -206,7 +196,7 @@ def order_both(
     if spare_runs:
         accepted, whole_runs = _accept(accepted, free, runs, count, recounts, progress)
     lengths = np.diff(still)
-    return BothOrder(
+    return JointOrder(
         check_order(network, accepted),
         costs(order),
         costs(accepted),
@@ -217,3 +207,6 @@ def order_both(
         whole_runs,
         count.asked,
     )
+
+
+order_both = order_jointly  # its name before, for one release

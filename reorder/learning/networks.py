@@ -10,7 +10,7 @@ import numpy as np
 
 from traces.base.errors import unknown_name
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MOST_CONNECTIONS = 12_000  # of a network: some milliseconds a run
 WIDTHS = (100, 150, 200, 300, 400)

@@ -23,7 +23,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import make_objective
 from reorder.edges.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights, stream_items
 from traces.base.errors import InputError, MissingExtraError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 LONGEST_S = 300.0  # CPU seconds of one training, over all seeds
 PER_GENERATION = 8  # networks on which a generation is judged

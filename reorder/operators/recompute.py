@@ -15,7 +15,7 @@ from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import Schedule, schedule
 from traces.base.errors import InputError
 from traces.base.shown import Shown
-from traces.work.opgraph import INPUT, Operator, OpGraph
+from traces.operators.opgraph import INPUT, Operator, OpGraph
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from hwmodel.dram.engine import Part, load_part
 from reorder.tuples import order_tuples
-from traces.access.spmv import lay_out_spmv
+from traces.trace.spmv import lay_out_spmv
 
 STRIDES = (32, 64, 96, 128, 192, 256, 512)
 

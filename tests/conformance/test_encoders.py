@@ -155,7 +155,7 @@ from hwmodel.energy.replay import replay_energy
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine, BusSpec
 from hwmodel.replay import replay
-from traces.access.build import build_trace
+from traces.trace.build import build_trace
 from traces.generators.networks import random_layered
 
 data = np.arange(256, dtype=np.uint8)

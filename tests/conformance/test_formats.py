@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from oracles.packing import unpack
 
-from traces.access.build import build_trace
 from traces.formats import FORMATS, element_bits, from_bits, pack, to_bits
 from traces.formats.integers import IntegerFormat
-from traces.layouts import Layout
-from traces.work.network import Network
+from traces.layout import Layout
+from traces.networks.network import Network
+from traces.trace.build import build_trace
 
 VALUES = np.random.default_rng(0).standard_normal(1001)
 

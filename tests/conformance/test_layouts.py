@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from traces.access.build import build_trace, final_image
-from traces.access.trace import LOAD, STREAMS
-from traces.layouts import LAYOUTS, Layout
-from traces.work.forward import forward
-from traces.work.network import Network
+from traces.layout import LAYOUTS, Layout
+from traces.networks.forward import forward
+from traces.networks.network import Network
+from traces.trace.build import build_trace, final_image
+from traces.trace.chunks import LOAD, STREAMS
 
 FORMATS = ("fp32", "int4")
 
@@ -113,7 +113,7 @@ def decode_steps(data):
 
 
 def test_delta_coded_ids_are_read_back():
-    from traces.layouts.runs_delta import encode_steps
+    from traces.layout.runs_delta import encode_steps
 
     rng = np.random.default_rng(0)
     for top in (2, 60, 200, 70_000, 2**40):

@@ -5,8 +5,8 @@ import pytest
 from oracles.trace_oracle import random_network, topological_order
 
 from hwmodel.caches.cache import simulate_cache
-from traces.access.build import build_trace
-from traces.access.trace import touched_lines
+from traces.trace.build import build_trace
+from traces.trace.chunks import touched_lines
 from traces.trace_files.writer import export_trace
 
 libcachesim = pytest.importorskip("libcachesim", reason="libcachesim is not installed: pip install libcachesim")

@@ -17,7 +17,7 @@ from reorder.edges.methods.auto import AutoParameters, constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 NETWORK = random_layered(3, 30, 0.2, seed=1)
 SHORT = {"residency": {"moves": 500}, "auto": {"moves": 500}, "connection-reordering": {"iterations": 20}}
@@ -31,7 +31,7 @@ def parameters(name: str, folder: Path) -> dict[str, Any]:
         np.save(path, order(NETWORK, "two-optimal", memory=20).edges)
         return {"path": str(path)}
     if name == "eon":
-        from edgewatt.orders.eon import train_seeds
+        from edgewatt.orders.training import train_seeds
 
         path = folder / "eon.safetensors"
         train_seeds(NETWORK, memory=20, iterations=1, output=path)

@@ -8,9 +8,9 @@ import pytest
 from oracles.challenge import categories, read_categories
 
 from traces.generators.networks import radix_net
+from traces.networks.forward import forward
+from traces.networks.network import Network
 from traces.readers import load
-from traces.work.forward import forward
-from traces.work.network import Network
 
 FOLDERS = ["radix64_222222", "radix64_88", "radix64x2_kron_44_4"]
 

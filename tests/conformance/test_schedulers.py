@@ -6,7 +6,7 @@ from reorder.operators.schedule.base import SCHEDULERS
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
 from traces.generators.operators import cell, randwire
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 def _one() -> OpGraph:

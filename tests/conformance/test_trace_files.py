@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.chunks import Chunk, Memory, Trace
 from traces.trace_files import TRACE_READERS, TRACE_WRITERS, export_trace, open_trace
 from traces.trace_files.source import Source
 from traces.trace_files.text import TextReader, need, number, operation

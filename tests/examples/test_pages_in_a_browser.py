@@ -38,14 +38,14 @@ SWEEP: dict[str, Any] = {
 KINDS = {  # page -> the module that makes it
     "report": "edgewatt/pages/report.py",
     "explain": "edgewatt/pages/explain.py",
-    "pays": "edgewatt/orders/pays_page.py",
+    "pays": "edgewatt/orders/order_pages.py",
     "cache": "edgewatt/pages/cache.py",
     "schedule": "edgewatt/operators/arena.py",
     "arena": "edgewatt/pages/arena.py",
     "patches": "edgewatt/pages/patches.py",
     "papers": "scripts/papers/page.py",
     "bench": "edgewatt/checks/bench_page.py",
-    "learning": "edgewatt/orders/learning_pages.py",
+    "learning": "edgewatt/orders/order_pages.py",
 }
 
 
@@ -80,9 +80,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _network_pages(folder: Path) -> None:
     from edgewatt.checks.bench_page import bench_page
     from edgewatt.evaluation.machine_cost import view_on_machine
-    from edgewatt.orders.learning_pages import eon_page
-    from edgewatt.orders.ordering import judge_for
-    from edgewatt.orders.pays_page import pays_page
+    from edgewatt.orders.order_pages import eon_page, pays_page
+    from edgewatt.orders.ordering import machine_cost_for
     from edgewatt.pages.cache import cache_page
     from edgewatt.pages.explain import explain_page
     from hwmodel.replay.profile import parse_level, profile_caches
@@ -91,7 +90,7 @@ def _network_pages(folder: Path) -> None:
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)
-    view = view_on_machine(judge_for(network, "energy", "scratchpad-8k", lanes=4), best)
+    view = view_on_machine(machine_cost_for(network, "energy", "scratchpad-8k", lanes=4), best)
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))

@@ -32,7 +32,7 @@ from reorder.operators.patches.chain import read_chain
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.accelerators.scalesim import read_run
 from traces.base.resources import shipped_path
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Sample = tuple[str, bytes, Callable[[Path], Any]]
 
@@ -166,7 +166,7 @@ def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: 
 
     stage(None)
     try:
-        from edgewatt.orders.eon import train_seeds
+        from edgewatt.orders.training import train_seeds
         from reorder.learning.eon.checkpoint import read as read_eon
     except ImportError:  # without PyTorch there is no such file to read
         pass

@@ -21,12 +21,12 @@ from fuzz.machine_samples import machine_samples
 from fuzz.operator_samples import operator_samples
 from fuzz.other_samples import Sample, other_samples
 from fuzz.weights_samples import weights_samples
-from traces.access.build import build_trace
 from traces.base.archive import read_npy
+from traces.networks.network import Network
 from traces.readers import graph_challenge, load, native
 from traces.readers.scipy_sparse import from_matrices
+from traces.trace.build import build_trace
 from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
-from traces.work.network import Network
 
 
 def network() -> Network:

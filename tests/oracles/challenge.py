@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.work.forward import forward
+from traces.networks.forward import forward
 
 
 def categories(network, batch=None) -> list[int]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def forward_by_hand(network: Network, inputs: list[float]) -> list[float]:

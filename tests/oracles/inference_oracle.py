@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def neurons(network: Network, edges: Any, batch: np.ndarray) -> list[list[Fraction]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def least_io(network: Network, memory: int) -> int:

@@ -1,7 +1,7 @@
 """The moves of a network's order, as a scratchpad makes them."""
 
 from hwmodel.fastmemory.iomodel import Moves, moves_of
-from traces.work.processing import processing_arrays
+from traces.networks.processing import processing_arrays
 
 
 def io_moves(network, order=None, *, memory: int, policy: str = "min", pinning: str = "literal") -> Moves:

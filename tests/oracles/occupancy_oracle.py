@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 EMPTY, INPUT, PARTIAL, FINISHED = range(4)
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 @st.composite

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @st.composite

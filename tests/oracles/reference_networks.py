@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def reorder_network(reference: Path, name: str) -> tuple[Network, dict[str, np.ndarray]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def intervals(

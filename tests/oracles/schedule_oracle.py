@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 
 def _users(graph: OpGraph) -> dict[str, set[int]]:

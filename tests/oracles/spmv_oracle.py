@@ -8,7 +8,7 @@ import numpy as np
 
 from cython_ext.trace.walk import neuron_bits
 from oracles.cache_oracle import PlainCache
-from traces.access.trace import STREAMS, Chunk, Trace
+from traces.trace.chunks import STREAMS, Chunk, Trace
 
 REGION_STREAMS = {"row_pointers": "row_pointers", "column_ids": "ids", "values": "values"}
 REGION_STREAMS |= {"x": "inputs", "y": "outputs"}

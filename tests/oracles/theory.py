@@ -9,7 +9,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.generators.generator import at_least, check_size
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def dense_layers(widths: Sequence[int]) -> Network:

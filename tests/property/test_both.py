@@ -3,14 +3,11 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.joint.io_neutral import order_both, still_windows
-from reorder.joint.pareto import pareto_orders, undominated
-from traces.base.errors import InputError
+from reorder.joint.io_neutral import io_neutral_windows, order_jointly
 from traces.generators.networks import random_layered
 
 quick = settings(max_examples=25, deadline=None)
@@ -30,12 +27,12 @@ def network_and_order(seed):
 
 @quick
 @given(cases)
-def test_any_permutation_inside_still_windows_keeps_every_io(case):
+def test_any_permutation_inside_io_neutral_windows_keeps_every_io(case):
     """The claim proved in reorder.joint.io_neutral for MIN and RR, tried with random permutations."""
     seed, memory, policy, pinning = case
     network, edges = network_and_order(seed)
     kind = dict(memory=memory, policy=policy, pinning=pinning)
-    bounds = still_windows(network, edges, **kind)
+    bounds = io_neutral_windows(network, edges, **kind)
     assert bounds[0] == 0 and bounds[-1] == len(edges)
     rng = np.random.default_rng(seed)
     moved = edges.copy()
@@ -48,11 +45,11 @@ def test_any_permutation_inside_still_windows_keeps_every_io(case):
 
 @quick
 @given(cases, st.booleans())
-def test_both_orders_keep_runs_and_ios(case, spare_runs):
+def test_joint_orders_keep_runs_and_ios(case, spare_runs):
     seed, memory, policy, pinning = case
     network, edges = network_and_order(seed)
     kind = dict(memory=memory, policy=policy, pinning=pinning)
-    got = order_both(network, edges, value_format="fp16", effort=0.1, spare_runs=spare_runs, **kind)
+    got = order_jointly(network, edges, value_format="fp16", effort=0.1, spare_runs=spare_runs, **kind)
     before, after = (ew.count_io(network, e, **kind) for e in (edges, got.edges))
     assert (got.before.reads, got.before.writes) == (before.reads, before.writes)
     assert (got.after.reads, got.after.writes) == (after.reads, after.writes)
@@ -63,18 +60,17 @@ def test_both_orders_keep_runs_and_ios(case, spare_runs):
     assert got.after.ones <= got.before.ones or not spare_runs
 
 
-def test_pareto_orders_do_not_dominate_each_other():
-    network, edges = network_and_order(1)
-    other = ew.order(network, "two-optimal", memory=8).edges
-    found = pareto_orders(network, {"given": edges, "two": other}, memory=8, value_format="int8", effort=0.1, rounds=30)
-    for a in found:
-        assert ew.count_io(network, a.edges, memory=8).total == a.io
-        for b in found:
-            assert a is b or any(x < y for x, y in zip(a.costs, b.costs, strict=True))
-    both = order_both(network, edges, memory=8, value_format="int8", effort=0.1)
-    assert min(p.ones for p in found) < both.before.ones
-    assert len(undominated([*found, *found])) == len(found)
-    with pytest.raises(InputError, match="not all 0"):
-        pareto_orders(network, {"given": edges}, memory=8, value_format="int8", weights=[(0, 0, 0)])
-    with pytest.raises(InputError, match="at least one edge ordering"):
-        pareto_orders(network, {}, memory=8, value_format="int8")
+@quick
+@given(cases)
+def test_a_configuration_reorders_tuples_without_further_ios(case):
+    seed, memory, policy, pinning = case
+    run = {
+        "network": {"generate": {"kind": "random-layered", "n_layers": 3, "width": 12, "density": 0.4, "seed": seed}},
+        "fast_memory": {"size": memory, "policy": policy, "pinning": pinning},
+        "orderings": ["by-source"],
+        "strides": ["none", {"kind": "greedy", "stride": "io-neutral"}],
+        "measure": "io",
+    }
+    plain, joint = (one.results["io"] for one in ew.run(run))
+    assert joint["reads"] <= plain["reads"] and joint["writes"] <= plain["writes"]
+    assert joint["runs"] == plain["runs"]

@@ -18,11 +18,10 @@ from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task
 from reorder.edges.bounds import bounds
-from reorder.edges.bounds.bounds import cores, expansion_extra, lower_bound, sparse_extra
+from reorder.edges.bounds.bounds import cores, expansion_extra, least_objective, lower_bound, sparse_extra
 from reorder.edges.bounds.eviction import optimal_eviction
-from reorder.edges.bounds.objective import least_objective
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @settings(max_examples=60, deadline=None)

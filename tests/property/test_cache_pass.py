@@ -16,10 +16,10 @@ from hwmodel.dram.engine import load_part
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.cache_pass import KeptPass, keep
-from traces.access.build import build_trace
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
+from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
 MOST = 1 << 30
 

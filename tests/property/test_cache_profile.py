@@ -53,14 +53,14 @@ def test_parts_add_up_to_what_the_levels_count(made, machine):
 
 
 def _streams():
-    from traces.access.trace import STREAMS
+    from traces.trace.chunks import STREAMS
 
     return STREAMS
 
 
 def test_what_cannot_be_profiled_is_refused(tmp_path):
-    from traces.access.build import build_trace
     from traces.generators.networks import random_layered
+    from traces.trace.build import build_trace
 
     trace = build_trace(random_layered(3, 8, 0.5, 1))
     for specs, more, words in (

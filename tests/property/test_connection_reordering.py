@@ -17,7 +17,7 @@ from reorder.edges.methods.connection_reordering import curve_points, paper_wind
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 POLICIES = ("lru", "rr", "min")
 
@@ -168,9 +168,9 @@ def test_a_single_connection_and_small_windows() -> None:
 
 def test_what_may_be_asked() -> None:
     network = layered(1)
-    with pytest.raises(InputError, match="iterations must be an integer"):
+    with pytest.raises(InputError, match="iterations must be a whole number"):
         order(network, "connection-reordering", memory=5, iterations=-1)
-    with pytest.raises(InputError, match="window must be an integer of at least 1"):
+    with pytest.raises(InputError, match="window must be a whole number of at least 1"):
         order(network, "connection-reordering", memory=5, window=0)
     with pytest.raises(InputError, match="start must be"):
         order(network, "connection-reordering", memory=5, start="best")

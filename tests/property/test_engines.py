@@ -12,12 +12,12 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import load_part
 from hwmodel.machine import EngineSpec, Machine
 from hwmodel.system.simulation import simulate
-from traces.access.build import build_trace, stored_activations
-from traces.access.partition import CUTS, EnginesSpec, cut_work, partition
-from traces.access.trace import Trace
 from traces.base.errors import InputError
-from traces.layouts import LAYOUTS
-from traces.layouts.layout import Layout
+from traces.layout import LAYOUTS
+from traces.layout.settings import Layout
+from traces.trace.build import build_trace, stored_activations
+from traces.trace.chunks import Trace
+from traces.trace.partition import CUTS, EnginesSpec, cut_work, partition
 
 
 def accesses(trace: Trace) -> list[tuple[int, ...]]:
@@ -58,7 +58,7 @@ def test_each_access_belongs_to_one_engine(made, cut, count, lanes, data):
 @pytest.mark.parametrize("cut", ["runs", "blocks"])
 def test_what_is_handed_over_is_the_same_forward_pass(cut):
     """The trace that is cut, walked whole, leaves the activations of the trace that is not."""
-    from traces.access.build import trace_of_plan
+    from traces.trace.build import trace_of_plan
 
     network = small_network()
     trace = build_trace(network, layout="tuples", batch=2)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from oracles.forward_oracle import forward_by_hand
 from strategies import networks
 
-from traces.work.forward import forward
-from traces.work.network import Network
+from traces.networks.forward import forward
+from traces.networks.network import Network
 
 
 @settings(max_examples=150, deadline=None)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from cython_ext.edges import greedy
-from reorder.edges.methods.ego import finished_by_depth
+from reorder.edges.methods.greedy import finished_by_depth
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def plain_ego(network: Network, window: int) -> list[int]:
@@ -91,7 +91,7 @@ def test_a_time_limit_still_gives_a_whole_order() -> None:
 def test_bad_window() -> None:
     network = Network([0], [1], n_neurons=2, inputs=[0], outputs=[1])
     for method in ("ego", "go"):
-        with pytest.raises(InputError, match="window must be an integer of at least 1"):
+        with pytest.raises(InputError, match="window must be a whole number of at least 1"):
             order(network, method, memory=3, window=0)
 
 

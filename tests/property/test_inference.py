@@ -22,7 +22,7 @@ from tests.oracles.random_networks import random_order
 from tests.strategies import networks
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 levels = st.sampled_from(LEVELS)

@@ -15,7 +15,7 @@ from oracles.random_networks import dags
 from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, io_bounds, io_curve
 from reorder.base import Ordering
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 POLICIES = ("lru", "rr", "min")
 PINNINGS = ("literal", "pin_both")

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, small_network, topological_order
 
-from traces.access.build import build_trace, final_image, stored_activations
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.layouts import LAYOUTS
-from traces.layouts.layout import Layout
+from traces.layout import LAYOUTS
+from traces.layout.settings import Layout
+from traces.trace.build import build_trace, final_image, stored_activations
+from traces.trace.chunks import STREAMS
 from traces.trace_files.npz import load_trace, save_trace
 
 CONNECTIONS = [STREAMS.index(name) for name in ("values", "ids", "row_pointers", "tuples")]

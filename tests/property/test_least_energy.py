@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, topological_order
 
 from edgewatt.evaluation.least import least_energy
-from edgewatt.evaluation.machine_cost import MachineJudge
+from edgewatt.evaluation.machine_cost import MachineCost
 from edgewatt.orders.pays_machine import machine_of
 from hwmodel.parts.part_file import part_names
 from traces.generators.networks import random_layered
-from traces.layouts.layout import Layout
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.network import Network
 
 BACKGROUND = (
     "background_active", "background_precharged", "power_down_active", "power_down_precharged", "self_refresh",
@@ -78,7 +78,7 @@ def test_no_order_falls_below_it(made, system, lanes, kind, system_timing, data)
     network = random_network(rng, activation=activation)
     layout = Layout(kind=kind, lanes=lanes, value_format=data.draw(st.sampled_from(("fp32", "fp16", "int4"))))
     timing = "system" if system_timing else "replay"
-    judge = MachineJudge(network, machine_of(system), layout, "energy", timing)
+    judge = MachineCost(network, machine_of(system), layout, "energy", timing)
     least = least_energy(network, judge.plain, judge.machine, judge.layout, timing=timing)
     assert least is not None and least.total_pj > 0
     for _ in range(3):
@@ -103,7 +103,7 @@ def topological(edges):
     {"caches": [{"size_bytes": 128, "line_bytes": 64, "ways": 1, "policy": "lru"}], "technology": None},
 ])  # fmt: skip
 def test_all_orders_of_a_tiny_network(system):
-    judge = MachineJudge(TINY, machine_of({**system, "encoder": "dbi-dc"}), Layout(lanes=16), "energy", "replay")
+    judge = MachineCost(TINY, machine_of({**system, "encoder": "dbi-dc"}), Layout(lanes=16), "energy", "replay")
     least = least_energy(TINY, judge.plain, judge.machine, judge.layout, timing="replay")
     orders = [edges for edges in permutations(range(TINY.n_connections)) if topological(edges)]
     assert len(orders) == 120
@@ -115,7 +115,7 @@ def test_it_is_met_where_everything_fits():
     """In a scratchpad that holds the network only activates, commands, edges and what is written are left open."""
     network = random_layered(2, 12, 0.4, seed=3)
     pad = {"scratchpad": {"size_bytes": 8192}, "encoder": "dbi-dc"}
-    judge = MachineJudge(network, machine_of(pad), Layout(lanes=16), "energy", "replay")
+    judge = MachineCost(network, machine_of(pad), Layout(lanes=16), "energy", "replay")
     least = least_energy(network, judge.plain, judge.machine, judge.layout, timing="replay")
     cost = judge.costs(judge.plain)
     assert least.bytes == cost["bytes"]
@@ -124,5 +124,5 @@ def test_it_is_met_where_everything_fits():
 
 
 def test_nothing_is_proved_of_layouts_whose_bytes_depend_on_the_order():
-    judge = MachineJudge(TINY, machine_of("edge"), Layout(kind="csr", lanes=16), "energy", "replay")
+    judge = MachineCost(TINY, machine_of("edge"), Layout(kind="csr", lanes=16), "energy", "replay")
     assert least_energy(TINY, judge.plain, judge.machine, judge.layout, timing="replay") is None

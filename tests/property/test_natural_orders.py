@@ -16,7 +16,7 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.edges.search.base_orders import by_target, sorted_by
 from reorder.order import methods, order
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 NATURAL = ("two-optimal", "layerwise", "by-source", "random-topological", "depth-first")
 

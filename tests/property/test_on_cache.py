@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cython_ext.annealing.on_cache import COUNTS, OnCache
-from edgewatt.evaluation.machine_cost import MachineJudge
+from edgewatt.evaluation.machine_cost import MachineCost
 from edgewatt.orders.pays_machine import machine_of
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
 from reorder.base import check_order
 from reorder.order import order
 from tests.oracles.on_cache_oracle import on_cache
-from traces.access.build import build_trace
 from traces.generators.networks import random_layered, uniform_layers
-from traces.layouts.layout import Layout
-from traces.work.network import Network
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.trace.build import build_trace
 
 
 @st.composite
@@ -90,7 +90,7 @@ def test_a_swap_changes_the_value_by_what_it_says(problem: tuple, data: st.DataO
 def test_counts_are_those_of_the_replay(policy: str, lanes: int, layout: str) -> None:
     network = random_layered(3, 60, 0.2, seed=5)
     machine = Machine(caches=(CacheSpec(4096, 64, 4, policy=policy),), part="lpddr4-3200", encoder="raw")
-    judge = MachineJudge(network, machine_of(machine), Layout(kind=layout, lanes=lanes), "bytes", "replay")
+    judge = MachineCost(network, machine_of(machine), Layout(kind=layout, lanes=lanes), "bytes", "replay")
     edges = order(network, "two-optimal", memory=50).edges
     shape = judge.shape().cache
     assert shape is not None

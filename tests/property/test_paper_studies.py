@@ -15,8 +15,8 @@ from oracles.random_networks import dags
 
 from papers.studies.eon_frontier import ready_at_once
 from papers.studies.serenity_orders import count_orders, count_products, least_orders
-from traces.work.network import Network
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.networks.network import Network
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 pytestmark = pytest.mark.application
 

@@ -16,11 +16,11 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices
 from hwmodel.system.simulation import simulate
-from traces.access.build import build_trace, final_image
-from traces.access.partition import partition
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.trace.build import build_trace, final_image
+from traces.trace.chunks import Chunk, Memory, Trace
+from traces.trace.partition import partition
 
 COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 POLICIES = ("lru", "fifo", "rr", "random", "plru")

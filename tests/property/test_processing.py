@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import networks
 
-import traces.work.processing as work
+import traces.networks.processing as work
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import Ordering
 from traces.base.errors import InputError
-from traces.work.checks import check_order
-from traces.work.network import Network
+from traces.networks.checks import check_order
+from traces.networks.network import Network
 
 POLICIES = ("lru", "rr", "min")
 

@@ -23,7 +23,7 @@ from tests.oracles.random_networks import random_order
 from tests.strategies import networks
 from traces.generators.networks import uniform_layers
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 class Lru:

@@ -11,8 +11,7 @@ from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS
-from reorder.edges.methods.rcm import rcm_rank
-from reorder.edges.methods.slash_burn import slash_burn_rank
+from reorder.edges.methods.ranked import rcm_rank, slash_burn_rank
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import known_places, places
@@ -20,9 +19,9 @@ from reorder.edges.search.rank_orders import WAYS, rank_by
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
-RANKED = ("rcm", "slash-burn", "degree-tiles", "raster", "output-tiles")
+RANKED = ("rcm", "slash-burn", "raster", "output-tiles")
 
 
 def pictures(height: int = 8, width: int = 10, layers: int = 3, seed: int = 0) -> Network:
@@ -142,18 +141,6 @@ def test_outputs_come_tile_by_tile() -> None:
     assert changes == 3, "each tile is left once"
 
 
-def test_neurons_of_a_tile_have_like_degrees() -> None:
-    network = random_layered(3, 60, 0.2, seed=2)
-    found = order(network, "degree-tiles", memory=20, targets=10, sources=60, outer="targets")
-    degree = network.in_degree + network.out_degree
-    for level in np.unique(network.depth[network.targets]):
-        targets = network.targets[found.edges]
-        targets = targets[network.depth[targets] == level]
-        first = targets[np.sort(np.unique(targets, return_index=True)[1])]
-        tiles = [degree[first[k : k + 10]] for k in range(0, len(first), 10)]
-        assert all(one.min() >= other.max() for one, other in itertools.pairwise(tiles))
-
-
 def test_known_places() -> None:
     network = pictures()
     found = known_places(network)
@@ -198,7 +185,7 @@ def test_two_optimal_where_nothing_is_known() -> None:
         ("slash-burn", {"hubs": 0}, "hubs must be a share above 0 and at most 1, not 0"),
         ("slash-burn", {"hubs": math.nan}, "hubs must be a finite number of at least 0, not nan"),
         ("output-tiles", {"rows": 0}, "rows must be a whole number of at least 1, not 0"),
-        ("degree-tiles", {"outer": "both"}, "unknown outer loop 'both'"),
+        ("tiles", {"outer": "both"}, "unknown outer loop 'both'"),
     ],
 )
 def test_bad_parameters(method: str, parameters: dict, message: str) -> None:

@@ -11,12 +11,12 @@ from cython_ext.residency.recency import refreshed
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import Task, check_order
 from reorder.edges.search.budget import Best, Budget, Scorer
+from reorder.edges.search.edge_moves import horizons, offer_refreshed
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.lru_touch import horizons, offer_refreshed
 from reorder.edges.search.plans import plan_search
 from reorder.learning.networks import local_network
 from reorder.order import order
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def ends(network: Network, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

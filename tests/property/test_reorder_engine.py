@@ -14,13 +14,12 @@ from oracles.residency_oracle import anneal as annealed
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
 from reorder.edges.methods.natural import two_optimal
-from reorder.edges.search.budget import Best, Budget, Scorer
+from reorder.edges.search.budget import Best, Budget, Scorer, in_batches
 from reorder.edges.search.edge_moves import polish
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import IOTerm, Objective
-from reorder.edges.search.run_batching import in_batches
 from reorder.order import order
-from traces.work.network import Network
+from traces.networks.network import Network
 
 ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto")
 MODEST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,9 +12,9 @@ from hwmodel.encoders import encode
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices
-from traces.access.build import final_image
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.build import final_image
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
 
 def bursts_of(trace, machine):

@@ -14,9 +14,9 @@ from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.system.simulation import simulate
-from traces.access.build import build_trace
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.generators.networks import random_layered
+from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
 
 @pytest.mark.parametrize("encoder", ["raw", "dbi-dc"])

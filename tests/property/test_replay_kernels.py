@@ -1,7 +1,5 @@
 """The passes over accesses, bursts and moves that a replay is made of, against the plainest Python of each."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +8,7 @@ from hypothesis import strategies as st
 from cython_ext.dram.in_flight import Held
 from cython_ext.trace import accesses
 from cython_ext.trace.transfers import first_loads
-from cython_ext.wires import counting
-from traces.access.trace import NEVER, next_uses, touched_lines
+from traces.trace.chunks import NEVER, next_uses, touched_lines
 
 quick = settings(max_examples=60, deadline=None)
 LOAD, LIVE, OUTPUT = 0, 1, 2
@@ -120,37 +117,6 @@ def test_requests_in_flight_leave_in_any_order(data, block_bytes):
         for bad in (-1, total, *leave[:1].tolist()):
             with pytest.raises(ValueError, match="served twice or never asked for"):
                 held.take(np.array([bad]))
-
-
-@quick
-@given(columns(), st.sampled_from((16, 32)), st.booleans())
-def test_stretches_of_one_kind(chunk, block_bytes, apart):
-    write, stream, sets, _ = chunk
-    stream = stream % 2
-    sets = (sets % 2).astype(np.uint8) if apart else 1
-    kinds = (stream + 18 * (write + 2 * (sets * np.ones(len(stream), np.int64)))).tolist()
-    want = [(kind, len(list(group))) for kind, group in itertools.groupby(kinds)]
-    ends, names = counting.stretches(stream, write, sets, 18, block_bytes)
-    assert names.tolist() == [kind for kind, _ in want]
-    assert ends.tolist() == [block_bytes * end for end in itertools.accumulate(n for _, n in want)]
-
-
-@quick
-@given(st.integers(1, 5), st.integers(0, 90), st.sampled_from((4, 24, 32, 64)), st.integers(0, 2**32 - 1))
-def test_blocks_dealt_out_and_collected_again(piles, n, block_bytes, seed):
-    rng = np.random.default_rng(seed)
-    pile, kind = rng.integers(0, piles, 18), rng.integers(0, 18, n).astype(np.uint8)
-    data = rng.integers(0, 256, n * block_bytes, dtype=np.uint8)
-    dealt = counting.deal(data, pile, kind, piles, block_bytes)
-    rows = data.reshape(n, block_bytes)
-    for k, part in enumerate(dealt):
-        assert (part.reshape(-1, block_bytes) == rows[pile[kind] == k]).all()
-    assert (counting.collect(dealt, pile, kind, block_bytes) == data).all()
-    if n:
-        with pytest.raises(ValueError, match="a pile for each kind"):
-            counting.deal(data, pile, np.full(n, 18, np.uint8), piles, block_bytes)
-        with pytest.raises(ValueError, match=r"whole blocks|as many blocks"):
-            counting.collect([part[block_bytes:] for part in dealt], pile, kind, block_bytes)
 
 
 @quick

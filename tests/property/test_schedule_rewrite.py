@@ -14,9 +14,9 @@ from reorder.operators.schedule.operator_problem import OperatorProblem, footpri
 from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.generators.operators import GENOTYPES, cell, randwire
+from traces.operators.execute import execute
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers import load
-from traces.work.execute import execute
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 SUBSETS = [subset for k in range(1, 5) for subset in combinations(PATTERNS, k)]
 

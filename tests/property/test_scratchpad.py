@@ -17,13 +17,13 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.cache_pass import CachePass, KeptPass, keep
 from hwmodel.system.simulation import simulate
-from traces.access.build import build_trace, stored_activations
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.layouts import LAYOUTS
-from traces.layouts.layout import Layout
+from traces.layout import LAYOUTS
+from traces.layout.settings import Layout
+from traces.networks.network import Network
+from traces.trace.build import build_trace, stored_activations
+from traces.trace.chunks import STREAMS
 from traces.trace_files.npz import load_trace, save_trace
-from traces.work.network import Network
 
 POLICIES, PINNINGS = ("min", "lru", "rr"), ("literal", "pin_both")
 ROWS = [STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs")]

@@ -11,9 +11,9 @@ from hwmodel.caches.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_sp
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from traces.access.build import final_image
-from traces.access.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv
 from traces.base.errors import InputError
+from traces.trace.build import final_image
+from traces.trace.spmv import convolution_matrix, lay_out_convolution, lay_out_spmv
 
 
 @st.composite

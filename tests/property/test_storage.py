@@ -14,8 +14,8 @@ from reorder.operators.schedule.operator_problem import OperatorProblem
 from tests.model_files import make_tflite
 from tests.property.test_schedule_rewrite import networks
 from traces.base.errors import InputError
-from traces.work.execute import execute
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.execute import execute
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 @st.composite

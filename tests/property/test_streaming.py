@@ -17,7 +17,7 @@ from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import IntervalState, Items
 from reorder.edges.search.streaming import Ends, Rival, completed, shipped_weights, stream_items, streaming_of
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @settings(max_examples=150, deadline=None)

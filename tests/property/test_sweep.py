@@ -27,7 +27,7 @@ from reorder.edges.search.strips import DepthGroup, Strips, linked, on_rows
 from reorder.learning.networks import local_network
 from reorder.order import order
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @settings(max_examples=80, deadline=None)

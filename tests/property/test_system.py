@@ -15,9 +15,9 @@ from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.replay import Wires, replay
 from hwmodel.replay.hierarchy import CacheHierarchy
 from hwmodel.system.simulation import simulate
-from traces.access.partition import partition
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
+from traces.trace.partition import partition
 
 PART = load_part("lpddr4-3200")
 

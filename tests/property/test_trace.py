@@ -6,12 +6,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, topological_order, walk
 
-from traces.access.build import build_trace, stored_activations
-from traces.access.trace import STREAMS
 from traces.formats import from_bits, to_bits
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.forward import forward
+from traces.trace.build import build_trace, stored_activations
+from traces.trace.chunks import STREAMS
 from traces.trace_files.npz import load_trace, save_trace
-from traces.work.forward import forward
 
 
 def accesses(trace):

@@ -16,7 +16,7 @@ from reorder.edges.bounds import windows
 from reorder.edges.bounds.bounds import expansion_extra, lower_bound, sparse_extra, theorem_1
 from reorder.order import order
 from traces.generators.networks import uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @st.composite

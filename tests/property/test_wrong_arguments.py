@@ -104,10 +104,8 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
                          "workers": 1, "bound": False, "checkpoint": None},
         "order_run_tuples": {"network": network, "edges": order.edges, **wires, "stride": 4, "method": "sort",
                              "block_bytes": 32, "id_bits": None, "workers": 1},
-        "order_both": {"network": network, "edges": order.edges, "memory": 5, **wires, "block_bytes": 32,
+        "order_jointly": {"network": network, "edges": order.edges, "memory": 5, **wires, "block_bytes": 32,
                        "id_bits": None, "method": "sort", "recounts": 1, "workers": 1},
-        "pareto_orders": {"network": network, "orders": {"a": order.edges}, "memory": 5, **wires, "block_bytes": 32,
-                          "bus_bytes": None, "weights": [(1.0, 0.0, 0.0)], "method": "sort", "rounds": 1},
         "Network": {"sources": [0, 1], "targets": [2, 2], "n_neurons": 3, "inputs": [0, 1], "outputs": [2],
                     "weights": [1.0, 2.0], "biases": None, "layer": None, "activation": "relu", "batch": None},
         "CacheSpec": {"size_bytes": 1024, "line_bytes": 32, "ways": 2, "policy": "lru", "write": "back"},
@@ -191,7 +189,7 @@ def test_unsigned_scalars_are_numbers(folder: Path) -> None:
 
 INDICES = [
     ("count_io", "order"), ("io_curve", "order"), ("compile_inference", "order"), ("build_trace", "order"),
-    ("order_both", "edges"), ("order_run_tuples", "edges"), ("pareto_orders", "orders"), ("footprint", "order"),
+    ("order_jointly", "edges"), ("order_run_tuples", "edges"), ("footprint", "order"),
     ("offchip_traffic", "order"), ("allocate", "lower"), ("allocate", "upper"), ("allocate", "size"),
     ("simulate_cache", "op"), ("simulate_cache", "address"), ("simulate_cache", "size"), ("simulate_dram", "address"),
     ("simulate_dram", "is_write"), ("simulate_dram", "arrival_cycle"), ("Network", "sources"), ("Network", "targets"),

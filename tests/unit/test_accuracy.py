@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
-from traces.access.accuracy import accuracy_of
 from traces.base.errors import InputError
 from traces.formats import from_bits, to_bits
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
 from traces.readers.native import read_extras
+from traces.trace.accuracy import accuracy_of
 
 pytestmark = pytest.mark.application
 

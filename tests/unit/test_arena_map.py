@@ -176,7 +176,7 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
 
     from reorder.operators.schedule.arena import arena
     from reorder.operators.schedule.operator_problem import OperatorProblem
-    from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+    from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
     rng = np.random.default_rng(3)
     for _ in range(12):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
-from edgewatt.orders.images import read_image, read_windows
+from edgewatt.orders.request import read_image, read_windows
 from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
 from hwmodel.energy.technology import load_technology

@@ -27,7 +27,7 @@ from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError, install_command
 from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
+from traces.networks.network import Network
 
 pytestmark = pytest.mark.application
 

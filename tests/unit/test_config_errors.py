@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.config.loading import load_run
+from edgewatt.config.loading import apply_overrides, complete, read_with_paths
 from edgewatt.runs.plan import load_sweep
 from traces.base.document import ConfigError
 
@@ -13,6 +13,12 @@ network: {generate: {kind: random-layered, n_layers: 3, width: 8, density: 0.5}}
 orderings: [two-optimal, {kind: random-topological}]
 fast_memory: {size: 10}
 """
+
+
+def load_run(file: object, overrides: tuple[str, ...] | list[str] = ()):
+    document = read_with_paths(str(file))
+    apply_overrides(document, overrides)
+    return complete(document)[0]
 
 
 def problems(tmp_path: Path, text: str, overrides: tuple[str, ...] = ()) -> list[str]:

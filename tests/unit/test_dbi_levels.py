@@ -12,7 +12,7 @@ from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
-from traces.access.trace import Chunk, Memory, Trace
+from traces.trace.chunks import Chunk, Memory, Trace
 
 ZEROS_COST = WireCosts(one_pj=0.0, zero_pj=1.0, rise_pj=0.1)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from traces.networks.forward import forward
+from traces.networks.network import Network
 from traces.readers import load, native
-from traces.work.forward import forward
-from traces.work.network import Network
 
 FOLDER = Path(__file__).parents[2] / "configs" / "examples" / "networks"
 SIZES = {

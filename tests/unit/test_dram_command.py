@@ -14,8 +14,8 @@ from hwmodel.dram.engine import ControllerSpec, load_part, open_memory, simulate
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.chunks import Chunk, Memory, Trace
 from traces.trace_files.npz import save_trace
 
 

@@ -10,7 +10,7 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.edges.search.base_orders import own_is_topological, two_optimal_order
 from reorder.order import order
 from traces.generators.networks import compact_growth, random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @pytest.mark.parametrize(("seed", "memory"), [(1, 498), (2, 495)])

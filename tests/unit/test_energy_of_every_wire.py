@@ -11,7 +11,7 @@ from hwmodel.coding.stage import ENCODERS
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 pytestmark = pytest.mark.application
 

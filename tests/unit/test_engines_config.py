@@ -47,7 +47,7 @@ def test_a_gpu_counts_what_its_model_counts():
     from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
     from hwmodel.dram.engine import load_part
     from reorder.order import order
-    from traces.access.spmv import lay_out_spmv
+    from traces.trace.spmv import lay_out_spmv
 
     record = ew.run({**GPU, "gpu": {"sms": 2}, "formats": ["fp16"]})[0]
     network = registry("generators")["uniform-layers"].item(widths=[24, 32, 8], density=0.3)

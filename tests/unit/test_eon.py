@@ -16,7 +16,7 @@ from traces.readers.native import save
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'edgewatt[learn]'")
 
-from edgewatt.orders.eon import lru_misses, train_seeds  # noqa: E402
+from edgewatt.orders.training import lru_misses, train_seeds  # noqa: E402
 from reorder.learning.eon.checkpoint import read, write  # noqa: E402
 from reorder.learning.eon.episodes import frontiers, likeliest, observed  # noqa: E402
 from reorder.learning.eon.policy import (  # noqa: E402

@@ -28,8 +28,8 @@ from reorder.edges.search.streaming import shipped_weights, weights_file
 from reorder.order import order
 from traces.base.units import energy
 from traces.generators.networks import random_layered
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 pytestmark = pytest.mark.application
 

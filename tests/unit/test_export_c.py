@@ -18,8 +18,8 @@ from tests.oracles.random_networks import random_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.generators.radixnet import radix_net
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 pytestmark = pytest.mark.application
 

@@ -16,7 +16,7 @@ from edgewatt.cli import app
 from edgewatt.runs.gpu import _groups, layer_matrices, write_matrices
 from reorder.tuples.files import read_matrix
 from traces.base.resources import shipped_path
-from traces.work.forward import forward
+from traces.networks.forward import forward
 
 pytestmark = pytest.mark.application
 

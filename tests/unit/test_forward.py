@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from traces.base.errors import InputError
-from traces.work.forward import forward
-from traces.work.network import Network
+from traces.networks.forward import forward
+from traces.networks.network import Network
 
 
 def chain(n: int = 3, **fields: object) -> Network:
@@ -34,7 +34,7 @@ def test_a_hidden_neuron_without_incoming_connections_holds_its_bias() -> None:
 def test_batches_larger_than_a_slice_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     network, batch = chain(5), np.arange(7.0).reshape(7, 1)
     whole = forward(network, batch)
-    monkeypatch.setattr("traces.work.forward._SLICE", 2)
+    monkeypatch.setattr("traces.networks.forward._SLICE", 2)
     assert np.array_equal(forward(network, batch), whole)
 
 

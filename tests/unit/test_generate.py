@@ -8,7 +8,7 @@ from oracles.theory import chains, dense_layers
 
 from traces.base.errors import InputError
 from traces.generators.networks import bert_ffn, compact_growth, radix_net, random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 MAKERS: dict[str, Callable[[int], Network]] = {
     "random_layered": lambda seed: random_layered(4, 30, 0.2, seed),

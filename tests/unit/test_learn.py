@@ -23,7 +23,7 @@ from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import bert_ffn, random_layered
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
+from traces.networks.network import Network
 
 pytestmark = pytest.mark.application
 

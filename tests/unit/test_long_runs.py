@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from oracles.near_oracle import near_oracle
 from oracles.pairs_oracle import pairs_oracle
 
-from cython_ext.edges.near import near_runs
-from cython_ext.edges.pairs import pair_runs
+from cython_ext.edges.runs import near_runs, pair_runs
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.traffic import traffic
 from hwmodel.processor.work import ordered_work
@@ -16,8 +15,8 @@ from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 
 def runs_of(network: Network, **parameters: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

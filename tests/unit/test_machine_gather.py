@@ -12,12 +12,12 @@ from oracles.random_networks import dags
 from cython_ext.iomodel.counts import LOAD
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
-from reorder.edges.machine.gather import gathered, windows
-from reorder.edges.machine.shape import MachineShape
+from reorder.edges.machine.links import gathered, windows
+from reorder.edges.machine.surrogate import MachineShape
 from reorder.edges.search.objectives import count_runs
 from reorder.order import order
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def slow_windows(network: Network, edges: np.ndarray, shape: MachineShape) -> list[tuple[int, int]]:

@@ -11,20 +11,27 @@ from oracles.moves import io_moves
 import edgewatt as ew
 from cython_ext.iomodel.counts import LOAD
 from edgewatt.evaluation import machine_cost as judging
-from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine, settled, view_on_machine, what_is_open
-from edgewatt.evaluation.sample import STRETCHES, stretches
+from edgewatt.evaluation.machine_cost import (
+    STRETCHES,
+    MachineCost,
+    order_on_machine,
+    settled,
+    stretches,
+    view_on_machine,
+    what_is_open,
+)
 from edgewatt.orders import request
-from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.request import OrderRequest, find_order
 from reorder.base import ORDERINGS, Ordering
-from reorder.edges.machine import judged
+from reorder.edges.machine import candidates
 from reorder.edges.machine import search as searching
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
 from reorder.edges.search.budget import Budget
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 CACHE = {"caches": [{"size_bytes": 1024, "line_bytes": 64, "ways": 4, "policy": "lru"}]}
 PAD = {"scratchpad": {"size_bytes": 2304, "stream_bytes": 1024}}
@@ -45,7 +52,7 @@ def constructions() -> list[str]:
 def test_a_limit_too_short_for_all_constructions_still_finds_the_best(
     network: Network, objective: str, system: dict, lanes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge, now = judge_for(network, objective, system, lanes=lanes), [0.0]
+    judge, now = machine_cost_for(network, objective, system, lanes=lanes), [0.0]
     shape = judge.shape()
     monkeypatch.setattr(Budget, "clock", staticmethod(lambda: now[0]))
 
@@ -60,7 +67,7 @@ def test_a_limit_too_short_for_all_constructions_still_finds_the_best(
 
 
 def test_nothing_is_simulated_twice(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge, runs, real = judge_for(network, "energy", PAD, lanes=16), [], judging.costs_of
+    judge, runs, real = machine_cost_for(network, "energy", PAD, lanes=16), [], judging.costs_of
 
     def counted(network: Network, edges: np.ndarray, *rest: object, **named: object) -> dict:
         runs.append(edges.tobytes())
@@ -89,7 +96,7 @@ def test_bursts_are_those_of_the_moves(seed: int, policy: str, burst_rows: int, 
     """Slow and obvious: a move is merged when one of the WINDOW before it was of its burst."""
     network = uniform_layers([9, 12, 5], 0.5, seed=seed)
     edges = ew.order(network, "random-topological", memory=memory, seed=seed).edges
-    judge = judge_for(network, "bytes", PAD, lanes=1)
+    judge = machine_cost_for(network, "bytes", PAD, lanes=1)
     shape = judging.replace(judge.shape(), memory=memory, policy=policy, burst_rows=burst_rows)
     runs, rows, bursts, constant = Surrogate(network, shape).counts(edges)
     moves = io_moves(network, edges, memory=memory, policy=policy)
@@ -108,7 +115,7 @@ def test_bursts_are_those_of_the_moves(seed: int, policy: str, burst_rows: int, 
 def test_what_was_judged_is_told_again() -> None:
     """One value: the prior, scaled. More: the fit. The error of predictions goes down with what was heard."""
     network = random_layered(3, 80, 0.15, seed=4)
-    surrogate = Surrogate(network, judge_for(network, "bytes", CACHE, lanes=16).shape())
+    surrogate = Surrogate(network, machine_cost_for(network, "bytes", CACHE, lanes=16).shape())
     rng = np.random.default_rng(1)
     weights = np.array([64.0, 64, 0, 0, 8, 5000])
     samples = rng.integers(100, 1000, (12, 6)).astype(float)
@@ -127,7 +134,7 @@ def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPa
     network = random_layered(2, 120, 0.3, seed=2)
 
     def energy(encoder: str) -> Ordering:
-        judge = judge_for(network, "energy", {**system, "encoder": encoder}, lanes=1, timing="replay")
+        judge = machine_cost_for(network, "energy", {**system, "encoder": encoder}, lanes=1, timing="replay")
         return order_on_machine(judge, "auto", rounds=2, moves=500)
 
     found = energy("base-xor+dbi-dc")
@@ -137,12 +144,12 @@ def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPa
     assert "runs by" not in plain.parameters["found_by"]
     assert found.parameters["value"] < plain.parameters["value"]
     assert np.array_equal(network.targets[found.edges], network.targets[plain.edges])
-    assert judge_for(network, "bytes", system, lanes=1).shape().wires is None
+    assert machine_cost_for(network, "bytes", system, lanes=1).shape().wires is None
 
 
 @pytest.fixture(scope="module")
-def slow_judge() -> MachineJudge:
-    return judge_for(uniform_layers([90, 130, 80], 0.5, seed=3), "energy", PAD, lanes=16)
+def slow_judge() -> MachineCost:
+    return machine_cost_for(uniform_layers([90, 130, 80], 0.5, seed=3), "energy", PAD, lanes=16)
 
 
 def test_simulations_after_the_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,13 +164,13 @@ def test_simulations_after_the_limit_are_said(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(("judge_s", "limit_s", "what"), [(0.01, 10, "all"), (0.2, 0.2, "some"), (5, 3, "samples")])
 def test_what_no_time_was_left_for_is_said(
-    slow_judge: MachineJudge, judge_s: float, limit_s: float, what: str, monkeypatch: pytest.MonkeyPatch
+    slow_judge: MachineCost, judge_s: float, limit_s: float, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge and samples of it take a time of their own here, so the test does not depend on the machine."""
     judge, now, asked = slow_judge, [0.0], []
     network, shape = judge.network, judge.shape()
     monkeypatch.setattr(Budget, "clock", staticmethod(lambda: now[0]))
-    monkeypatch.setattr(judged, "SAMPLED", 512)  # of 11,050 connections
+    monkeypatch.setattr(candidates, "LIMITS", replace(candidates.LIMITS, sample=512))  # of 11,050 connections
 
     def slow(edges: np.ndarray) -> float:
         now[0] += judge_s
@@ -199,7 +206,7 @@ def test_what_no_time_was_left_for_is_said(
         assert known["value"] == pytest.approx(judge(found.edges), rel=0.3)
 
 
-def test_what_samples_alone_chose_is_two_optimal_where_that_costs_less(slow_judge: MachineJudge) -> None:
+def test_what_samples_alone_chose_is_two_optimal_where_that_costs_less(slow_judge: MachineCost) -> None:
     """`order --system` and `pays` play both in full, and what they found is kept."""
     judge = slow_judge
     known = {"judged_by": "sample", "value": 1.0, "found_by": "ego"}
@@ -216,7 +223,7 @@ def test_what_samples_alone_chose_is_two_optimal_where_that_costs_less(slow_judg
 @given(st.integers(0, 99), st.sampled_from(["two-optimal", "by-source", "random-topological"]), st.booleans())
 def test_a_sample_of_all_is_all(seed: int, name: str, cached: bool) -> None:
     network = uniform_layers([6, 9, 7, 4], 0.4, seed=seed)
-    judge = judge_for(network, "bytes", CACHE if cached else PAD, lanes=16)
+    judge = machine_cost_for(network, "bytes", CACHE if cached else PAD, lanes=16)
     edges = ew.order(network, name, memory=5, seed=seed).edges
     part, value = judge.sample(edges, 10**6)
     places = stretches(len(edges), 10**6)

@@ -15,7 +15,7 @@ from reorder.edges.machine.links import linked, warm_tiles
 from reorder.edges.methods.blocks import by_tiles
 from reorder.order import order
 from traces.generators.networks import uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def stretches(own: np.ndarray, edges: np.ndarray) -> list[list[int]]:

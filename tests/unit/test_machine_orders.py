@@ -9,15 +9,15 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.evaluation.machine_cost import MachineJudge, order_on_machine
-from edgewatt.orders.ordering import judge_for
+from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
+from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays_machine import machine_of
 from reorder.base import ORDERINGS, check_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 CACHE = {"caches": [{"size_bytes": 1024, "line_bytes": 64, "ways": 4, "policy": "lru"}]}
 PAD = {"scratchpad": {"size_bytes": 2304, "stream_bytes": 1024}}
@@ -32,7 +32,7 @@ def network() -> Network:
 @pytest.mark.parametrize("objective", ["energy", "time", "bytes"])
 @pytest.mark.parametrize(("system", "lanes"), [(CACHE, 1), (CACHE, 4), (PAD, 1), (PAD, 16)])
 def test_it_is_never_worse_than_the_constructions(network: Network, objective: str, system: dict, lanes: int) -> None:
-    judge = judge_for(network, objective, system, lanes=lanes)
+    judge = machine_cost_for(network, objective, system, lanes=lanes)
     found = order_on_machine(judge, "auto", **FEW)
     check_order(network, found.edges)
     assert found.parameters["value"] == judge(found.edges)
@@ -175,7 +175,7 @@ search: {objective: energy, time_limit_s: LIMIT}
 
 def test_a_machine_object_serves_as_well(network: Network) -> None:
     machine = ew.Machine(scratchpad=ew.ScratchpadSpec(4096), part="lpddr4-3200", encoder="dbi-dc")
-    judge = MachineJudge(network, machine_of(machine), Layout(lanes=16), "bytes", "replay")
+    judge = MachineCost(network, machine_of(machine), Layout(lanes=16), "bytes", "replay")
     found = ew.order(network, "auto", memory=None, objective="bytes", machine=machine, lanes=16, **FEW)
     assert found.parameters["value"] == judge(found.edges)
 
@@ -193,7 +193,7 @@ def test_a_machine_object_serves_as_well(network: Network) -> None:
 def test_a_change_that_would_print_as_nothing_makes_no_difference(network: Network, share: float, begins: str) -> None:
     from edgewatt.evaluation.machine_cost import sentence
 
-    judge = judge_for(network, "energy", PAD, lanes=4)
+    judge = machine_cost_for(network, "energy", PAD, lanes=4)
     plain = judge.costs(judge.plain)
     terms = {**plain["terms"], "read": plain["terms"].get("read", 0.0) + share * plain["energy"]}
     said = sentence(judge, "auto", {**plain, "energy": plain["energy"] * (1 + share), "terms": terms}, plain)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from strategies import networks
 
 from traces.base.errors import InputError
-from traces.work.network import MAX_NEURONS, Network
+from traces.networks.network import MAX_NEURONS, Network
 
 
 def diamond(**changes: Any) -> Network:

@@ -1,4 +1,4 @@
-"""Nothing stands unused: what the packages define is named once more in them, a script or the docs, not in tests alone."""
+"""What the packages define is named once more in them, a script or the docs: tests do not count."""
 
 import ast
 import re

@@ -6,7 +6,7 @@ from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import Task
 from reorder.edges.search.objectives import IOTerm, Objective, io, make_objective, memories, report, runs, weighted
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 CROSS = Network([0, 1, 0, 1, 2, 3], [2, 2, 3, 3, 4, 4], n_neurons=5, inputs=[0, 1], outputs=[4])
 MIXED = [0, 2, 1, 3, 4, 5]  # targets 2 3 2 3 4 4: five runs

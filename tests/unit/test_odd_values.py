@@ -7,9 +7,9 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.checks.orders import read_order
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
+from traces.trace.chunks import Chunk, Memory, Trace
 
 HEAD = "kind,kernel,stride,padding,in_h,in_w,in_c,out_h,out_w,out_c,adds\n"
 

@@ -16,12 +16,12 @@ from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay import replay
-from traces.access.build import build_trace
 from traces.base.errors import InputError
 from traces.formats.floats import FloatFormat
 from traces.formats.format import FORMATS, Format
 from traces.formats.integers import IntegerFormat
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.trace.build import build_trace
 
 NODES = ("lop-45nm", "lop-32nm", "lop-22nm")
 

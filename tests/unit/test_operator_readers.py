@@ -13,8 +13,8 @@ from model_files import BRANCHES, MLP, make_tflite
 from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
+from traces.operators.opgraph import INPUT
 from traces.readers import load, tflite
-from traces.work.opgraph import INPUT
 
 pytest.importorskip("flatbuffers")
 schema = pytest.importorskip("tflite")

@@ -12,11 +12,11 @@ from hwmodel.replay import replay
 from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.traffic import offchip_traffic
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
+from traces.operators.execute import execute
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers import load
-from traces.work.execute import execute
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.trace.chunks import STREAMS
 
 
 def small_network() -> OpGraph:

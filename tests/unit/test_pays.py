@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.orders.order_pages import pays_page
 from edgewatt.orders.pays import METRICS, Changes, PayPoint, changes_of
 from edgewatt.orders.pays_machine import StudyChoice, legal_sizes, machine_of
-from edgewatt.orders.pays_page import pays_page
 from traces.base.errors import InputError
 from traces.base.resources import shipped_names
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
 from traces.readers.native import save
 
 pytestmark = pytest.mark.application

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.evaluation.machine_cost import order_on_machine, view_on_machine
-from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.ordering import machine_cost_for
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 SYSTEMS = {
     "edge": 16,
@@ -43,7 +43,7 @@ def network() -> Network:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_one_order_has_one_cost(network: Network, system: str) -> None:
     lanes, machine = SYSTEMS[system], KEYS.get(system, system)
-    judge = judge_for(network, "energy", machine, lanes=lanes)
+    judge = machine_cost_for(network, "energy", machine, lanes=lanes)
     size = judge.machine.scratchpad.size_bytes if judge.machine.scratchpad else judge.machine.caches[0].size_bytes
     rows = ew.order(network, "output-tiles", memory=8)  # keeps rows whole, as two-optimal does
     for found in (order_on_machine(judge, "auto", rounds=1, moves=500), rows):
@@ -71,7 +71,7 @@ def test_a_search_for_the_machine_is_not_above_one_for_ios(network: Network, sys
     own, against = (
         ew.pays(network, "auto", system=machine, lanes=[lanes], objective=each).points for each in (objective, "io")
     )
-    judge = judge_for(network, objective, machine, lanes=lanes)
+    judge = machine_cost_for(network, objective, machine, lanes=lanes)
     size = (judge.machine.scratchpad or judge.machine.caches[0]).size_bytes
     mine, theirs = ([p.order[objective] for p in points if p.size_bytes == size] for points in (own, against))
     assert len(mine) == len(theirs) == 1 and mine[0] <= theirs[0]

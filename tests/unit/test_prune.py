@@ -8,8 +8,8 @@ from strategies import networks
 
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
-from traces.work.network import Network
-from traces.work.prune import prune_magnitude
+from traces.networks.network import Network
+from traces.networks.prune import prune_magnitude
 
 
 def test_by_hand() -> None:

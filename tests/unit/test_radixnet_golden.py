@@ -7,8 +7,8 @@ import numpy as np
 from oracles.challenge import categories, read_categories
 
 from traces.generators.networks import radix_net
+from traces.networks.forward import forward
 from traces.readers.graph_challenge import read_images
-from traces.work.forward import forward
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "radix64x2_kron_44_4"
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from strategies import networks
 
 from traces.base.errors import InputError
+from traces.networks.network import Network
 from traces.readers import load, native
 from traces.readers.scipy_sparse import from_matrices
-from traces.work.network import Network
 
 A = np.array([[1.5, 0, 2], [0, 0, -3]], np.float32)  # 3 inputs, 2 outputs
 B = np.array([[0, 4], [5, 0], [6, 7]], np.float32)  # 2 inputs, 3 outputs

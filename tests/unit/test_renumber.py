@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.ordering import judge_for
+from edgewatt.orders.ordering import machine_cost_for
 from hwmodel.processor.export_c import export_c
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
+from traces.networks.forward import forward
+from traces.networks.network import Network, renumbered
 from traces.readers.native import read_extras, save
-from traces.work.forward import forward
-from traces.work.network import Network, renumbered
 
 CACHE = {"caches": [{"size_bytes": 2048, "line_bytes": 64, "ways": 8, "policy": "lru"}]}
 
@@ -115,7 +115,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "lines filled: " in done.output
     made = ew.load(tmp_path / "new.npz")
     order = ew.order(made, "file", memory=3, path=str(tmp_path / "order.npz"))
-    judge = judge_for(made, "bytes", "edge", lanes=1)
-    assert judge(order.edges) <= judge_for(network, "bytes", "edge", lanes=1)(np.arange(network.n_connections))
+    judge = machine_cost_for(made, "bytes", "edge", lanes=1)
+    assert judge(order.edges) <= machine_cost_for(network, "bytes", "edge", lanes=1)(np.arange(network.n_connections))
     done = CliRunner().invoke(app, [*asked, *files, "-m", "tiles"])
     assert isinstance(done.exception, InputError) and "finds its own order" in str(done.exception)

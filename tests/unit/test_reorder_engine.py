@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +16,8 @@ from oracles.reference_networks import reorder_network
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
 from reorder.edges.bounds.eviction import optimal_eviction
+from reorder.edges.methods import residency
 from reorder.edges.methods.hypergraph import partitioned_items
-from reorder.edges.search import residency
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import make_objective
@@ -24,7 +25,7 @@ from reorder.order import order
 from traces.base.errors import InputError, MissingExtraError
 from traces.generators.networks import compact_growth, random_layered
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
+from traces.networks.network import Network
 
 METHODS_HERE = [
     name
@@ -283,8 +284,8 @@ def test_auto_shares_starts_among_processes_and_says_how_far_it_is() -> None:
 def test_a_short_search_of_neurons_that_share_all_sources_takes_far_fewer_slots(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for share in ("FAR_START", "FAR_TIME"):  # on a slow machine too
-        monkeypatch.setattr(residency, share, 1.0)
+    patient = replace(residency.PROBE, start_share=1.0, time_share=1.0)  # on a slow machine too
+    monkeypatch.setattr(residency, "PROBE", patient)
     monkeypatch.setattr(Budget, "clock", staticmethod(time.process_time))
     network = radix_net([[32, 32]], blocks=2, seed=3)
     found = order(network, "residency", memory=100, time_limit_s=2.4)

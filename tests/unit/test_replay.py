@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
-from traces.access.build import build_trace
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
+from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS
 from traces.trace_files import open_trace
 from traces.trace_files.writer import export_trace
 
@@ -97,14 +96,6 @@ def test_an_exported_command_trace_has_the_commands_and_the_bytes(tmp_path):
 
 def trace_without_data(trace):
     return replace(trace, memory=replace(trace.memory, image=None))
-
-
-def test_the_benchmark_finds_every_part_of_the_machine_that_it_times():
-    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "bench_replay.py"))
-    spent: dict[str, float] = {}
-    with script["watched"](spent):
-        replay(build_trace(small_network()), MACHINE)
-    assert set(spent) == set(script["parts_of_the_machine"]()) - {"policy that knows the future"}
 
 
 def test_what_is_kept_of_a_part_is_that_of_its_file_and_no_other(tmp_path):

@@ -14,8 +14,8 @@ from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic, traffic_costs
 from traces.base.errors import EdgewattError, InputError
+from traces.operators.opgraph import MAX_BYTES
 from traces.readers import opgraph_json
-from traces.work.opgraph import MAX_BYTES
 
 NODES = [
     {"name": "x", "op": "INPUT", "inputs": [], "shape": [1, 8], "bytes": 8},

@@ -14,7 +14,7 @@ from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.traffic import offchip_traffic
-from traces.work.opgraph import Operator, OpGraph, Tensor
+from traces.operators.opgraph import Operator, OpGraph, Tensor
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "schedule.json").read_text())
 

@@ -11,8 +11,8 @@ from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.traffic import offchip_traffic
+from traces.operators.opgraph import OpGraph
 from traces.readers import opgraph_json
-from traces.work.opgraph import OpGraph
 
 NAMES = [
     "amoebanet_cell1_concat",

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from hwmodel.machine import Machine
-from traces.access.build import build_trace, final_image
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.layouts import LAYOUTS, Layout
+from traces.layout import LAYOUTS, Layout
+from traces.networks.network import Network
+from traces.networks.prune import prune_magnitude
 from traces.readers import load, native
-from traces.work.network import Network
-from traces.work.prune import prune_magnitude
+from traces.trace.build import build_trace, final_image
+from traces.trace.chunks import STREAMS
 
 
 def convolution_1d() -> Network:

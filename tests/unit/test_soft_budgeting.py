@@ -10,7 +10,7 @@ from edgewatt.operators.request import load_graph
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.schedulers.serenity import waists
-from traces.work.opgraph import Operator, OpGraph, Tensor
+from traces.operators.opgraph import Operator, OpGraph, Tensor
 
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"
 

@@ -11,9 +11,9 @@ import scipy.signal
 from safetensors.numpy import save_file
 
 from traces.base.errors import InputError
+from traces.networks.forward import forward
 from traces.readers import load
 from traces.readers.parts.layers import zero_pattern
-from traces.work.forward import forward
 
 pytestmark = pytest.mark.application
 

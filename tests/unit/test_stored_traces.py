@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
-from traces.access.build import build_trace
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.build import build_trace
+from traces.trace.chunks import Chunk, Memory, Trace
 from traces.trace_files import open_trace
 from traces.trace_files.npz import load_trace, save_trace
 

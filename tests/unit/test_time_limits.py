@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from reorder.operators.arena.base import Buffers
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
-from traces.work.network import Network
+from traces.networks.network import Network
 
 pytestmark = pytest.mark.application
 
@@ -203,7 +204,7 @@ def test_a_search_begins_nothing_that_its_limit_has_no_time_for(monkeypatch: pyt
     network = random_layered(n_layers=3, width=40, density=0.3, seed=1)
     now = iter(range(10_000_000))
     monkeypatch.setattr(Budget, "clock", staticmethod(lambda: 0.01 * next(now)))  # 10 ms each time that somebody looks
-    monkeypatch.setattr(rolling, "BEYOND_S", 0.0)
+    monkeypatch.setattr(rolling, "COSTS", replace(rolling.COSTS, overrun_s=0.0))
     counted: list[float] = []
     offer = Best.offer
 

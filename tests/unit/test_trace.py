@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network as small
 
-from traces.access.build import build_trace, final_image, stored_activations
-from traces.access.trace import STREAMS
 from traces.base.errors import InputError
-from traces.layouts.layout import Layout
+from traces.layout.settings import Layout
+from traces.networks.forward import forward
+from traces.trace.build import build_trace, final_image, stored_activations
+from traces.trace.chunks import STREAMS
 from traces.trace_files.npz import load_trace, save_trace
-from traces.work.forward import forward
 
 
 def listing(trace):

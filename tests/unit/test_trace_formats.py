@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
-from traces.access.build import build_trace
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.errors import InputError
+from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 
 FORMATS = ("dramsim3", "ramulator2", "dinero", "dramsys", "libcachesim-csv", "libcachesim")

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from traces.access.build import build_trace
 from traces.base.errors import InputError
+from traces.networks.forward import forward
+from traces.operators.execute import execute
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers import load
 from traces.readers.parts.model_network import to_network
-from traces.work.execute import execute
-from traces.work.forward import forward
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.trace.build import build_trace
 
 pytestmark = pytest.mark.application
 

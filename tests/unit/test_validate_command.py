@@ -14,8 +14,8 @@ from edgewatt.checks.run import run_checks
 from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
+from traces.networks.network import Network
 from traces.readers.native import save
-from traces.work.network import Network
 
 
 def failures(checks: list[Check]) -> list[tuple[str, ...]]:

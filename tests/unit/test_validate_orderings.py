@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgewatt.checks.orders import float_error_ratio, integer_mismatches, read_order, validate_matrix, validate_order
 from reorder.base import check_order
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def layered(widths: list[int], seed: int) -> Network:

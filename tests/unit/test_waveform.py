@@ -14,9 +14,9 @@ from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.waveform import export_waveform
-from traces.access.build import build_trace
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
+from traces.trace.build import build_trace
 from traces.trace_files import open_trace
 
 

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.access.trace import Chunk, Memory, Trace
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, brief, shown
 from traces.base.memory import read_within
+from traces.trace.chunks import Chunk, Memory, Trace
 
 TENSORS = ("ifmap", "filter", "ofmap")
-STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.access.trace.STREAMS
+STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.trace.chunks.STREAMS
 _MOST_BYTES = 1 << 31
 _MOST_OFFSET = 1 << 62
 

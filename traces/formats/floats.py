@@ -7,7 +7,7 @@ every later partial sum meaningless.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,16 +30,13 @@ class FloatFormat(Format):
 
     @property
     def significand_bits(self) -> int:
-        import ml_dtypes
-
-        return int(ml_dtypes.finfo(self.dtype).nmant) + 1
+        return int(self._limits.nmant) + 1
 
     @cached_property
     def _limits(self) -> Any:
         import ml_dtypes
 
-        finfo: Any = ml_dtypes.finfo
-        return finfo(self.dtype)
+        return cast(Any, ml_dtypes.finfo)(self.dtype)
 
     @cached_property
     def largest(self) -> float:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError, shown
 from traces.base.memory import claim
 from traces.base.registry import Registry
-from traces.work.network import MAX_CONNECTIONS, MAX_NEURONS, Network
+from traces.networks.network import MAX_CONNECTIONS, MAX_NEURONS, Network
 
 Function = TypeVar("Function", bound=Callable[..., Network])
 

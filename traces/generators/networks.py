@@ -17,7 +17,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 from traces.generators.generator import at_least, check_size, checked_seed, generator
 from traces.generators.radixnet import radix_net
-from traces.work.network import Network
+from traces.networks.network import Network
 
 __all__ = ["bert_ffn", "compact_growth", "radix_net", "random_layered", "uniform_layers"]
 

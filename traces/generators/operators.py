@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from traces.base.errors import InputError, MissingExtraError, unknown_name
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 
 class _Builder:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.generators.generator import at_least, check_size, checked_seed, generator
-from traces.work.forward import default_bias
-from traces.work.network import Network
+from traces.networks.forward import default_bias
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

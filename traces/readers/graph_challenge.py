@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.base.memory import claim
+from traces.networks.forward import default_bias
+from traces.networks.network import Network
 from traces.readers.parts.layers import Matrix, from_layers, natural_key
 from traces.readers.parts.triplets import read_triplets
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
-from traces.work.forward import default_bias
-from traces.work.network import Network
 
 _LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")
 _MAX_BATCH_VALUES = 1 << 28

@@ -11,9 +11,9 @@ import numpy as np
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.networks.network import Network
 from traces.readers.parts.layers import claim_network
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
-from traces.work.network import Network
 
 MARKER = "edgewatt_network"  # holds the version of this layout; its presence tells our files from SciPy's
 VERSION = 1

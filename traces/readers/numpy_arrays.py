@@ -9,9 +9,9 @@ import numpy as np
 
 from traces.base.archive import npz_names, read_npy, read_npz
 from traces.base.errors import InputError, did_you_mean
+from traces.networks.network import is_real
 from traces.readers.parts.layers import Matrix, dense_layer, natural_key
 from traces.readers.reader import NETWORK_READERS, MatrixReader
-from traces.work.network import is_real
 
 # Arrays of which the other npz files have at least one: networks, SciPy's matrices, orders, traces.
 _OTHERS = {"edgewatt_network", "format", "shape", "data", "indices", "indptr", "row", "col", "edges", "meta.json"}

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
+from traces.networks.network import Network
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.model_network import to_network
 from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
-from traces.work.network import Network
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
 # ONNX name -> the name used for the same operator throughout the suite (TensorFlow Lite's)

@@ -9,8 +9,8 @@ from typing import Any
 
 from traces.base.errors import InputError, brief, did_you_mean
 from traces.base.memory import claim
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.reader import NETWORK_READERS, NetworkReader
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
 
 NODE_KEYS = ("name", "op", "inputs", "shape", "bytes", "buffer", "dtype", "also", "attributes")
 ALSO_KEYS = ("name", "shape", "bytes", "buffer", "dtype")

@@ -19,8 +19,8 @@ from traces.base.registry import Registry
 from traces.readers.parts.layers import Matrix, check_orientation, from_layers, natural_key
 
 if TYPE_CHECKING:
-    from traces.work.network import Network
-    from traces.work.opgraph import OpGraph
+    from traces.networks.network import Network
+    from traces.operators.opgraph import OpGraph
 
 
 @dataclass(frozen=True)

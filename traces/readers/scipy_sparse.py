@@ -10,9 +10,9 @@ import numpy as np
 
 from traces.base.archive import npz_names, read_npz
 from traces.base.errors import InputError
+from traces.networks.network import Network, is_real
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.reader import NETWORK_READERS, MatrixReader
-from traces.work.network import Network, is_real
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 

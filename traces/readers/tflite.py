@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
+from traces.networks.network import Network
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
 from traces.readers.parts.model_network import to_network
 from traces.readers.parts.tflite_writing import TfliteWriting
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
-from traces.work.network import Network
-from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
 
 # schema type code -> (name, numpy dtype; None: two elements in a byte)
 TYPES: dict[int, tuple[str, str | None]] = {

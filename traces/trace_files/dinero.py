@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from traces.access.trace import Trace
+from traces.trace.chunks import Trace
 from traces.trace_files.reader import TRACE_READERS, first_words
 from traces.trace_files.text import PlainLine, Record, TextReader, access_size, need, number, operation
 from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns

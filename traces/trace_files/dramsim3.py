@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from traces.access.trace import Trace
+from traces.trace.chunks import Trace
 from traces.trace_files.reader import TRACE_READERS
 from traces.trace_files.text import PlainLine, Record, TextReader, need, number, operation
 from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns

@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from traces.access.trace import NEVER, ORACLE_GENERAL, Chunk, Trace, next_uses, touched_lines
 from traces.base.errors import InputError
+from traces.trace.chunks import NEVER, ORACLE_GENERAL, Chunk, Trace, next_uses, touched_lines
 from traces.trace_files.reader import TRACE_READERS, TraceReader, external_chunk, first_words
 from traces.trace_files.source import Source
 from traces.trace_files.writer import TRACE_WRITERS, TraceWriter

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO
 
-from traces.access.trace import Chunk, Trace
+from traces.trace.chunks import Chunk, Trace
 from traces.trace_files.libcachesim import oracle_records
 from traces.trace_files.reader import TRACE_READERS, TraceReader, first_words
 from traces.trace_files.source import Source

@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from traces.access.trace import STREAMS, Chunk, Memory, Trace
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.registry import Registry
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 from traces.trace_files.source import Source
 
 EXTERNAL = STREAMS.index("external")

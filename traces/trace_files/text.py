@@ -10,9 +10,9 @@ from typing import IO, ClassVar
 
 import numpy as np
 
-from traces.access.trace import Chunk
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
+from traces.trace.chunks import Chunk
 from traces.trace_files.reader import LONGEST_LINE, TraceReader, external_chunk, first_words, words_of
 from traces.trace_files.source import Source
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, ClassVar
 
-from traces.access.trace import Chunk, Trace
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
 from traces.base.registry import Registry
+from traces.trace.chunks import Chunk, Trace
 
 _AT_ONCE = 2**16
 

@@ -1,6 +1,7 @@
-"""What is checked of every command: no output replaces an input, and a file of another kind is named.
+"""Arguments of commands, and what is checked of every command: no output replaces an input, a wrong file is named.
 
-A command declares which of its options name files it writes (`written`) and what it reads (`inputs.reads`).
+A command declares which of its options name files it writes (`writes`) and what it reads (`reads`). Where it fails and
+a file is of another kind, the message says what the file is and which command takes it (`recognition`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How records are shown on a terminal: one wide table where there is room, two that fit 80 columns otherwise."""
+"""Records, their comparison and what a sweep would compute, as tables on a terminal of any width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two ways in which anything a user or a file names gets into a page: as text, and as data of a script."""
+"""What every page is made of: texts and data that cannot get out of their place, tables, charts, and the frame."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
 from traces.base.errors import InputError, MissingExtraError
-from traces.work.checks import checked_memory
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.checks import checked_memory
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 Int64Array = npt.NDArray[np.int64]
 

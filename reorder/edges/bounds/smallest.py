@@ -13,9 +13,9 @@ from typing import Any
 from reorder.base import ORDERINGS, Ordering, Progress
 from reorder.edges.bounds.bounds import cores, lower_bound
 from reorder.order import order as make_order
-from traces.work.checks import check_order
-from traces.work.network import Network
-from traces.work.processing import widest_bag
+from traces.networks.checks import check_order
+from traces.networks.network import Network
+from traces.networks.processing import widest_bag
 
 LEAST = 3  # a connection and the two values it joins
 _CHEAP = 1 << 30  # operations of a bound: about a second

@@ -1,6 +1,6 @@
-"""Reads that no order avoids, counted in stretches (after Hong and Kung 1981): few connections join few neurons.
+"""S-partition lower bound on reads (Hong and Kung 1981).
 
-Every read begins a stay of a value. In a stretch of r reads only what lay in fast memory before and what is read can
+Every read begins a stay of a value. In a segment of r reads only what lay in fast memory before and what is read can
 be resident, C - 1 + r values, so at most E(C - 1 + r) connections are processed, with E(v) the most that any v neurons
 have among each other; and all of them must be processed. Unlike arguments about values that do not stay, this one
 counts how often each must be read again.
@@ -13,6 +13,7 @@ s sqrt(a b) connections, s the largest singular value of B - P, and a b of cours
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -172,20 +173,28 @@ def _groups(depth: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def _norm(product: FloatArray) -> float:
-    """Return an upper bound on the largest singular value, from the product of a matrix with its transpose.
+    """Return an upper bound on the largest singular value, from the product of a matrix with its transpose."""
+    proved = proved_highest(product, lambda value: value * (1 + 1e-4) + 1e-6, tol=1e-5)
+    if proved is not None:
+        return float(np.sqrt(proved))
+    return float(np.sqrt(max(np.linalg.eigvalsh(product)[-1], 0.0)) * (1 + 1e-7) + 1e-7)
 
-    An iteration finds it, a Cholesky factorisation proves that nothing lies above.
+
+def proved_highest(product: FloatArray, above: Callable[[float], float], tol: float) -> float | None:
+    """Return `above` of the highest eigenvalue that an iteration finds, once a Cholesky factorisation has proved that
+    none is higher; None for small matrices, and where that fails.
+
+    Solving for eigenvalues takes several times as long, and a hundred times where BLAS threads wait on busy cores.
     """
     n = len(product)
-    if n >= ITERATED:
-        from scipy.linalg import LinAlgError, cholesky
-        from scipy.sparse.linalg import ArpackError, eigsh
+    if n < ITERATED:
+        return None
+    from scipy.linalg import LinAlgError, cholesky
+    from scipy.sparse.linalg import ArpackError, eigsh
 
-        try:
-            eigenvalue = float(eigsh(product, k=1, which="LA", v0=np.ones(n), tol=1e-5, return_eigenvectors=False)[0])
-            above = eigenvalue * (1 + 1e-4) + 1e-6
-            cholesky(above * np.eye(n) - product, overwrite_a=True, check_finite=False)
-            return float(np.sqrt(above))
-        except (LinAlgError, ArpackError):  # it stopped too low, or not at all
-            pass
-    return float(np.sqrt(max(np.linalg.eigvalsh(product)[-1], 0.0)) * (1 + 1e-7) + 1e-7)
+    try:
+        found = above(float(eigsh(product, k=1, which="LA", v0=np.ones(n), tol=tol, return_eigenvectors=False)[0]))
+        cholesky(found * np.eye(n) - product, overwrite_a=True, check_finite=False)
+    except (LinAlgError, ArpackError):  # it stopped too low, or not at all
+        return None
+    return found

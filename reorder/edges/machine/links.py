@@ -1,23 +1,72 @@
-"""The same moves with fewer accesses: stretches that meet at a shared neuron, and sources that are brought together.
-
-A step reads its source's row unless the step before used it, and its target's row at the start of a run. Inside a
-stretch of one target (or of one source) the order is free, so neighbours can end and begin with the neuron that both
-have. And where rows share a burst of the memory, those of a tile's sources are worth fetching one after another.
-"""
+"""The same moves with fewer accesses: fewer runs, stretches that meet at a shared neuron, sources brought together."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from reorder.edges.machine.shape import Int64Array
+import cython_ext.iomodel.counts as iomodel
+from reorder.edges.machine.surrogate import Int64Array, MachineShape
 from reorder.edges.search.base_orders import sorted_by
-from traces.work.network import Network
+from traces.networks.network import Network
+
+
+def gathered(network: Network, edges: Int64Array, shape: MachineShape, by: str) -> Int64Array:
+    """Return an order (int64[W]) in which each target (by 'targets'; or source, by 'sources') has the fewest stretches
+    that its residencies in `edges` under the shape's memory, policy and pinning allow. O(W log W).
+
+    A connection may stand wherever both of its values are resident, its source is complete and its target's sum is not
+    yet used. No more values are resident at a time than before, so MIN loads no more rows (it may write some more). The
+    fewest runs that meet all these intervals of positions: always wait for the one that ends first.
+    """
+    first, last = windows(network, edges, shape)
+    own = (network.targets if by == "targets" else network.sources)[edges]
+    at = sorted_by(own, last)
+    before, place, points = -1, -1, []
+    for neuron, begin, end in zip(own[at].tolist(), first[at].tolist(), last[at].tolist(), strict=True):
+        if neuron != before or begin > place:
+            before, place = neuron, end
+        points.append(place)
+    point = np.empty(len(edges), np.int64)
+    point[at] = points
+    return edges[sorted_by(point, own)]
+
+
+def windows(network: Network, edges: Int64Array, shape: MachineShape) -> tuple[Int64Array, Int64Array]:
+    """Return the first and the last place (int64[W] each) at which each connection of the order may stand."""
+    sources, targets = network.sources[edges], network.targets[edges]
+    w, n = len(edges), network.n_neurons
+    step, neuron, kind = iomodel.moves(
+        sources.astype(np.int32), targets.astype(np.int32), n, network.is_output.view(np.uint8), shape.memory,
+        iomodel.POLICY_CODES[shape.policy], iomodel.PINNING_CODES[shape.pinning],
+    )  # fmt: skip
+    loaded = kind == iomodel.LOAD
+    places = np.tile(np.arange(w), 2)
+    owner = np.concatenate((sources, targets))
+    at = sorted_by(owner, places)
+    owner, place = owner[at], places[at]
+    begins = np.isin(owner * (w + 1) + place, neuron[loaded].astype(np.int64) * (w + 1) + step[loaded])
+    begins[1:] |= owner[1:] != owner[:-1]
+    begins[:1] = True
+    stay = np.cumsum(begins) - 1
+    starts = np.flatnonzero(begins)
+    ends = np.append(starts[1:], 2 * w) - 1
+    first, last = np.empty(2 * w, np.int64), np.empty(2 * w, np.int64)
+    first[at], last[at] = place[starts][stay], place[ends][stay]
+    complete = np.full(n, -1, np.int64)
+    np.maximum.at(complete, targets, np.arange(w))
+    return (
+        np.maximum(np.maximum(first[:w], first[w:]), complete[sources] + 1),
+        np.minimum(np.minimum(last[:w], last[w:]), complete[targets]),
+    )
 
 
 def linked(network: Network, edges: Int64Array, by: str) -> Int64Array:
     """Return an order (int64[W]) whose stretches of one target (by 'targets'; or 'sources') are permuted inside, so
     that half at least of those that can begin with the source (target) with which the one before ends. It stays
-    topological. O(W log W)."""
+    topological. O(W log W).
+
+    A step reads its source's row unless the step before used it, and its target's row at the start of a run.
+    """
     own, other = network.targets[edges], network.sources[edges]
     if by == "sources":
         own, other = other, own

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from cython_ext.edges.blocks import swap_blocks
-from reorder.edges.machine.shape import CacheShape, Int64Array
+from reorder.edges.machine.surrogate import CacheShape, Int64Array
 from reorder.edges.methods.blocks import COLD, COUNT_BYTES, HOT, SWAPS_PER_ITEM
 from reorder.edges.search.base_orders import sorted_by
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SHARES = (0.25, 0.35, 0.5, 0.6)  # of the cache's lines that the sources of a tile fill
 

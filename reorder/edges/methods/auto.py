@@ -7,34 +7,52 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
-from reorder.edges.bounds.objective import least_objective
-from reorder.edges.methods.residency import search
+from reorder.edges.bounds.bounds import least_objective
+from reorder.edges.methods.residency import ResidencyParameters, search
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.edge_moves import applies, offer_refreshed
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
-from reorder.edges.search.lru_touch import applies, offer_refreshed
-from reorder.edges.search.plans import plan_search
+from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
-from reorder.edges.search.residency import ResidencyParameters
-from traces.work.network import Network
+from traces.networks.network import Network
 
-_OF_THE_SEARCH = {field.name for field in fields(ResidencyParameters)}
-# Of the time limit, for constructions; until sweeps end that found locality; for all where there is locality, under
-# MIN and under policies that do not see the future, where the search gains more.
-CONSTRUCTED, SWEPT, LOCAL, LOCAL_AGED = 0.1, 0.35, 0.75, 0.6
-# Plans of what to fuse on a local network: the time limit's share until which they are made, and until which they are
-# changed; most of them; how many the search may start from.
-FUSED_UNTIL, CHANGED_UNTIL, PLANS, STARTS = 0.5, 0.7, 400, 8
-# Plans are given up that leave so many times more above the bound than the best construction, once there is one of
-# single depths, and once there are those of fused ones: on RadiX-Nets, which have smooth coordinates but no strips.
-ALONE, PROMISING = 3.0, 1.25
-# Plans of single depths that leave more a neuron than this, every value written and read once more, have strips whose
-# fronts do not fit: others are made only if nothing else is better.
-SPILLED = 2.0
-STRIPS = (2, 3, 4)  # of outputs, tried besides under policies that do not see the future
-# Constructions of this effort are left out where plans leave less than such a share of what all quick ones leave (under
-# MIN, under other policies), or where the last one of this effort left so many times more than the best.
-SLOW, FAR_BELOW, FAR_BELOW_AGED, BEHIND = 1.0, 0.6, 0.45, 1.08
+
+@dataclass(frozen=True)
+class Tuning:
+    """When the portfolio goes on to what comes next (measured). Ends are shares of the time limit.
+
+    constructions: end of constructions without locality. sweeps: end of the look for locality. local, local_aged: end
+    of constructions with locality, under MIN and under policies that do not see the future, where the search gains
+    more. plans, changed_plans: end of making plans of what to fuse, and of changing them.
+    most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
+    give_up: single-depth plans this many times further above the bound than the best construction end the making of
+    plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
+    spilled: single-depth plans with more extra I/Os a neuron than this, each value written and read once more, have
+    strips whose fronts do not fit. slow: microseconds a connection from which a construction is slow.
+    skip_slow, skip_slow_aged: skip slow constructions once the best gap is below this share of the best quick one's,
+    under MIN and under other policies. behind: skip them once a slow one's gap was this many times the best gap.
+    """
+
+    constructions: float = 0.1
+    sweeps: float = 0.35
+    local: float = 0.75
+    local_aged: float = 0.6
+    plans: float = 0.5
+    changed_plans: float = 0.7
+    most_plans: int = 400
+    starts: int = 8
+    strips: tuple[int, ...] = (2, 3, 4)
+    give_up: float = 3.0
+    promising: float = 1.25
+    spilled: float = 2.0
+    slow: float = 1.0
+    skip_slow: float = 0.6
+    skip_slow_aged: float = 0.45
+    behind: float = 1.08
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -56,56 +74,6 @@ class AutoParameters:
         count_of("workers", self.workers, 1)
 
 
-def fuse(items: Items, best: Best, bound: float) -> bool:
-    """Look for what to fuse on a network with locality; return whether plans suit it.
-
-    The plan of single depths comes first; where it is far above the constructions, no others are made.
-    """
-    plans = plan_search(items, best.task.memory)
-    if plans is None:
-        return False
-    ends, others = FUSED_UNTIL * (best.task.time_limit_s or math.inf), best.value - bound
-
-    def left() -> float:
-        return min(plans.values.values()) - bound
-
-    most = min(ALONE * others, SPILLED * len(items.network.in_degree))
-    plans.fused(best, lambda _: best.budget.spent() >= ends or best.value <= bound or (plans.judged and left() > most))
-    if not best.task.sees_future and best.value > bound:
-        offer_strips(items, best, bound, ends)
-    return plans.judged and left() <= ALONE * others
-
-
-def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
-    """Offer strips of outputs with their receptive fields, until second `ends`.
-
-    LRU and RR keep what was made last, and pulling uses it then.
-    """
-    positions, before = places(items), best.value
-    assert positions is not None
-    for columns in STRIPS:
-        for way in ("pull", "follow"):
-            if best.budget.spent() < ends:
-                offer_along(items, best, bound, tilings(positions, (1,), (columns,)), way)
-    if best.value < before and best.edges is not None:
-        items.orders.append(best.edges)
-
-
-def start_from_plans(items: Items, best: Best, bound: float) -> None:
-    """Let the search start from the best plans unless they are far above others; change the best if nothing beats it.
-
-    What does not pay as a plan may as a start: the search has fewer slots than the memory has.
-    """
-    plans = plan_search(items, best.task.memory)
-    if plans is None or min(plans.values.values(), default=math.inf) - bound > PROMISING * (best.value - bound):
-        return
-    ends = CHANGED_UNTIL * (best.task.time_limit_s or math.inf)
-    if min(plans.values.values()) <= best.value:
-        plans.walk(best, lambda tried: tried >= PLANS or best.budget.spent() >= ends or best.value <= bound)
-    items.orders += plans.orders(STARTS)
-    items.planned = True
-
-
 def portfolio() -> list[str]:
     """Return the methods that declare a place in the portfolio, in its order."""
     known = [(entry.item.portfolio, name) for name, entry in ORDERINGS.sound().items()]
@@ -122,6 +90,172 @@ def constructions(network: Network, parameters: AutoParameters) -> Iterator[tupl
             yield name, method
 
 
+class Portfolio:
+    """One run of `auto`: the best order so far, which construction found it, and what is known of the network.
+
+    local: whether the network has locality; None before it was looked for. planned: whether plans of what to fuse suit
+    it. quick: the least value of a quick construction; slow: that of the last slow one.
+    """
+
+    def __init__(self, network: Network, task: Task, parameters: AutoParameters) -> None:
+        self.network, self.task, self.parameters = network, task, parameters
+        self.best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+        self.bound = least_objective(network, task)
+        self.items = Items(network)
+        self.limit = task.time_limit_s or math.inf
+        # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
+        self.few = self.items.in_blocks and task.sees_future and parameters.moves != 0
+        self.found_by = ""
+        self.local: bool | None = None
+        self.planned = False
+        self.quick, self.slow = math.inf, 0.0
+
+    @property
+    def done(self) -> bool:
+        """Whether the best order is at the bound, or the time is up."""
+        return self.best.value <= self.bound or self.best.budget.over
+
+    def left(self, share: float) -> float:
+        """Return the seconds until this share of the time limit."""
+        return share * self.limit - self.best.budget.spent()
+
+    def construct(self) -> None:
+        """Try constructions. Two-optimal is always there; the others may take a share of the time limit."""
+        of_local = TUNING.local if self.task.sees_future else TUNING.local_aged
+        for name, method in constructions(self.network, self.parameters):
+            share = of_local if self.local else TUNING.sweeps if method.start else TUNING.constructions
+            if self.best.edges is not None:
+                if self.done or (self.left(share) <= 0 and self.local is not None):
+                    return
+                if self.left(share) <= 0:
+                    continue  # whether there is locality is worth more
+            if method.start and self.local is None:
+                before = self.best.value
+                self.look_for_locality()
+                share = of_local if self.local else share
+                out_of_time = self.local and self.left(share) <= 0 and self.best.value < before  # else one sweep
+                if self.best.value <= self.bound or out_of_time:
+                    return
+            if not self.skips(method):
+                self.offer(name, method, self.left(share))
+
+    def look_for_locality(self) -> None:
+        """Find out whether the network has locality, and if so look for what to fuse."""
+        before = self.best.value
+        self.local = places(self.items) is not None
+        self.planned = self.local and fuse(self.items, self.best, self.bound)
+        self.note("sweep", before)
+
+    def skips(self, method: Method) -> bool:
+        """Whether a construction has nothing to gain on this network."""
+        if method.only_local and not self.local:
+            return True
+        if ((self.few and method.start) or self.local) and not method.local:
+            return True
+        planned = method.start and self.planned and not self.few  # plans try all that sweeps do
+        return bool(self.local) and (planned or (method.effort >= TUNING.slow and self.slow_ones_lose))
+
+    @property
+    def slow_ones_lose(self) -> bool:
+        """True if another slow construction cannot pay off."""
+        skip = TUNING.skip_slow if self.task.sees_future else TUNING.skip_slow_aged
+        gap = self.best.value - self.bound
+        return gap < skip * (self.quick - self.bound) or gap * TUNING.behind < self.slow - self.bound
+
+    def offer(self, name: str, method: Method, seconds: float) -> None:
+        """Offer a construction's order, made within so many seconds."""
+        before = self.best.value
+        self.best.work += 1
+        limit = None if self.task.time_limit_s is None else max(seconds, 1e-9)
+        asked = replace(self.task, time_limit_s=limit, prepared=self.items)
+        edges = method(self.network, asked, ORDERINGS[name].make_parameters({})).edges
+        value = self.best.offer(edges)
+        if method.start:
+            self.items.orders.append(edges)
+        elif method.effort < TUNING.slow:
+            self.quick = min(self.quick, value)
+        else:
+            self.slow = value
+        self.note(name, before)
+
+    def note(self, name: str, before: float) -> None:
+        """Note who found the best order if it is better than the value before."""
+        if self.best.value < before:
+            self.found_by = name
+
+    def search(self) -> None:
+        """Spend what is left of the budget on annealing, from plans too where they suit the network."""
+        if not self.done and self.parameters.moves != 0:
+            before = self.best.value
+            start_from_plans(self.items, self.best, self.bound)
+            self.note("sweep", before)
+        if not self.done:
+            before = self.best.value
+            known = {field.name for field in fields(ResidencyParameters)}
+            shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
+            if applies(self.best) and self.best.edges is not None:
+                offer_refreshed(self.best, self.network, self.best.edges)
+            search(self.items, self.best, ResidencyParameters(**shared), self.best.budget.left())
+            self.note("residency", before)
+
+
+def fuse(items: Items, best: Best, bound: float) -> bool:
+    """Look for what to fuse on a network with locality; return whether plans suit it.
+
+    The plan of single depths comes first; where it is far above the constructions, no others are made.
+    """
+    plans = plan_search(items, best.task.memory)
+    if plans is None:
+        return False
+    ends, others = TUNING.plans * (best.task.time_limit_s or math.inf), best.value - bound
+    most = min(TUNING.give_up * others, TUNING.spilled * len(items.network.in_degree))
+
+    def enough(tried: int) -> bool:
+        over = best.budget.spent() >= ends or best.value <= bound
+        return over or (plans.judged and least_plan(plans) - bound > most)
+
+    plans.fused(best, enough)
+    if not best.task.sees_future and best.value > bound:
+        offer_strips(items, best, bound, ends)
+    return plans.judged and least_plan(plans) - bound <= TUNING.give_up * others
+
+
+def least_plan(plans: PlanSearch) -> float:
+    """Return the least value of a plan; infinite where none was made."""
+    return min(plans.values.values(), default=math.inf)
+
+
+def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
+    """Offer strips of outputs with their receptive fields, until second `ends`.
+
+    LRU and RR keep what was made last, and pulling uses it then.
+    """
+    positions, before = places(items), best.value
+    assert positions is not None
+    for columns in TUNING.strips:
+        for way in ("pull", "follow"):
+            if best.budget.spent() < ends:
+                offer_along(items, best, bound, tilings(positions, (1,), (columns,)), way)
+    if best.value < before and best.edges is not None:
+        items.orders.append(best.edges)
+
+
+def start_from_plans(items: Items, best: Best, bound: float) -> None:
+    """Let the search start from the best plans unless they are far above others; change the best if nothing beats it.
+
+    What does not pay as a plan may as a start: the search has fewer slots than the memory has.
+    """
+    plans = plan_search(items, best.task.memory)
+    if plans is None or least_plan(plans) - bound > TUNING.promising * (best.value - bound):
+        return
+    ends = TUNING.changed_plans * (best.task.time_limit_s or math.inf)
+    if least_plan(plans) <= best.value:
+        most = TUNING.most_plans
+        plans.walk(best, lambda tried: tried >= most or best.budget.spent() >= ends or best.value <= bound)
+    items.orders += plans.orders(TUNING.starts)
+    items.planned = True
+
+
 @ORDERINGS.register(
     "auto",
     summary="a portfolio within its budget: constructions, then annealing",
@@ -133,71 +267,9 @@ def constructions(network: Network, parameters: AutoParameters) -> Iterator[tupl
 )
 def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
     """Return the best order found under the task's objective; never worse than two-optimal."""
-    budget = Budget(task.time_limit_s)
-    best = Best(Scorer(network, task), budget, task)
-    bound = least_objective(network, task)
-    items = Items(network)
-    of_local = LOCAL if task.sees_future else LOCAL_AGED
-    # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
-    few = items.in_blocks and task.sees_future and parameters.moves != 0
-    far_below = FAR_BELOW if task.sees_future else FAR_BELOW_AGED
-    found_by, looked, local, suited, quick, slow = "", False, False, False, math.inf, 0.0
-
-    def hopeless() -> bool:
-        """Whether one more construction that takes long is not worth it, as plans leave far less than others."""
-        left = best.value - bound
-        return left < far_below * (quick - bound) or left * BEHIND < slow - bound
-
-    for name, method in constructions(network, parameters):
-        # two-optimal is always there; the others may take a share of the budget, the search has better use for the rest
-        share = of_local if local else SWEPT if method.start else CONSTRUCTED
-        left = share * (task.time_limit_s or math.inf) - budget.spent()
-        if best.edges is not None and (best.value <= bound or budget.over):
-            break
-        if best.edges is not None and left <= 0:
-            if looked:
-                break
-            continue  # whether there is locality is worth more
-        if method.start and not looked:
-            looked, local = True, places(items) is not None
-            before = best.value
-            suited = local and fuse(items, best, bound)
-            found_by = "sweep" if best.value < before else found_by
-            left = (of_local if local else share) * (task.time_limit_s or math.inf) - budget.spent()
-            if best.value <= bound or (local and left <= 0 and best.value < before):  # else one sweep, however late
-                break
-        if method.only_local and not local:
-            continue
-        if ((few and method.start) or local) and not method.local:
-            continue
-        planned = method.start and suited and not few  # plans try all that sweeps do
-        if local and (planned or (method.effort >= SLOW and hopeless())):
-            continue
-        before = best.value
-        best.work += 1
-        entry = ORDERINGS[name]
-        limit = None if task.time_limit_s is None else max(left, 1e-9)
-        asked = replace(task, time_limit_s=limit, prepared=items)
-        edges = method(network, asked, entry.make_parameters({})).edges
-        value = best.offer(edges)
-        if method.start:
-            items.orders.append(edges)
-        elif method.effort < SLOW:
-            quick = min(quick, value)
-        else:
-            slow = value
-        found_by = name if best.value < before else found_by
-    searched = best.value > bound and not budget.over
-    if searched and parameters.moves != 0:
-        before = best.value
-        start_from_plans(items, best, bound)
-        found_by = "sweep" if best.value < before else found_by
-    if best.value > bound and not budget.over:
-        before = best.value
-        shared = {name: value for name, value in asdict(parameters).items() if name in _OF_THE_SEARCH}
-        if applies(best) and best.edges is not None:
-            offer_refreshed(best, network, best.edges)
-        search(items, best, ResidencyParameters(**shared), budget.left())
-        found_by = "residency" if best.value < before else found_by
-    truncated = task.time_limit_s is not None and searched and (parameters.moves is None or budget.over)
-    return best.ordering("auto", {"found_by": found_by}, truncated)
+    run = Portfolio(network, task, parameters)
+    run.construct()
+    searched = not run.done
+    run.search()
+    truncated = task.time_limit_s is not None and searched and (parameters.moves is None or run.best.budget.over)
+    return run.best.ordering("auto", {"found_by": run.found_by}, truncated)

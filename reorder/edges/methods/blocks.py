@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
-from cython_ext.edges.near import near_runs
-from cython_ext.edges.pairs import pair_runs
+from cython_ext.edges.runs import near_runs, pair_runs
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import sorted_by
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.initial_states import slot_choices
 from reorder.edges.search.intervals import Items
-from traces.work.network import Network
+from traces.base.errors import unknown_name
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -146,18 +146,16 @@ class TilesParameters:
         count_of("targets", self.targets, 1)
         count_of("sources", self.sources, 1)
         if self.outer not in (None, "targets", "sources"):
-            from traces.base.errors import unknown_name
-
             raise unknown_name("outer loop", self.outer, ("targets", "sources"))
 
 
-def by_tiles(network: Network, targets: int, sources: int, outer: str, rank: Int64Array | None = None) -> Int64Array:
+def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64Array:
     """Return the order by depth of target, then tile by tile; inside a tile by source if sources stream past, else by
-    target. rank: int64[N], the order of neurons within a depth; None: by id."""
+    target."""
     s, t = network.sources, network.targets
     tile_of = []
     for ids, size in ((t, targets), (s, sources)):  # places among the neurons of one depth, cut into tiles
-        by_depth = np.argsort(network.depth, kind="stable") if rank is None else np.lexsort((rank, network.depth))
+        by_depth = np.argsort(network.depth, kind="stable")
         depth = network.depth[by_depth]
         place = np.empty(network.n_neurons, np.int64)
         place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
@@ -176,14 +174,7 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str, rank: Int
     local=False,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
-    """Walk layer by layer over tiles whose sources and targets fit fast memory together."""
-    return best_tiles(network, task, "tiles", parameters)
-
-
-def best_tiles(
-    network: Network, task: Task, method: str, parameters: TilesParameters, rank: Int64Array | None = None
-) -> Ordering:
-    """Return the best order by tiles of some shapes, or of the given one, until the time limit. rank: of `by_tiles`."""
+    """Walk layer by layer over tiles whose sources and targets fit fast memory together: the best of some shapes."""
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     room = max(2, slot_choices(task)[0] + 1)
@@ -198,8 +189,8 @@ def best_tiles(
                 "outer": parameters.outer or outer,
             }
             best.work += 1
-            best.offer(by_tiles(network, **shape, rank=rank), **shape)
-    return best.ordering(method, best.parameters, budget.over)
+            best.offer(by_tiles(network, **shape), **shape)
+    return best.ordering("tiles", best.parameters, budget.over)
 
 
 @dataclass(frozen=True)

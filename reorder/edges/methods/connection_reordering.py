@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Scorer
+from reorder.edges.search.budget import Scorer, count_of
 from reorder.edges.search.edge_moves import annealer, begins_within
+from traces.base.checks import whole_number
 from traces.base.errors import InputError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
 STARTS: dict[str, Callable[[Network], npt.NDArray[np.int64]]] = {
@@ -45,12 +46,8 @@ class ConnectionReorderingParameters:
     incremental: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 0:
-            raise InputError(f"iterations must be an integer of at least 0, not {self.iterations!r}")
-        if self.window is not None and (
-            isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1
-        ):
-            raise InputError(f"window must be an integer of at least 1, not {self.window!r}")
+        whole_number(self.iterations, "iterations", 0)
+        count_of("window", self.window, 1)
         if not isinstance(self.sigma, int | float) or not math.isfinite(self.sigma):
             raise InputError(f"sigma must be a finite number, not {self.sigma!r}")
         if self.start not in STARTS:

@@ -13,7 +13,7 @@ from reorder.edges.search.base_orders import own_is_topological
 from traces.base.archive import read_npy, read_npz
 from traces.base.errors import InputError
 from traces.base.memory import read_within
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @ORDERINGS.register("own", summary="the order of the network's own file", portfolio=1.5, suits=own_is_topological)

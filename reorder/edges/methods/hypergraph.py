@@ -20,7 +20,7 @@ from reorder.edges.search.budget import Budget, count_of
 from reorder.edges.search.intervals import Items
 from traces.base.errors import MissingExtraError
 from traces.base.workers import call_aside
-from traces.work.network import Network
+from traces.networks.network import Network
 
 # Under a time limit: seconds a connection takes (measured 20 to 60 us), up to which it is divided in this process, and
 # which a process aside takes to start.

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from reorder.base import ORDERINGS, Explanation, Ordering, Task
+from reorder.edges.methods.residency import cold_moves
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.explain import SourceChoice, reasons
 from reorder.edges.search.initial_states import before_orders, slot_choices
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
-from reorder.edges.search.residency import cold_moves
 from reorder.edges.search.streaming import (
     Ends,
     Rival,
@@ -31,7 +31,7 @@ from reorder.edges.search.streaming import (
     streamed,
 )
 from traces.base.errors import InputError, MissingExtraError
-from traces.work.network import Network
+from traces.networks.network import Network
 
 # Stages by which opens are put off under LRU and RR, where a source lingers after it was loaded: tried first, then
 # nearer and nearer to the best.

@@ -7,7 +7,7 @@ from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.initial_states import StationaryParameters, before_orders, best_state, slot_choices
 from reorder.edges.search.intervals import Items
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 @ORDERINGS.register(

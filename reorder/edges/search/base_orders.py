@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.edges.topological as kernel
-from cython_ext.network.lay_out import is_valid
-from traces.work.network import Network
+from cython_ext.network.graph import is_valid
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

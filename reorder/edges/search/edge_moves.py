@@ -1,7 +1,8 @@
-"""Edge moves on a good order, by the exact objective: what a search over whole neurons cannot reach.
+"""Single connections of a good order: touches for LRU, and edge moves by the exact objective.
 
-The moves are those of Connection Reordering (Gleinig et al. 2023, section IV), all but cold: an order that costs no
-more is kept. Searches over residency intervals see a model of the policy; this sees the policy itself.
+A touch uses a value that LRU would evict before its next use once more (cython_ext/residency/recency.pyx). Edge moves
+are those of Connection Reordering (Gleinig et al. 2023, section IV), all but cold: an order that costs no more is kept.
+Searches over residency intervals see a model of the policy; this sees the policy itself.
 """
 
 from __future__ import annotations
@@ -12,12 +13,57 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.annealing.connections import Annealer
+from cython_ext.residency.recency import refreshed
 from reorder.base import Task
 from reorder.edges.search.budget import Best
-from reorder.edges.search.lru_touch import applies, offer_refreshed
 from reorder.edges.search.objectives import make_objective
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
+
+# How far to look for connections to do early, as shares of those in which as many values come in as fast memory holds
+# where each comes in once (measured on unrolled convolutions).
+HORIZONS = (0.1, 0.4)
+REFRESHED = 10  # counts that one refreshing takes, about (measured at 1e5 to 1e7 connections)
+
+
+def applies(best: Best) -> bool:
+    """Whether the objective counts the I/Os of LRU alone."""
+    return best.score.objective.plain and best.task.keeps_touched
+
+
+def horizons(network: Network, memory: int) -> list[int]:
+    """Return the horizons to try first, in connections."""
+    turnover = memory * network.n_connections / max(1, int(network.touched.sum()))
+    return [max(1, round(share * turnover)) for share in HORIZONS]
+
+
+def offer_refreshed(
+    best: Best, network: Network, edges: npt.NDArray[np.int64], first: int | None = None
+) -> tuple[float, int]:
+    """Offer an order (int64[W]) with values kept; return the least value and the horizon that gave it.
+
+    Horizons go up from `first` by factors of two for as long as that pays, then down. The value is infinite where there
+    is no time for one.
+    """
+    ends = network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
+    memory, values, per_horizon = best.task.memory, dict[int, float](), 0.0
+
+    def value(horizon: int) -> float:
+        nonlocal per_horizon
+        takes = max(REFRESHED * best.counting, per_horizon * horizon)
+        if horizon not in values and best.budget.left() > takes + best.offer_s:
+            began = best.budget.spent()
+            made = edges[refreshed(*ends, network.n_neurons, memory, horizon)]
+            per_horizon = (best.budget.spent() - began) / horizon
+            values[horizon] = best.offer(made, **best.parameters)
+        return values.get(horizon, np.inf)
+
+    chosen = first or horizons(network, memory)[0]
+    for factor in (2.0, 0.5):
+        while value(other := max(1, round(factor * chosen))) < value(chosen):
+            chosen = other
+    return value(chosen), chosen
+
 
 # Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
 # annealing gets less far, and after plans of what to fuse it finds less.

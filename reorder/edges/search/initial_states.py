@@ -18,16 +18,37 @@ from reorder.edges.search.streaming import Ends, Rival, fitting, shipped_weights
 SHARES = {"min": (), "lru": (0.62, 0.5, 0.74), "rr": (0.41, 0.32, 0.5)}
 WINDOW = 4096  # ready items looked at per opening
 CLEARLY = 0.95  # of the cost
-STREAMED, MOST_STREAMED = 2_000_000, 4  # connections over all sets of weights tried as starts, and most sets
-STREAMED_SHARE = 0.08  # of the time limit, for those starts
-ROLLED, ROLLED_LOCAL = 0.04, 0.12  # of the time limit, for rolling starts beside learned ones; on local networks
-# What a rolling start and its first trial take, beside learned starts (1e7 connections), and seconds past a time limit.
-ROLLED_COST, BEYOND_S, BEYOND = 1.0, 0.5, 0.1
-# What it takes to make an order of a cut state and count it: in times of sorting the connections by source (4 at 1e6,
-# 5 to 7 at 1e7, 11 to 20 at 1e8), and us a connection and an item at least, so that no such sort is begun in vain
-# (measured, ITEM_US on fans of 1e7): a connection takes more where less of the network is in caches, at ten times as
-# many two fifths more.
-AFTER, AFTER_US, AFTER_AT, AFTER_POWER, ITEM_US = 12, 0.1, 1e7, 0.15, 0.4
+
+
+@dataclass(frozen=True)
+class StartCosts:
+    """What learned and rolling starts may take, and what an order made of a cut state takes (measured).
+
+    connections, sets: over all sets of weights tried as starts, and most sets. learned_share: of the time limit, for
+    learned starts. rolling_share, rolling_share_local: for rolling ones beside them; the latter on local networks.
+    rolling_cost: of a rolling start and its first trial, in times of the learned ones (1e7 connections). overrun_s,
+    overrun: seconds, and share of the limit, by which an order may end late.
+    sorts: an order of a cut state and its count, in times of sorting the connections by source (4 at 1e6, 5 to 7 at
+    1e7, 11 to 20 at 1e8). connection_us, item_us: at least, so that no such sort is begun in vain; a connection takes
+    more where less of the network is in caches: at_connections and power (at ten times as many two fifths more).
+    """
+
+    connections: int = 2_000_000
+    sets: int = 4
+    learned_share: float = 0.08
+    rolling_share: float = 0.04
+    rolling_share_local: float = 0.12
+    rolling_cost: float = 1.0
+    overrun_s: float = 0.5
+    overrun: float = 0.1
+    sorts: int = 12
+    connection_us: float = 0.1
+    item_us: float = 0.4
+    at_connections: float = 1e7
+    power: float = 0.15
+
+
+COSTS = StartCosts()
 MANY_CONNECTIONS = 1_000_000  # above, only the first few settings are tried
 
 
@@ -110,16 +131,16 @@ def best_state(items: Items, slots: int, budget: Budget, given: StationaryParame
 
 
 def before_orders(budget: Budget, items: Items) -> Budget:
-    """Return the budget of making states: an order of one and its count may end a tenth and BEYOND_S past the limit."""
-    beyond = BEYOND_S + BEYOND * (budget.limit_s or 0.0)
+    """Return the budget of making states: an order of one, counted, may end `overrun_s` + `overrun` past the limit."""
+    beyond = COSTS.overrun_s + COSTS.overrun * (budget.limit_s or 0.0)
     n = items.network.n_connections
-    each_us = AFTER_US * (n / AFTER_AT) ** AFTER_POWER
-    least = 1e-6 * (each_us * n + ITEM_US * len(items.items))
+    each_us = COSTS.connection_us * (n / COSTS.at_connections) ** COSTS.power
+    least = 1e-6 * (each_us * n + COSTS.item_us * len(items.items))
     before = budget.less(max(0.0, least - beyond))
     if budget.limit_s is None or before.over:
         return before
     items.in_sources  # noqa: B018 (it is laid out)
-    return budget.less(max(0.0, max(least, AFTER * items.sorting_s) - beyond))
+    return budget.less(max(0.0, max(least, COSTS.sorts * items.sorting_s) - beyond))
 
 
 class OutOfTime(Exception):
@@ -131,7 +152,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
 
     Those of `items.orders` have to be clearly cheaper: annealing gets further from other starts of the same cost.
     Where the limit comes before a learned start is whole, what was done of it is completed. Raises OutOfTime where even
-    that would end later than a tenth and BEYOND_S past the limit.
+    that would end later than a tenth and half a second past the limit.
     """
     if (slots, "start") not in items.known:
         began = budget.spent()
@@ -140,15 +161,15 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
             raise OutOfTime
         states: list[IntervalState] = []
         rival = Rival()
-        for weights in fitting(shipped_weights(), items, policy, slots, STREAMED, MOST_STREAMED):
-            if states and budget.limit_s is not None and budget.spent() - began > STREAMED_SHARE * budget.limit_s:
+        for weights in fitting(shipped_weights(), items, policy, slots, COSTS.connections, COSTS.sets):
+            if states and budget.limit_s is not None and budget.spent() - began > COSTS.learned_share * budget.limit_s:
                 break
             state = streamed(items, slots, weights, Ends(learning, rival, cut=not states))
             if state is not None:
                 states.append(state)
         spent = budget.spent() - began
-        if not (states and items.planned) and ROLLED_COST * spent <= budget.left() + BEYOND_S:
-            share = ROLLED if places(items) is None else ROLLED_LOCAL
+        if not (states and items.planned) and COSTS.rolling_cost * spent <= budget.left() + COSTS.overrun_s:
+            share = COSTS.rolling_share if places(items) is None else COSTS.rolling_share_local
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(best_state(items, slots, Budget(limit), StationaryParameters())[0])
         items.known[slots, "start"] = cheapest(items, slots, states)

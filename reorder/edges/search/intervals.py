@@ -17,7 +17,7 @@ from cython_ext.edges.intervals import grouped, in_groups, latest_opens
 from cython_ext.residency.residency import Residency
 from reorder.base import Task
 from reorder.edges.search.budget import Budget
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]

@@ -1,6 +1,4 @@
-"""Where neurons lie beside each other: places that a reader knows, else smooth coordinates of the network itself.
-
-The latter come from its own connections (Fiedler vectors).
+"""Neuron coordinates: from the reader, or Fiedler vectors of the connection graph.
 
 Of all functions on the neurons with zero mean at each depth, those that change least along the connections are the
 eigenvectors of the highest eigenvalues of D^-1/2 A D^-1/2 (A: adjacency without directions, D: degrees). In an unrolled
@@ -17,7 +15,7 @@ import numpy.typing as npt
 
 from cython_ext.edges.geometry import distances, neighbour_sums, tridiagonal
 from reorder.edges.search.intervals import Items
-from traces.work.network import Network
+from traces.networks.network import Network
 
 FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]

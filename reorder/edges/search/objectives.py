@@ -17,9 +17,9 @@ import numpy.typing as npt
 import cython_ext.iomodel.counts as kernel
 from reorder.base import PINNINGS, POLICIES, Task
 from traces.base.errors import InputError, did_you_mean
-from traces.work.checks import checked_memory, policy_codes
-from traces.work.network import Network
-from traces.work.processing import processing_arrays
+from traces.networks.checks import checked_memory, policy_codes
+from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 NAMES = ("io", "runs", "weighted", "memories")
 MACHINE_OBJECTIVES = ("energy", "time", "bytes")  # of a whole machine, which the application judges

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.edges.search.budget import Best
+from reorder.edges.search.edge_moves import applies, horizons
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
-from reorder.edges.search.lru_touch import applies, horizons
 from reorder.edges.search.strips import CORNERS, DepthGroup, Plan, Strips, linked
 
 Int64Array = npt.NDArray[np.int64]

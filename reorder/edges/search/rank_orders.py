@@ -15,12 +15,10 @@ import numpy.typing as npt
 
 import cython_ext.edges.topological as kernel
 from cython_ext.edges.geometry import latest_of_sources, used_up
-from reorder.base import Ordering, Task
 from reorder.edges.search.base_orders import grouped, sorted_by
-from reorder.edges.search.budget import Best, Budget, Scorer
+from reorder.edges.search.budget import Best
 from reorder.edges.search.intervals import Items
 from traces.base.errors import unknown_name
-from traces.work.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -94,17 +92,3 @@ def offer_along(
                 return
             best.work += 1
             best.offer(WAYS[name](items, rank), **named, way=name)
-
-
-def order_along(
-    method: str,
-    network: Network,
-    task: Task,
-    least: float,
-    ranks: Callable[[Budget], Iterable[tuple[dict[str, Any], Int64Array]]],
-    way: str | None,
-) -> Ordering:
-    """Return the best of what `offer_along` offers, as an order of `method`. ranks: from the time that there is."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    offer_along(Items.of(network, task), best, least, ranks(best.budget), way)
-    return best.ordering(method, best.parameters, best.budget.over)

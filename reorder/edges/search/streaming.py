@@ -39,7 +39,7 @@ STEEPEST = 1000.0  # no weight may be larger
 
 # Items looked at per opening, candidates per streamed source: all of them while that takes some 20 ms, more for more
 # connections, so that time stays linear in the connections (measured).
-LOOKED_AT, LOOKED_AT_PER_CONNECTION, FEWEST = 4_000_000, 60, 64
+CANDIDATE_BUDGET, CANDIDATES_PER_CONNECTION, LEAST_CANDIDATES = 4_000_000, 60, 64
 WIDEST, WIDEST_PER_SLOT = 8192, 64  # targets that wait for a source that still makes them warmer
 TRIED, PER_ITEM = 100_000, 20  # connections over all sets of weights tried, an item counting as 20: about 30 ms
 # Kinds of networks: slots against items of one depth, connections into an item.
@@ -268,11 +268,11 @@ def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record:
     n, w = len(items.items), len(items.edges)
     start, target = items.by_source
     depth = items.network.depth[items.items].astype(np.int32)
-    window = max(FEWEST, (LOOKED_AT + LOOKED_AT_PER_CONNECTION * w) // n)
+    window = max(LEAST_CANDIDATES, (CANDIDATE_BUDGET + CANDIDATES_PER_CONNECTION * w) // n)
     return Streaming(
         items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
         np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
-        max(WIDEST, WIDEST_PER_SLOT * slots), LOOKED_AT, record=record,
+        max(WIDEST, WIDEST_PER_SLOT * slots), CANDIDATE_BUDGET, record=record,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from reorder.learning.eon.contents import VERSION, CurvePoint, contents, fingerp
 from reorder.learning.eon.training import TrainingState
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
-from traces.work.network import Network
+from traces.networks.network import Network
 
 
 def write(path: str | Path, network: Network, state: TrainingState) -> None:

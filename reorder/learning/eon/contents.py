@@ -17,8 +17,8 @@ from safetensors.numpy import load
 from traces.base.errors import InputError, brief
 from traces.base.files import need_regular
 from traces.base.memory import claim
-from traces.work.checks import check_order
-from traces.work.network import Network
+from traces.networks.checks import check_order
+from traces.networks.network import Network
 
 VERSION = 2
 KINDS = ("parameter", "kept", "first", "second")  # the parameters, those of the best likeliest order, Adam's moments

@@ -10,7 +10,7 @@ import torch
 
 from cython_ext.eon.frontier import Frontiers
 from reorder.learning.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, worth
-from traces.work.network import Network
+from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 

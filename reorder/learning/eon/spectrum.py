@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_matrix, diags
 from scipy.sparse.linalg import eigsh
 
-from traces.work.network import Network
+from traces.networks.network import Network
 
 DENSE = 2000  # neurons up to which all eigenvectors are found at once
 

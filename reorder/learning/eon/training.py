@@ -20,7 +20,7 @@ from reorder.learning.eon.contents import CurvePoint
 from reorder.learning.eon.episodes import Episodes, frontiers, play
 from reorder.learning.eon.policy import Graph, Worlds, forward, initial, tables
 from reorder.learning.eon.spectrum import features
-from traces.work.network import Network
+from traces.networks.network import Network
 
 NEVER = np.iinfo(np.int64).max
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from traces.base.errors import InputError, brief, did_you_mean, unknown_name
 from traces.base.memory import claim
-from traces.work.opgraph import INPUT, Operator, OpGraph
+from traces.operators.opgraph import INPUT, Operator, OpGraph
 
 KINDS = ("conv", "depthwise")
 MAX_VALUES = 2**40

@@ -308,9 +308,7 @@ def patch_front(
     if n > MOST_LAYERS:
         raise InputError(f"{chain.name}: {n} layers, at most {MOST_LAYERS} are weighed together: cut the chain")
     usable: list[Block] = []
-    for block in _blocks(
-        chain, modes, tiles, weight_buffer
-    ):  # single layers come first: always a plan
+    for block in _blocks(chain, modes, tiles, weight_buffer):  # single layers come first: always a plan
         if block is not None:
             usable.append(block)
         if limit.over(len(usable), None, "blocks") and len(usable) >= n:

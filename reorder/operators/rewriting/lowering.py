@@ -29,7 +29,7 @@ from reorder.operators.rewriting.rewrite import (
     gathered,
 )
 from traces.base.errors import InputError
-from traces.work.opgraph import Operator, OpGraph, Quantization, Tensor
+from traces.operators.opgraph import Operator, OpGraph, Quantization, Tensor
 
 _WHOLE = {PARTIAL_CONV: CONV, PARTIAL_DEPTHWISE: DEPTHWISE}
 

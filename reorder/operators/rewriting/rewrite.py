@@ -30,7 +30,7 @@ from dataclasses import replace
 from typing import Any
 
 from traces.base.errors import unknown_name
-from traces.work.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
 PATTERNS = ("fold-concat", "channel-wise", "kernel-wise", "absorb-add")
 VIEWS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "BITCAST", "FLATTEN", "UNSQUEEZE")  # the last two are ONNX's

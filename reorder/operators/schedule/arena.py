@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from reorder.operators.arena.base import ALLOCATORS, Buffers, Placement, PlacementTask, check_alignment
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 ALIGNMENT = 64
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from traces.base.errors import MissingExtraError
-from traces.work.opgraph import MAX_BYTES
+from traces.operators.opgraph import MAX_BYTES
 
 Mask = npt.NDArray[np.bool_]
 PEELED = 20_000  # operators; which reaches which takes n^2 / 4 bytes

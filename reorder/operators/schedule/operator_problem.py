@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.work.opgraph import MAX_BYTES, OpGraph
+from traces.operators.opgraph import MAX_BYTES, OpGraph
 
 Order = npt.NDArray[np.int32]
 
@@ -143,19 +143,18 @@ class OperatorProblem:
 
 @dataclass(frozen=True, eq=False)
 class Footprint:
-    """peak_bytes, and int64[n] bytes live while each step runs and after it."""
+    """peak_bytes, and int64[n] bytes live while each step runs."""
 
     peak_bytes: int
     during_bytes: npt.NDArray[np.int64]
-    after_bytes: npt.NDArray[np.int64]
 
 
 def footprint(graph: OpGraph | OperatorProblem, order: npt.ArrayLike | None = None) -> Footprint:
-    """Return the memory that an order of the operators needs: its peak, and the bytes live at and after each step.
+    """Return the memory that an order of the operators needs: its peak, and the bytes live at each step.
 
     order: int[n], indices of `graph.nodes` (None: the file's own). Raises InputError if it cannot run. O(edges).
     """
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
-    peak, during, after = problem.costs.footprint(steps)
-    return Footprint(int(peak), during, after)
+    peak, during, _ = problem.costs.footprint(steps)
+    return Footprint(int(peak), during)

@@ -22,7 +22,7 @@ from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 OBJECTIVES = ("peak", "arena", "traffic")
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import InputError
 from traces.base.memory import claim, max_bytes
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 MAX_BLOCK_ACCESSES = 2**31
 _BYTES_PER_ACCESS = 20  # of the kernel, which holds the next use of each

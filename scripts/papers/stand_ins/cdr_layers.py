@@ -21,9 +21,9 @@ import edgewatt as ew
 from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.parts.part import Part
 from reorder.tuples.files import read_matrix
-from traces.access.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
 from traces.base.resources import config_root
 from traces.formats import to_bits
+from traces.trace.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
 
 Order = npt.NDArray[np.int64] | None
 

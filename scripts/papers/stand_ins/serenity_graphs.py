@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.operators.request import load_graph
 from papers.claims import FIGURES
 from traces.base.document import read_document
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 
 @cache

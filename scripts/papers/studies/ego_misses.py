@@ -17,7 +17,7 @@ import numpy as np
 import edgewatt as ew
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
 LAYERS, MORE_LAYERS = (2, 4, 16), (2, 4, 8, 16)

@@ -12,10 +12,10 @@ from statistics import median
 from typing import Any
 
 import edgewatt as ew
-from edgewatt.orders.eon import lru_misses, train_seeds
+from edgewatt.orders.training import lru_misses, train_seeds
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
 MEMORY = 8

@@ -13,7 +13,7 @@ import numpy as np
 
 from papers.study import STUDIES, Done, Job, Study, StudyTable
 from traces.generators.networks import radix_net, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
 ORDERS = 50

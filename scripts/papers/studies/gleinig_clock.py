@@ -16,7 +16,7 @@ from hwmodel.processor.calibration import this_cpu
 from papers.clocks import Way, this_processor, times_of
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.generators.networks import bert_ffn, random_layered, uniform_layers
-from traces.work.network import Network
+from traces.networks.network import Network
 
 BASE: dict[str, Any] = {"n_layers": 4, "width": 500, "density": 0.1}
 VARIES = {"7a": "density", "7b": "n_layers", "7c": "width", "8": "density"}

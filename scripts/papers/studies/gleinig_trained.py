@@ -18,7 +18,7 @@ from typing import Any, cast
 import edgewatt as ew
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.base.resources import config_root
-from traces.work.prune import SCOPES, prune_magnitude
+from traces.networks.prune import SCOPES, prune_magnitude
 
 MEMORY = 100
 ITERATIONS = 10_000

@@ -26,7 +26,7 @@ from papers.stand_ins.serenity_graphs import available, graph_of, settings
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import footprint
-from traces.work.opgraph import OpGraph
+from traces.operators.opgraph import OpGraph
 
 DEVICE_BYTES = 250 * 1024  # the paper's SparkFun Edge
 CELLS = ("SwiftNet cell A", "SwiftNet cell C", "DARTS normal cell", "RandWire WS32 seed 0")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, unknown_name
 from traces.base.memory import claim
-from traces.work.network import MAX_NEURONS, Network, is_real
+from traces.networks.network import MAX_NEURONS, Network, is_real
 
 
 def natural_key(name: object) -> tuple[tuple[int, int, str], ...]:

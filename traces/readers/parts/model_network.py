@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traces.base.errors import InputError
+from traces.networks.network import Network
+from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.parts.unroll import NOBODY, Ids, Unrolled, Window
-from traces.work.network import Network
-from traces.work.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
 
 if TYPE_CHECKING:
-    from traces.work.network import Network
+    from traces.networks.network import Network
 
 
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
@@ -322,7 +322,7 @@ class _Model:
 
 
 def to_network(graph: OpGraph) -> Network:
-    """Return a chain of fully connected layers as a network (every weight a connection; traces.work.prune thins it).
+    """Return a chain of fully connected layers as a network (every weight a connection; pruning thins it).
 
     A model with anything else than such a chain is unrolled.
 

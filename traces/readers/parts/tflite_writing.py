@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.work.opgraph import INPUT, Operator, OpGraph, Quantization
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization
 
 _ALIGNMENT = 64  # of what comes in front, so that the old bytes keep theirs
 

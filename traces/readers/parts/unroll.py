@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.networks.network import MAX_NEURONS, Network
 from traces.readers.parts.layers import MOST_LOOKED_AT, claim_network, zero_pattern
-from traces.work.network import MAX_NEURONS, Network
 
 Ids = npt.NDArray[np.int64]
 NOBODY = -1

@@ -25,7 +25,7 @@ from reorder.operators.schedule.constructive import best_simple_order
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedulers.best_first import BestFirstParameters
 from reorder.operators.schedule.state_search import best_first
-from traces.work.opgraph import Operator, OpGraph, Tensor
+from traces.operators.opgraph import Operator, OpGraph, Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from traces.work.opgraph import INPUT, OpGraph
+from traces.operators.opgraph import INPUT, OpGraph
 
 SLICE_STATES = 8192
 STEPS, LONGER = 100, 4  # first step of the budget as a part of the hard one; factor of the limit on a search step

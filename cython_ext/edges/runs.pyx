@@ -1,0 +1,209 @@
+"""Runs ordered so that each finds most of its sources among the neurons used last, by a greedy walk with an LRU window;
+and runs in pairs that share sources, so that a kernel which computes two targets at a time loads those once."""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport INT64_MIN, int32_t, int64_t
+
+from cython_ext.edges.max_tree cimport (
+    INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
+
+cdef int64_t SLICE = 1 << 10  # runs between two looks at Ctrl-C
+cdef int64_t COUNTED = 1 << 26  # counted sources between two looks, of pairs
+
+
+cdef class Walk:
+    """Runs of one group at a time. The window goes on from group to group.
+
+    A run is connections [starts[r], starts[r + 1]) of one target. Per neuron, `head` and `after` chain the connections
+    of the group that have it as source; `older` and `newer` chain the window, neuron N being both of its ends.
+    """
+
+    cdef const int64_t[::1] sources, targets
+    cdef const int64_t[::1] starts
+    cdef int64_t[::1] head, after, run_of, older, newer, keys, order
+    cdef ew_max_tree tree
+    cdef int64_t n, capacity, held, first, done
+
+    def __init__(self, sources, targets, starts, int64_t n_neurons, int64_t capacity, int64_t most_runs):
+        self.sources, self.targets, self.starts = sources, targets, starts
+        self.n, self.capacity = n_neurons, capacity
+        self.head = np.full(n_neurons, -1, np.int64)
+        self.after = np.empty(len(sources), np.int64)
+        self.run_of = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        self.older, self.newer = np.full(n_neurons + 1, -1, np.int64), np.full(n_neurons + 1, -1, np.int64)
+        self.older[n_neurons] = self.newer[n_neurons] = n_neurons
+        self.order = np.empty(len(starts) - 1, np.int64)
+        self.tree.leaves = ew_tree_leaves(max(1, most_runs))
+        self.keys = np.empty(2 * self.tree.leaves, np.int64)
+        self.tree.key = &self.keys[0]
+
+    cdef void begin(self, int64_t first, int64_t last) noexcept nogil:
+        """Chain the connections of runs [first, last) and give every run its key."""
+        cdef int64_t r, p, hits
+        self.first = first
+        self.tree.leaves = ew_tree_leaves(last - first)
+        for r in range(2 * self.tree.leaves):
+            self.keys[r] = INT64_MIN
+        for r in range(first, last):
+            hits = 0
+            for p in range(self.starts[r], self.starts[r + 1]):
+                self.after[p] = self.head[self.sources[p]]
+                self.head[self.sources[p]] = p
+                hits += self.newer[self.sources[p]] >= 0
+            ew_tree_set(&self.tree, r - first, key_of(hits, r - first))
+
+    cdef void end(self, int64_t first, int64_t last) noexcept nogil:
+        cdef int64_t p
+        for p in range(self.starts[first], self.starts[last]):
+            self.head[self.sources[p]] = -1
+
+    cdef void step(self) noexcept nogil:
+        """Take the run with the most hits, and use its sources, then its target."""
+        cdef int64_t leaf = ew_tree_top(&self.tree), r = self.first + leaf, p
+        ew_tree_set(&self.tree, leaf, INT64_MIN)
+        self.order[self.done] = r
+        self.done += 1
+        for p in range(self.starts[r], self.starts[r + 1]):
+            self.use(self.sources[p])
+        self.use(self.targets[self.starts[r]])
+
+    cdef void use(self, int64_t neuron) noexcept nogil:
+        cdef int64_t oldest
+        if self.newer[neuron] >= 0:
+            self.unlink(neuron)
+        else:
+            self.held += 1
+            self.change(neuron, 1)
+        self.older[neuron], self.newer[neuron] = self.older[self.n], self.n
+        self.newer[self.older[self.n]] = neuron
+        self.older[self.n] = neuron
+        if self.held > self.capacity:
+            oldest = self.newer[self.n]
+            self.unlink(oldest)
+            self.newer[oldest] = -1
+            self.held -= 1
+            self.change(oldest, -1)
+
+    cdef void unlink(self, int64_t neuron) noexcept nogil:
+        self.newer[self.older[neuron]] = self.newer[neuron]
+        self.older[self.newer[neuron]] = self.older[neuron]
+
+    cdef void change(self, int64_t neuron, int64_t by) noexcept nogil:
+        """Runs that wait for it have one hit more, or less."""
+        cdef int64_t p = self.head[neuron], leaf, key
+        while p >= 0:
+            leaf = self.run_of[p] - self.first
+            key = ew_tree_key(&self.tree, leaf)
+            if key != INT64_MIN:
+                ew_tree_set(&self.tree, leaf, key + by * (<int64_t>1 << INDEX_BITS))
+            p = self.after[p]
+
+
+def near_runs(const int64_t[::1] sources, const int64_t[::1] targets, const int64_t[::1] starts,
+              const int64_t[::1] groups, int64_t n_neurons, int64_t capacity):
+    """Return int64[R], the order of runs: inside each group, next comes the run with most sources in the window.
+
+    sources, targets: int64[W], by runs. starts: int64[R + 1], each run's first connection, and W. groups: int64[G + 1],
+    each group's first run, and R; a run stays in its group. The window holds the `capacity` (at least 1) neurons used last, sources
+    and targets, and goes on from one group to the next. Ties go to the run that comes first. O(log R) for every change
+    of a run's hits; each time a source comes into the window or leaves it, that is one per run that waits for it.
+    """
+    cdef int64_t g, first, last, stop
+    cdef Walk walk = Walk(sources, targets, starts, n_neurons, capacity, int(np.diff(groups).max(initial=1)))
+    for g in range(groups.shape[0] - 1):
+        first, last = groups[g], groups[g + 1]
+        with nogil:
+            walk.begin(first, last)
+        while walk.done < last:
+            stop = min(last, walk.done + SLICE)
+            with nogil:
+                while walk.done < stop:
+                    walk.step()
+            PyErr_CheckSignals()
+        with nogil:
+            walk.end(first, last)
+    return np.asarray(walk.order)
+
+
+def pair_runs(const int64_t[::1] sources, const int64_t[::1] starts, const int64_t[::1] groups, int64_t n_neurons,
+              int64_t least):
+    """Return int64[R]: the run that each run makes a pair with, or -1.
+
+    One run after the other takes the later free run of its group that shares most sources with it, at least `least` (1
+    or more); ties go to the run that comes first. sources: int64[W], by runs, none twice in a run. starts: int64[R + 1],
+    each run's first connection, and W. groups: int64[G + 1], each group's first run, and R. O(sum over sources of the
+    square of their runs in a group).
+    """
+    cdef int64_t n_runs = starts.shape[0] - 1, g, r, last, p, best, counted = 0
+    found = np.full(n_runs, -1, np.int64)
+    cdef int64_t[::1] mate = found
+    cdef int32_t[::1] common = np.zeros(n_runs, np.int32)
+    cdef int64_t[::1] head = np.zeros(n_neurons, np.int64), tail = np.zeros(n_neurons, np.int64)
+    cdef int64_t[::1] users = np.empty(sources.shape[0], np.int64)  # of each source of a group: its runs, in order
+    for g in range(groups.shape[0] - 1):
+        last = groups[g + 1]
+        with nogil:
+            _list_users(sources, starts, groups[g], last, head, tail, users)
+        for r in range(groups[g], last):
+            with nogil:
+                best = _best(r, last, sources, starts, mate, head, tail, users, common, least, &counted)
+                if best >= 0:
+                    mate[r], mate[best] = best, r
+            if counted > COUNTED:
+                counted = 0
+                PyErr_CheckSignals()
+    return found
+
+
+cdef void _list_users(const int64_t[::1] sources, const int64_t[::1] starts, int64_t first, int64_t last,
+                      int64_t[::1] head, int64_t[::1] tail, int64_t[::1] users) noexcept nogil:
+    """Set users[head[s]:tail[s]] to the runs of the group that source s is in."""
+    cdef int64_t p, r, at = starts[first]
+    for p in range(starts[first], starts[last]):
+        tail[sources[p]] = 0
+    for p in range(starts[first], starts[last]):
+        tail[sources[p]] += 1
+    for p in range(starts[first], starts[last]):
+        if tail[sources[p]] > 0:  # seen for the first time
+            head[sources[p]] = at
+            at += tail[sources[p]]
+            tail[sources[p]] = -head[sources[p]] - 1
+    for p in range(starts[first], starts[last]):
+        tail[sources[p]] = head[sources[p]]
+    for r in range(first, last):
+        for p in range(starts[r], starts[r + 1]):
+            users[tail[sources[p]]] = r
+            tail[sources[p]] += 1
+
+
+cdef int64_t _best(int64_t r, int64_t last, const int64_t[::1] sources, const int64_t[::1] starts,
+                   const int64_t[::1] mate, int64_t[::1] head, const int64_t[::1] tail, const int64_t[::1] users,
+                   int32_t[::1] common, int64_t least, int64_t *counted) noexcept nogil:
+    """Return the free run behind r that shares most sources with it, or -1; r leaves the lists of users."""
+    cdef int64_t p, q, other, here = 0, best = -1, most = least - 1
+    for p in range(starts[r], starts[r + 1]):
+        head[sources[p]] += 1  # itself: all before it have left
+        here += tail[sources[p]] - head[sources[p]]
+    if mate[r] >= 0:
+        return -1
+    counted[0] += here
+    for p in range(starts[r], starts[r + 1]):
+        for q in range(head[sources[p]], tail[sources[p]]):
+            common[users[q]] += 1
+    if here >= last - r:
+        for other in range(r + 1, last):
+            if common[other] > most and mate[other] < 0:
+                best, most = other, common[other]
+            common[other] = 0
+        return best
+    for p in range(starts[r], starts[r + 1]):
+        for q in range(head[sources[p]], tail[sources[p]]):
+            other = users[q]
+            if mate[other] < 0 and (common[other] > most or (common[other] == most and other < best)):
+                best, most = other, common[other]
+    for p in range(starts[r], starts[r + 1]):
+        for q in range(head[sources[p]], tail[sources[p]]):
+            common[users[q]] = 0
+    return best

@@ -1,0 +1,115 @@
+"""How a network is asked to lie in memory: a layout by name with its settings.
+
+A layout and an order of work make a `traces.trace.plan.Plan`, which `traces.trace.build` walks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.checks import whole_number
+from traces.base.errors import InputError, shown, unknown_name
+from traces.layout.kind import LAYOUTS
+from traces.networks.network import Network
+
+AUTO = "auto"  # a rule, no layout: the first of AUTO_CHOICE that can hold the order
+AUTO_CHOICE = ("csr", "tuples")
+BEST = "best"  # a rule, no layout: of those that can hold the order, the one with the fewest bytes of connections
+NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
+REGISTERS = ("run", "none")
+ID_BASES = ("layer", "network")
+MAX_ALIGNMENT_BYTES = 2**30
+MAX_ROW_BYTES = 2**15  # an access has at most 65535 bytes
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a network lies in memory.
+
+    kind: a name of LAYOUTS: 'csr' (values, column ids and row pointers; a row is a run of the order, so each target
+        must have one run), 'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell'
+        (rows padded to the longest of their layer), 'tuples' ((source, target, weight) records), 'runs' (per run of one
+        target a header, then (source, weight) records), 'runs-delta' (the same with delta-coded sources). Or 'auto':
+        csr where the order allows it, else tuples. Or 'best': the one with the fewest bytes of those that can hold it.
+    value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
+        memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
+    id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the
+        connection's layer ('layer') or from neuron 0 ('network'); None takes 'layer' for separate id arrays of a
+        layered network, 'network' otherwise and for tuples.
+    base_address, alignment_bytes: every array starts at the next multiple of alignment_bytes.
+    row_alignment_bytes: start each row of csr/ell or column of csc at this alignment in values and ids; None packs.
+    registers: 'run' keeps the partial sum in a register while consecutive connections share the target, and the
+        source's value while they share the source; 'none' loads and stores them at every connection.
+    lanes: input vectors processed together: a neuron is a row of that many values, loaded and stored as one, and rows
+        start at multiples of alignment_bytes. 1 is one vector after the other, values packed.
+    Raises InputError naming the field.
+    """
+
+    kind: str = "auto"
+    value_format: str = "fp32"
+    neuron_format: str = "fp32"
+    id_bits: int | None = None
+    id_base: str | None = None
+    base_address: int = 0
+    alignment_bytes: int = 64
+    row_alignment_bytes: int | None = None
+    registers: str = "run"
+    lanes: int = field(default=1, metadata={"later": True})
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("layout", self.kind, (AUTO, BEST, *LAYOUTS)),
+            ("neuron format", self.neuron_format, NEURON_FORMATS),
+            ("register model", self.registers, REGISTERS),
+            ("id base", self.id_base, (*ID_BASES, None)),
+        ):
+            if value not in known:
+                raise unknown_name(what, value, [name for name in known if name])
+        if self.id_bits not in (None, 8, 16, 32):
+            raise InputError(f"id_bits must be 8, 16 or 32, not {self.id_bits!r}")
+        for name in ("alignment_bytes", "row_alignment_bytes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1 or value & (value - 1)):
+                raise InputError(f"{name} must be a power of two, not {shown(value)}")
+            if value is not None and value > MAX_ALIGNMENT_BYTES:
+                raise InputError(f"{name} must be at most {MAX_ALIGNMENT_BYTES}, not {shown(value)}")
+        if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
+            raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
+        whole_number(self.lanes, "lanes", why="input vectors at a time")
+        if self.lanes * NEURON_FORMATS[self.neuron_format] > MAX_ROW_BYTES:
+            most = MAX_ROW_BYTES // NEURON_FORMATS[self.neuron_format]
+            raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")
+        if (
+            self.row_alignment_bytes is not None
+            and self.kind not in (AUTO, BEST)
+            and not LAYOUTS[self.kind].item.has_rows
+        ):
+            raise InputError(f"row_alignment_bytes has no meaning for layout {self.kind!r}: it has no rows")
+
+    @property
+    def row_pitch(self) -> int:
+        """Bytes from one neuron's row to the next: one value, or `lanes` values up to the next aligned address."""
+        row_bytes = self.lanes * NEURON_FORMATS[self.neuron_format]
+        return row_bytes if self.lanes == 1 else -(-row_bytes // self.alignment_bytes) * self.alignment_bytes
+
+
+def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
+    """Return the layout kind for an order: the one asked for, if it can hold the order, or the automatic choice.
+
+    BEST is a matter of bytes: see traces.trace.plan. Raises InputError where the order cuts a row (column) that the
+    layout needs whole.
+    """
+    if layout.kind == AUTO:
+        return next(name for name in AUTO_CHOICE if LAYOUTS[name].item.holds(network, edges))
+    kind = LAYOUTS[layout.kind].item
+    if not kind.holds(network, edges):
+        raise InputError(
+            f"layout {layout.kind!r} needs every {kind.run_name} in one run of the order, but this order cuts some "
+            f"{kind.run_name}s: use layout 'tuples' or 'coo' (or 'auto')"
+        )
+    return layout.kind

@@ -1,0 +1,124 @@
+"""The forward pass: what every neuron holds, for payloads on the wires and for validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.networks.checks import weights_of
+from traces.networks.network import Network
+
+# Bias of every neuron by layer width, from the challenge's public reference program (reference/radixnet/README.md).
+BIASES = {1024: -0.3, 4096: -0.35, 16384: -0.4, 65536: -0.45}
+_OTHER_BIAS = -0.3
+
+
+def default_bias(width: int) -> float:
+    """Return the challenge's bias for a layer width; -0.3 for widths it does not have."""
+    return BIASES.get(width, _OTHER_BIAS)
+
+
+CLIP = 32.0  # the Graph Challenge's upper limit of an activation
+_SLICE = 1 << 22  # products held at a time: bounds the memory of wide layers and large batches
+
+
+def forward(
+    network: Network, batch: npt.ArrayLike | None = None, *, dtype: npt.DTypeLike = np.float32
+) -> npt.NDArray[Any]:
+    """Return the activations of all neurons, `dtype`[B, N], for float[B, I] inputs (None: the network's own batch).
+
+    A neuron's weighted inputs are summed in float64 in their stored order (pairwise), its bias is added, and the result
+    is rounded once to `dtype` (float32 or float64). Products of float32 numbers are exact in float64, so a fused
+    multiply-add changes nothing and float32 results do not depend on the machine. With ``dtype=np.int64`` everything
+    is exact integer arithmetic; weights, biases and inputs must then be whole numbers.
+
+    identity, relu: z + bias, then max(., 0) for relu; outputs stay linear. clipped-relu (the Graph Challenge's rule),
+    outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
+    incoming connections hold their input, or their bias if they are no inputs.
+
+    O(B * W) time, O(B * N) memory. Raises InputError without weights or inputs, or where integers would overflow.
+    """
+    kind = np.dtype(dtype)
+    if kind not in (np.float32, np.float64, np.int64):
+        raise InputError(f"a forward pass runs in float32, float64 or int64, not {kind}")
+    given = weights_of(network, "a forward pass")
+    inputs = _inputs(network, batch)
+    sum_kind = np.dtype(np.int64) if kind == np.int64 else np.dtype(np.float64)
+    weights = _converted(given, sum_kind, "weights")
+    biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
+    biases = _converted(biases, sum_kind, "biases")
+
+    values = np.zeros((len(inputs), network.n_neurons), kind)
+    unfed = network.in_degree == 0
+    values[:, unfed] = biases[unfed]
+    values[:, network.inputs] = _converted(inputs, kind, "batch")
+
+    # Connections by (depth of target, target): each depth is one slice whose sources are all done.
+    rank = np.empty(network.n_neurons, np.int64)
+    by_depth = np.lexsort((np.arange(network.n_neurons), network.depth))
+    rank[by_depth] = np.arange(network.n_neurons)
+    edges = np.argsort(rank[network.targets], kind="stable")
+    sources, weights = network.sources[edges], weights[edges]
+    starts = np.concatenate(([0], np.cumsum(network.in_degree[by_depth])))
+    levels = np.searchsorted(network.depth[by_depth], np.arange(network.depth.max() + 2))
+    for first, last in zip(levels[1:-1].tolist(), levels[2:].tolist(), strict=True):
+        targets = by_depth[first:last]
+        begin, end = int(starts[first]), int(starts[last])
+        segments = starts[first:last] - begin
+        rows = max(1, _SLICE // (end - begin))
+        for row in range(0, len(values), rows):
+            part = slice(row, row + rows)
+            products = values[part].take(sources[begin:end], axis=1) * weights[begin:end]
+            sums = np.add.reduceat(products, segments, axis=1)
+            if kind == np.int64:
+                _check_overflow(values[part], sources[begin:end], weights[begin:end], segments, biases[targets])
+            with np.errstate(over="ignore"):  # refused below
+                values[part, targets] = _activate(sums, biases[targets], network, targets)
+    if kind.kind == "f" and not np.isfinite(values).all():
+        neuron = int(np.argwhere(~np.isfinite(values))[0][1])
+        raise InputError(f"the activation of neuron {neuron} is beyond the range of {kind}: scale the weights down")
+    return values
+
+
+def _activate(
+    sums: npt.NDArray[Any], biases: npt.NDArray[Any], network: Network, targets: npt.NDArray[np.int64]
+) -> npt.NDArray[Any]:
+    if network.activation == "clipped-relu":
+        return np.where(sums == 0, 0, np.clip(sums + biases, 0, CLIP).astype(sums.dtype))
+    sums = sums + biases
+    if network.activation == "relu":
+        np.maximum(sums, 0, out=sums, where=~network.is_output[targets])
+    return sums
+
+
+def _inputs(network: Network, batch: npt.ArrayLike | None) -> npt.NDArray[Any]:
+    given = network.batch if batch is None else np.asarray(batch)
+    if given is None:
+        raise InputError(f"{network.name} carries no inputs: give a batch of shape (B, {len(network.inputs)})")
+    if given.ndim != 2 or given.shape[1] != len(network.inputs):
+        raise InputError(f"batch has shape {given.shape}, expected (B, {len(network.inputs)}): one column per input")
+    if not np.isfinite(given).all():
+        raise InputError("batch holds a value that is not finite")
+    return given
+
+
+def _converted(values: npt.NDArray[Any], kind: np.dtype[Any], what: str) -> npt.NDArray[Any]:
+    if kind == np.int64 and not np.array_equal(values, np.rint(values)):
+        raise InputError(f"{what} must be whole numbers for an exact integer pass")
+    return values.astype(kind)
+
+
+def _check_overflow(
+    values: npt.NDArray[Any],
+    sources: npt.NDArray[np.int64],
+    weights: npt.NDArray[Any],
+    segments: npt.NDArray[np.int64],
+    biases: npt.NDArray[Any],
+) -> None:
+    """Refuse sums that could leave int64, judged by the sum of magnitudes in float64 (half the range as a margin)."""
+    magnitude = np.abs(values.astype(np.float64)).take(sources, axis=1) * np.abs(weights.astype(np.float64))
+    if (np.add.reduceat(magnitude, segments, axis=1) + np.abs(biases)).max(initial=0.0) >= 2.0**62:
+        raise InputError("the exact integer pass would leave 64 bits: use smaller weights or inputs")

@@ -1,0 +1,174 @@
+"""Memory traces: accesses with address, size, kind, stream and real bytes, in chunks of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import cython_ext.trace.accesses as kernel
+from traces.base.shown import Shown
+
+STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases")
+"""What an access is for; ``Chunk.stream`` holds indices into this tuple."""
+
+LOAD, STORE = 0, 1
+
+
+def by_stream(**columns: Any) -> dict[str, dict[str, int]]:
+    """Return per stream that occurs its value in each column."""
+    rows = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
+    return {stream: dict(zip(columns, row, strict=True)) for stream, row in zip(STREAMS, rows, strict=True) if any(row)}
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """n consecutive accesses, in program order.
+
+    address: uint64[n] byte address. size: uint8[n] bytes (uint16 where rows of lanes or cache lines are longer).
+    op: uint8[n], 0 load, 1 store. stream: uint8[n], see STREAMS.
+    payload: uint8 bytes of all accesses one after another, those of access i at
+        ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
+        store. Both are None in an address-only trace.
+    cycle: int64[n] or None, when a recorded request arrived, in clocks of its memory; traces built here have none.
+    work: int64[n] or None, the accesses an engine makes before this one, where that is not the number of accesses
+        before it: of transfers, and of rows that take an engine several accesses. Not kept in files.
+    """
+
+    address: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+    op: npt.NDArray[np.uint8]
+    stream: npt.NDArray[np.uint8]
+    payload_offset: npt.NDArray[np.int64] | None = None
+    payload: npt.NDArray[np.uint8] | None = None
+    cycle: npt.NDArray[np.int64] | None = None
+    work: npt.NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+    def part(self, start: int, stop: int) -> Chunk:
+        """Return accesses [start, stop), which share memory with these; their payload is that of all."""
+        offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
+        cycle, work = (None if column is None else column[start:stop] for column in (self.cycle, self.work))
+        address, size, op, stream = self.address, self.size, self.op, self.stream
+        part = slice(start, stop)
+        return Chunk(address[part], size[part], op[part], stream[part], offset, self.payload, cycle, work)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A named part of the footprint: one array of the layout. `base_address` and `n_bytes` in bytes."""
+
+    name: str
+    base_address: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """The footprint of a trace: bytes ``[base_address, base_address + total_bytes)``.
+
+    image: uint8[total_bytes], the content before the first access, or None in an address-only trace.
+    """
+
+    base_address: int
+    total_bytes: int
+    image: npt.NDArray[np.uint8] | None
+    regions: tuple[Region, ...] = ()
+
+    def region(self, name: str) -> Region:
+        """Return the region of that name. Raises KeyError if there is none."""
+        for region in self.regions:
+            if region.name == name:
+                return region
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace(Shown):
+    """A memory trace that can be walked any number of times: ``for chunk in trace``.
+
+    make_chunks: returns a fresh iterator over the chunks. memory: footprint and initial content.
+    n_accesses: length, or None where it is known only after a walk.
+    description: what made the trace (layout, sample, sizes), for records; JSON values only.
+    plan: the steps the trace was built from (a traces.trace.plan.Plan), None for a trace read from a file. A
+        scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
+    multiply_adds: of all lanes and passes, padding included; 0 for a recorded trace.
+    """
+
+    make_chunks: Callable[[], Iterator[Chunk]]
+    memory: Memory
+    n_accesses: int | None = None
+    description: Mapping[str, Any] = field(default_factory=dict)
+    plan: Any = None
+    multiply_adds: int = 0
+
+    __repr__ = Shown.__repr__
+
+    def _facts(self) -> dict[str, object]:
+        layout = self.description.get("layout")
+        return {
+            "accesses": self.n_accesses, "bytes": self.memory.total_bytes,
+            "layout": layout.get("kind") if isinstance(layout, Mapping) else layout,
+            "regions": ", ".join(region.name for region in self.memory.regions) or None,
+            "data": "yes" if self.has_data else "addresses alone",
+        }  # fmt: skip
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self.make_chunks()
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the accesses carry their bytes; an address-only trace has no wire counts."""
+        return self.memory.image is not None
+
+    @classmethod
+    def from_chunks(cls, chunks: Iterable[Chunk], memory: Memory, **description: Any) -> Trace:
+        """Build a trace from chunks held in memory."""
+        held = tuple(chunks)
+        return cls(lambda: iter(held), memory, sum(map(len, held)), description)
+
+
+DENSE = 4  # lines of the table for each look-up, at most
+NEVER = np.iinfo(np.int64).max  # "not touched again"
+
+ORACLE_GENERAL = np.dtype([("clock", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
+"""One record of libCacheSim's oracleGeneral format; `next` is -1 where the object is not asked for again."""
+
+
+def touched_lines(
+    address: npt.NDArray[np.uint64], size: npt.NDArray[np.integer], line_bytes: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Return (line number uint64[m], access int64[m]): the lines each access touches, ascending within an access.
+
+    address, size: [n] bytes, sizes at least 1, ends at most 2^63. line_bytes: any whole number of bytes.
+    """
+    sizes = np.asarray(size)
+    kept = sizes.dtype if sizes.dtype in (np.uint8, np.uint16) else np.int64
+    touched = kernel.touched_blocks(
+        np.ascontiguousarray(address, np.uint64), np.ascontiguousarray(sizes, kept), line_bytes
+    )
+    block, access = touched
+    return block, access
+
+
+def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return int64[n]: for each position the next one with the same line, NEVER for the last.
+
+    O(n) where the lines lie within a few times as many as there are look-ups, O(n log n) elsewhere.
+    """
+    if not len(lines):
+        return np.zeros(0, np.int64)
+    first, span = lines.min(), int(lines.max() - lines.min()) + 1
+    if span <= DENSE * len(lines):
+        uses: npt.NDArray[np.int64] = kernel.next_in_table(lines, first, np.full(span, NEVER, np.int64), NEVER)
+        return uses
+    order = np.argsort(lines, kind="stable")
+    upcoming = np.full(len(lines), NEVER, np.int64)
+    same = lines[order[1:]] == lines[order[:-1]]
+    upcoming[order[:-1][same]] = order[1:][same]
+    return upcoming

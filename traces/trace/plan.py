@@ -1,0 +1,300 @@
+"""From a layout and an order of work to the arrays of a walk: steps, addresses, the first memory image, chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.base.memory import claim
+from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
+from traces.layout.settings import BEST, NEURON_FORMATS, Layout, choose_kind
+from traces.networks.checks import weights_of
+from traces.networks.network import ACTIVATIONS, Network
+from traces.trace.chunks import STREAMS, Chunk, Memory, Region
+
+NEURON_STREAMS = tuple(STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs"))
+MOST_PAYLOAD_BYTES = 2**25  # per chunk, unless that leaves fewer than LEAST_ACCESSES
+LEAST_ACCESSES = 64
+
+
+class ChunkBuffers:
+    """Columns of one chunk of at most `chunk_accesses` accesses, none wider than `widest` bytes."""
+
+    def __init__(self, chunk_accesses: int, widest: int) -> None:
+        self.capacity = min(chunk_accesses, max(MOST_PAYLOAD_BYTES // widest, LEAST_ACCESSES))
+        self.widest = widest
+
+    def fresh(self) -> tuple[np.ndarray, ...]:
+        """Return new arrays address, size, op, stream, payload_offset, payload for a walk's `fill`."""
+        n = self.capacity
+        size = np.empty(n, np.uint8 if self.widest < 256 else np.uint16)
+        columns: tuple[Any, ...] = (np.empty(n, np.uint64), size, np.empty(n, np.uint8), np.empty(n, np.uint8))
+        self.columns = (*columns, np.empty(n + 1, np.int64), np.empty(n * self.widest, np.uint8))
+        return self.columns
+
+    def chunk(self, n: int, work: np.ndarray | None = None) -> Chunk:
+        """Return the first n accesses of the arrays last handed out."""
+        address, size, op, stream, offset, payload = self.columns
+        return Chunk(address[:n], size[:n], op[:n], stream[:n], offset[: n + 1], payload[: offset[n]], work=work)
+
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A network laid out for one order of work; K steps (connections in processing order, with ELLPACK padding).
+
+    kind: the layout chosen. memory: regions and initial image, neuron values of all samples last.
+    source, target: int32[K] neurons. weight: float32[K], decoded from the stored bits. bias: float32[N] as
+        stored. slot: int64[1 or 2, K] element index, in the second row of the stored weight.
+    finish: uint8[K], 1 + activation number at the last step of a target, else 0.
+    element: int64[E, 4] arrays read at each step: (image offset, bits per element, stream number, row of slot).
+    event_step, event_offset, event_size, event_stream: structure loads before a step: int64, image offset int64,
+        bytes uint8, stream number uint8.
+    neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
+        in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
+    is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
+    zeroed: stored non-zero weights that became zero in value_format. padding: steps that are ELLPACK padding.
+    hand_over: uint8[K], 1 where another engine goes on: what was in registers goes through memory.
+    """
+
+    kind: str
+    memory: Memory
+    source: npt.NDArray[np.int32]
+    target: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.float32]
+    bias: npt.NDArray[np.float32]
+    slot: Int64Array
+    finish: npt.NDArray[np.uint8]
+    hand_over: npt.NDArray[np.uint8]
+    element: Int64Array
+    event_step: Int64Array
+    event_offset: Int64Array
+    event_size: npt.NDArray[np.uint8]
+    event_stream: npt.NDArray[np.uint8]
+    is_output: npt.NDArray[np.bool_]
+    is_computed: npt.NDArray[np.bool_]
+    neurons_offset: int
+    lanes: int
+    value_bytes: int
+    row_pitch: int
+    n_passes: int
+    neuron_format: int
+    registers: int
+    zeroed: int
+    padding: int
+
+    @property
+    def base_address(self) -> int:
+        """Address of image byte 0."""
+        return self.memory.base_address
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a neuron's row that hold values."""
+        return self.lanes * self.value_bytes
+
+    @property
+    def widest_access(self) -> int:
+        """Bytes of the widest access of a walk, at least 8."""
+        return max(8, self.row_bytes, *(int(bits + 7) // 8 for bits in self.element[:, 1]))
+
+    @property
+    def element_bytes(self) -> dict[str, int]:
+        """Bytes of one element of each stream: of an id, a weight, a neuron value, a record of all three.
+
+        An element of a stream starts a whole number of them after the start of its array. Where a stream has several
+        widths it is the smallest.
+        """
+        widths = {(stream, max(1, bits // 8)) for _, bits, stream, _ in self.element.tolist()}
+        loads = np.unique(self.event_stream.astype(np.int64) * 256 + self.event_size).tolist()
+        widths |= {divmod(load, 256) for load in loads}
+        n_bytes = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS}
+        for stream, width in sorted(widths, reverse=True):
+            n_bytes[STREAMS[stream]] = width
+        return n_bytes
+
+    @property
+    def pass_bytes(self) -> int:
+        return len(self.bias) * self.row_pitch
+
+
+def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: npt.NDArray[np.float32]) -> Plan:
+    """Lay out `network`, processed in the order `edges` (int64[W]), for the input vectors `samples` (float32[B, I]).
+
+    Returns the Plan. Raises InputError where the order does not allow the layout, ids do not fit id_bits, or the
+    network has no weights. O(W + N B) time and memory.
+    """
+    weights_of(network, "a trace, which carries real bytes,")
+    from cython_ext.trace.walk import neuron_bits, neuron_values
+
+    kind = smallest_kind(network, edges, layout) if layout.kind == BEST else choose_kind(network, edges, layout)
+    member = LAYOUTS[kind].item
+    stored, weight, zeroed = _stored(network, edges, layout, member)
+    steps, slot = stored.steps, stored.slot
+    space = Space(layout.base_address, layout.alignment_bytes)
+    elements, loads = member.store(stored, space)
+
+    neuron_format = list(NEURON_FORMATS).index(layout.neuron_format)
+    lanes, row_pitch = layout.lanes, layout.row_pitch
+    rows = _initial_rows(network, samples, lanes, row_pitch, neuron_format)
+    neurons_offset = space.add("neurons", rows.reshape(-1))
+    bias = network.biases if network.biases is not None else np.zeros(network.n_neurons, np.float32)
+    finish = np.zeros(len(steps.source), np.uint8)
+    last = np.zeros(network.n_neurons, np.int64)
+    last[steps.target] = np.arange(len(steps.target))  # the last assignment to an index stays
+    touched = np.flatnonzero(network.in_degree)
+    finish[last[touched]] = 1
+    if network.activation != "identity":
+        active = touched if network.activation == "clipped-relu" else touched[~network.is_output[touched]]
+        finish[last[active]] = 1 + ACTIVATIONS.index(network.activation)
+    return Plan(
+        kind=kind,
+        memory=memory_of(space),
+        source=steps.source.astype(np.int32),
+        target=steps.target.astype(np.int32),
+        weight=weight,
+        bias=neuron_values(neuron_bits(bias, neuron_format), neuron_format),
+        slot=np.stack((slot,) if stored.weight_slot is None else (slot, stored.weight_slot)),
+        finish=finish,
+        hand_over=np.zeros(len(finish), np.uint8),
+        element=np.array([(e.offset, e.bits, STREAMS.index(e.stream), e.by_weight) for e in elements], np.int64),
+        event_step=loads.step,
+        event_offset=loads.offset,
+        event_size=loads.size,
+        event_stream=_stream_numbers(loads.stream),
+        is_output=network.is_output,
+        is_computed=network.in_degree > 0,
+        neurons_offset=neurons_offset,
+        lanes=lanes,
+        value_bytes=NEURON_FORMATS[layout.neuron_format],
+        row_pitch=row_pitch,
+        n_passes=len(rows),
+        neuron_format=neuron_format,
+        registers=int(layout.registers == "run"),
+        zeroed=zeroed,
+        padding=int(steps.is_padding.sum()),
+    )
+
+
+def smallest_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
+    """Return the layout kind with the fewest bytes of connections among those that can hold the order."""
+    sizes = {}
+    for name in LAYOUTS:
+        member = LAYOUTS[name].item
+        if member.holds(network, edges):
+            space = Space(0, 1)
+            member.store(_stored(network, edges, layout, member)[0], space)
+            sizes[name] = space.end
+    return min(sizes, key=lambda name: sizes[name])
+
+
+def _stored(
+    network: Network, edges: Int64Array, layout: Layout, member: LayoutKind
+) -> tuple[Stored, npt.NDArray[np.float32], int]:
+    """Return what a layout kind is given to place, the weights float32[K] as decoded, and how many became zero."""
+    assert network.weights is not None
+    steps, ids_of = member.steps(network, edges), network.weight_ids
+    values, weight_slot = network.weights[edges], None
+    if ids_of is not None:  # padding has a stored weight of its own, the last
+        values = np.zeros(int(ids_of.max()) + 1 + steps.is_padding.any(), np.float32)
+        values[ids_of] = network.weights
+        weight_slot = ids_of[edges][steps.origin]
+        weight_slot[steps.is_padding] = len(values) - 1
+
+    def spread(of_values: np.ndarray) -> np.ndarray:
+        """Return what is given per value for each step."""
+        return steps.spread(of_values) if weight_slot is None else of_values[weight_slot]
+
+    bits, weight, value_bits, zeroed = _stored_weights(values, layout.value_format)
+    ids, id_bytes = _ids(network, steps, member, layout)
+    slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
+    kept = None if weight_slot is None else bits
+    stored = Stored(steps, ids, id_bytes, spread(bits), value_bits, layout.value_format, slot, weight_slot, kept)
+    return stored, spread(weight), zeroed
+
+
+def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
+    streams, index = np.unique(names, return_inverse=True)
+    return np.array([STREAMS.index(name) for name in streams], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
+
+
+def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:
+    """Return int64[K]: the element index of each step in the values and ids arrays."""
+    if row_alignment is None:
+        return np.arange(len(steps.source), dtype=np.int64)
+    # powers of two: the larger holds both
+    slots = steps.aligned_slots(max(row_alignment * 8 // value_bits, row_alignment // id_bytes, 1))
+    elements = int(slots[-1]) + 1 if len(slots) else 0
+    claim(elements * (id_bytes + value_bits // 8), f"row_alignment_bytes {row_alignment}", "the memory with all rows")
+    return slots
+
+
+def memory_of(space: Space) -> Memory:
+    """Return the memory with all arrays of a space, one region each. Raises InputError beyond the bound of memory."""
+    claim(space.end, f"alignment_bytes {space.alignment}", "the memory with all arrays")
+    regions = tuple(Region(name, space.base + offset, len(data)) for name, offset, data in space.parts)
+    return Memory(space.base, space.end, space.image(), regions)
+
+
+def _stored_weights(values: npt.NDArray[np.float32], name: str) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Return (bits, decoded float32, bits per element, non-zeros that became zero) of the weights in a format."""
+    from traces.formats import element_bits, from_bits, to_bits
+
+    bits, scale, report = to_bits(values, name)
+    decoded = np.ascontiguousarray(from_bits(bits, name, scale=scale), np.float32)
+    return bits, decoded, element_bits(name), int(report.zeroed)
+
+
+def _ids(network: Network, steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
+    """Return the ids per step as stored, by end, and the bytes of one id."""
+    base = layout.id_base
+    if base == "layer" and steps.layer is None:
+        raise InputError("id_base 'layer' needs a layered network: use 'network'")
+    if base is None:
+        base = "layer" if steps.layer is not None and member.ids_per_layer else "network"
+    ids = {"source": steps.source, "target": steps.target}
+    if base == "layer":
+        assert steps.layer is not None
+        ids = {end: each - _lowest(each, steps.layer) for end, each in ids.items()}
+    highest = max(int(ids[end].max()) for end in member.ids)
+    bits = layout.id_bits or (16 if highest < 2**16 else 32)
+    if highest >= 2**bits:
+        raise InputError(f"neuron id {highest} does not fit id_bits {bits}: use {16 if highest < 2**16 else 32}")
+    return ids, bits // 8
+
+
+def _lowest(ids: Int64Array, layer: Int64Array) -> Int64Array:
+    _, index = np.unique(layer, return_inverse=True)
+    lowest = np.full(int(index.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(lowest, index, ids)
+    return lowest[index]
+
+
+def _initial_rows(
+    network: Network, samples: npt.NDArray[np.float32], lanes: int, row_pitch: int, neuron_format: int
+) -> npt.NDArray[np.uint8]:
+    """Return uint8[passes, N, row_pitch], the rows before the first access: input vectors, elsewhere the bias.
+
+    Lanes of the last pass that no vector fills have inputs of 0; bytes between a row's values and its pitch are 0.
+    """
+    from cython_ext.trace.walk import neuron_bits
+
+    n_passes = -(-len(samples) // lanes)
+    values = np.zeros((n_passes * lanes, network.n_neurons), np.float32)
+    if network.biases is not None:
+        values[:] = network.biases
+    values[:, network.inputs] = 0
+    values[: len(samples), network.inputs] = samples
+    by_row = np.ascontiguousarray(values.reshape(n_passes, lanes, -1).transpose(0, 2, 1))
+    stored = neuron_bits(by_row.reshape(-1), neuron_format).reshape(n_passes, network.n_neurons, -1)
+    if stored.shape[2] == row_pitch:
+        return np.asarray(stored)
+    rows = np.zeros((n_passes, network.n_neurons, row_pitch), np.uint8)
+    rows[:, :, : stored.shape[2]] = stored
+    return rows
