@@ -55,15 +55,7 @@ class Costs:
 
 class Search:
     def __init__(
-        self,
-        graph: Graph,
-        floor: int,
-        upper: int,
-        max_states: int,
-        safe_moves: bool = ...,
-        chain_length: int = ...,
-        tie_rule: int = ...,
-        max_children: int = ...,
+        self, graph: Graph, floor: int, upper: int, max_states: int, safe_moves: bool = ..., max_children: int = ...
     ) -> None: ...
     def best_first(self, max_expanded: int) -> int: ...
     def levels(self, max_expanded: int, max_level_states: int) -> int: ...

@@ -57,3 +57,8 @@ def test_the_stub_of_a_kernel_has_its_names_and_parameters(source: Path) -> None
     imported = re.findall(r"\w+", " ".join(re.findall(r"^from .* import (.*)", source.read_text(), re.MULTILINE)))
     found = {name: members for name, members in compiled(module).items() if name not in imported}
     assert without_constructors(declared(stub.body)) == found
+
+
+def test_each_stub_has_its_kernel() -> None:
+    stubs = sorted((ROOT / "cython_ext").glob("*/*.pyi"))
+    assert [stub.with_suffix(".pyx") for stub in stubs] == KERNELS
