@@ -33,7 +33,7 @@ def compiled(owner: Any) -> dict[str, Any]:
     """Return the same of a module or class; constructors of compiled classes hide their parameters."""
     found: dict[str, Any] = {}
     for name, value in vars(owner).items():
-        if name.startswith("_") and name != "__len__" or isinstance(value, ModuleType):
+        if (name.startswith("_") and name != "__len__") or isinstance(value, ModuleType):
             continue
         if inspect.isclass(value):
             found[name] = compiled(value)

@@ -22,9 +22,7 @@ def frontiers(network: Network, count: int, capacity: int) -> Frontiers:
     sources, targets, in_degree = (
         np.ascontiguousarray(each, np.int64) for each in (network.sources, network.targets, network.in_degree)
     )
-    return Frontiers(
-        sources, targets, in_degree, start.astype(np.int64), by_source.astype(np.int64), count, capacity
-    )
+    return Frontiers(sources, targets, in_degree, start.astype(np.int64), by_source.astype(np.int64), count, capacity)
 
 
 def observed(world: Frontiers) -> Worlds:
