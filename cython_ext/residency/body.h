@@ -364,7 +364,7 @@ EW_TARGET static void EW_NAME(ew_scan)(ew_residency *r) {
     EW_LANE miss[EW_SCAN] __attribute__((aligned(64)));
     int16_t found[EW_SCAN];
     const int64_t n = r->n;
-    const uint64_t a = ew_xoroshiro128(r->random), b = ew_random(r->random);
+    const uint64_t a = ew_xoroshiro128(r->random), b = ew_xoroshiro128(r->random);
     const int64_t i = ew_below(a >> 32, (uint32_t)n), v = r->open_at[i];
     const int64_t step = r->distance[(a >> 16) & (EW_DISTANCES - 1)];
     int64_t first = ((a >> 26) & 1 ? i + step : i - step) - (int64_t)(b >> 32) % EW_SCAN;
