@@ -12,6 +12,16 @@ def encode_xor_dbi(
     position: int,
     dbi: bool,
 ) -> None: ...
+def encode_xor_dbi_blocks(
+    data: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.uint8],
+    flags: npt.NDArray[np.uint8],
+    elements: npt.NDArray[np.int64],
+    which: npt.NDArray[np.int64],
+    kind: npt.NDArray[np.uint8],
+    block_bytes: int,
+    dbi: bool,
+) -> None: ...
 def invert_flagged(
     data: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8] | None, out: npt.NDArray[np.uint8]
 ) -> None: ...

@@ -13,8 +13,11 @@ from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/encode.h" nogil:
-    void ew_encode_xor_dbi(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t n, const uint8_t *history,
-                           int64_t element, int64_t block, int64_t position, int dbi)
+    ctypedef struct ew_pattern:
+        int64_t element
+    ew_pattern ew_pattern_of(int64_t element, int64_t block)
+    void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
+                       const uint8_t *history, int64_t p, int dbi)
     int ew_popcount8(uint8_t x)
     int ew_popcount64(uint64_t x)
 
@@ -42,8 +45,40 @@ def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags
     cdef uint8_t none = 0
     cdef uint8_t *flag_bytes = &flags[0] if dbi else &none
     cdef const uint8_t *before = &history[0] if history.shape[0] else &none
+    cdef ew_pattern pattern = ew_pattern_of(element_bytes, block_bytes)
     with nogil:
-        ew_encode_xor_dbi(&data[0], &out[0], flag_bytes, n, before, element_bytes, block_bytes, position, dbi)
+        ew_encode_run(&pattern, &data[0], &out[0], flag_bytes, 0, n, before, position, dbi)
+
+
+def encode_xor_dbi_blocks(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const int64_t[::1] elements,
+                          const int64_t[::1] which, const uint8_t[::1] kind, int64_t block_bytes, bint dbi):
+    """Encode whole blocks as `encode_xor_dbi` does, block k with elements of elements[which[kind[k]]] bytes.
+
+    elements: at most 64 sizes of 1 to 64 bytes. block_bytes is a multiple of 8.
+    """
+    cdef int64_t k, first = 0, n = kind.shape[0], m = elements.shape[0]
+    cdef ew_pattern pattern[64]
+    cdef uint8_t none[64]
+    cdef bint bad = False
+    need(data.shape[0] == n * block_bytes and out.shape[0] >= data.shape[0] and block_bytes % 8 == 0, "whole blocks")
+    need(m <= 64 and (not dbi or flags.shape[0] * 8 >= data.shape[0]), "at most 64 sizes, a flag for each byte")
+    for k in range(m):
+        need(1 <= elements[k] <= min(block_bytes, 64), "elements of 1 to 64 bytes, which a block holds")
+        pattern[k] = ew_pattern_of(elements[k], block_bytes)
+    for k in range(which.shape[0]):
+        bad |= not 0 <= which[k] < m
+    for k in range(n):
+        bad |= kind[k] >= which.shape[0]
+    need(not bad, "a size for each kind")
+    if n == 0:
+        return
+    cdef uint8_t *flag_bytes = &flags[0] if dbi else none
+    with nogil:
+        for k in range(1, n + 1):
+            if k == n or which[kind[k]] != which[kind[first]]:
+                ew_encode_run(&pattern[which[kind[first]]], &data[0], &out[0], flag_bytes, first * block_bytes,
+                              k * block_bytes, none, 0, dbi)
+                first = k
 
 
 def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags, uint8_t[::1] out):
