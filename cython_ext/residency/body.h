@@ -364,7 +364,7 @@ EW_TARGET static void EW_NAME(ew_scan)(ew_residency *r) {
     EW_LANE miss[EW_SCAN] __attribute__((aligned(64)));
     int16_t found[EW_SCAN];
     const int64_t n = r->n;
-    const uint64_t a = ew_random(r->random), b = ew_random(r->random);
+    const uint64_t a = ew_xoroshiro128(r->random), b = ew_xoroshiro128(r->random);
     const int64_t i = ew_below(a >> 32, (uint32_t)n), v = r->open_at[i];
     const int64_t step = r->distance[(a >> 16) & (EW_DISTANCES - 1)];
     int64_t first = ((a >> 26) & 1 ? i + step : i - step) - (int64_t)(b >> 32) % EW_SCAN;
@@ -378,7 +378,7 @@ EW_TARGET static void EW_NAME(ew_scan)(ew_residency *r) {
     r->tried++;
     for (int64_t k = 0; k < items; k++)
         if (kin[k] == depth && miss[k] <= most && first + k != i) found[n_found++] = (int16_t)k;
-    uint64_t random = ew_random(r->random);
+    uint64_t random = ew_xoroshiro128(r->random);
     for (int64_t tries = EW_TRIES; tries > 0 && n_found > 0; tries--) {
         const int64_t at = ew_below(random & 0xffffffff, (uint32_t)n_found);
         const int64_t k = found[at], w = r->open_at[first + k];

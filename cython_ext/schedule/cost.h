@@ -339,7 +339,7 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
 
 /* -- local search over topological orders, and random ones --------------------------------------------------------- */
 
-static inline int64_t sc_below(uint64_t *state, int64_t n) { return (int64_t)(ew_random(state) % (uint64_t)n); }
+static inline int64_t sc_below(uint64_t *state, int64_t n) { return (int64_t)(ew_splitmix64(state) % (uint64_t)n); }
 
 static inline int64_t sc_cost(sc_scratch *s, const int32_t *order, int kind, int64_t peak_cap, int64_t *offsets) {
     if (peak_cap < SC_NEVER && sc_footprint(s, order, NULL, NULL) > peak_cap) return SC_NEVER;
@@ -397,7 +397,7 @@ static inline int64_t sc_improve(sc_scratch *s, int32_t *order, int kind, int64_
         if (cost < 0) return -1;
         if (cost == SC_NEVER) continue;
         double left = 1.0 - (double)(done_before + it) / (double)total;
-        int64_t slack = (int64_t)(heat * left * (double)*current_cost * (double)(ew_random(random) >> 11) * 0x1p-53);
+        int64_t slack = (int64_t)(heat * left * (double)*current_cost * (double)(ew_splitmix64(random) >> 11) * 0x1p-53);
         if (cost - *current_cost <= slack) {
             memcpy(current, scratch, (size_t)n * 4);
             *current_cost = cost;
