@@ -72,3 +72,15 @@ def reorder_lines(
     last: npt.NDArray[np.uint8],
     line_bytes: int,
 ) -> None: ...
+def encode_optimal_dbi(
+    data: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.uint8],
+    flags: npt.NDArray[np.uint8],
+    level: npt.NDArray[np.uint8],
+    lane: int,
+    block_bytes: int,
+    one: float,
+    zero: float,
+    edge: float,
+    low_active: bool,
+) -> None: ...
