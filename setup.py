@@ -151,7 +151,7 @@ def kernel(name: str, source: str) -> Extension:
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
         + ([("EDGEWATT_DEBUG", "1")] if DEBUG else [("NDEBUG", "1")]),
         # No fused multiply-adds: partial sums, and so the bytes on the wires, are the same on every machine.
-        extra_compile_args=["-ffp-contract=off", "-Wno-psabi", *sanitizer]
+        extra_compile_args=["-ffp-contract=off", "-Wno-psabi", "-Werror=implicit-function-declaration", *sanitizer]
         + (["-O1", "-g1"] if DEBUG or SANITIZE else ["-O3", "-fno-math-errno", "-g0"]),
         extra_link_args=sanitizer,
     )

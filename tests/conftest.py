@@ -1,6 +1,8 @@
 """Shared fixtures."""
 
+import itertools
 import os
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,42 @@ from hypothesis import settings
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+ROOT = Path(__file__).parents[1]
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the folders that tests start in."""
+    yield tmp_path_factory.mktemp("places")
+    os.chdir(ROOT)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(places: Path) -> None:
+    """What a test or its commands write by a relative name lands outside the repository; `configs` is in reach."""
+    own = places / str(next(_NUMBERS))
+    own.mkdir()
+    (own / "configs").symlink_to(ROOT / "configs", target_is_directory=True)
+    os.chdir(own)
+
+
+def changes() -> str:
+    """Return what git sees changed in the checkout, or nothing where it is none."""
+    asked = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True)
+    return asked.stdout
+
+
+BEFORE = changes()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A suite that leaves anything in the checkout is red."""
+    if not hasattr(session.config, "workerinput") and (after := changes()) != BEFORE:
+        print(f"\nthe tests changed the checkout; before:\n{BEFORE}after:\n{after}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ app = CommandGroup(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="For this sparse network and this memory system: what does the order of the work cost?",
-    epilog="Start with:  edgewatt run configs/examples/quickstart.yaml",
+    epilog="Start with:  edgewatt run quickstart",
 )
 
 

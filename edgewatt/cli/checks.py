@@ -111,7 +111,7 @@ def bench_network(
     All run in one process, in shuffled rounds, by thread CPU time. Our kernel runs twice: the ratio of
     the two says how steady the machine is.
 
-    Example:  edgewatt bench configs/examples/quickstart.yaml -o bench.html
+    Example:  edgewatt bench quickstart -o bench.html
 
     Example:  edgewatt bench --calibrate this-machine.yaml
     """

@@ -49,7 +49,7 @@ def run(
 
     Every ordering x stride x format x machine is a point, a row of the tables and a record.
 
-    Example:  edgewatt run configs/examples/quickstart.yaml -s fast_memory.size=50
+    Example:  edgewatt run quickstart -s fast_memory.size=50
 
     Example:  edgewatt run net.npz --system edge -s 'orderings=[two-optimal, auto]'
     """
@@ -89,10 +89,11 @@ def init(
         help="The machine (`edgewatt list systems`).",
     ),
     output: str = writes("The configuration to write.", "-o", "--output", default="edgewatt.yaml"),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is there."),
 ) -> None:
     """Write a commented configuration for your own network.
 
-    An existing file is kept.
+    A file that is there is kept, but with --force.
 
     Example:  edgewatt init net.npz -o mine.yaml
     """
@@ -101,7 +102,7 @@ def init(
     from edgewatt.config.starter import init as write
     from edgewatt.runs.plan import load_sweep
 
-    write(network, output, system=system)
+    write(network, output, system=system, force=force)
     points = len(load_sweep(Path(output)).points)
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 

@@ -15,17 +15,20 @@ from traces.base.resources import shipped_path
 from traces.networks.network import Network
 
 
-def init(files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = "scratchpad-8k") -> None:
+def init(
+    files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = "scratchpad-8k", force: bool = False
+) -> None:
     """Write a commented configuration for a network: a file, a folder, or one matrix file a layer.
 
-    Raises InputError where `output` is there already, for an unknown system, or where the files hold no network.
+    force: replaces `output`. Raises InputError where it is there already, for an unknown system, or where the files
+    hold no network.
     """
     from traces.readers import load
 
     given = [files] if isinstance(files, (str, Path)) else list(files)
     target = Path(output)
-    if target.exists():
-        raise InputError(f"{output}: is there already; name another file with -o")
+    if target.exists() and not force:
+        raise InputError(f"{output}: is there already; replace it with --force or name another file with -o")
     loaded = load(given[0] if len(given) == 1 else given, kind="network")
     if not isinstance(loaded, Network):
         raise InputError(f"{given[0]}: a configuration needs a network of neurons, not an operator graph")

@@ -151,6 +151,14 @@ def test_no_command_lets_a_control_sequence_through(call: str, place: Path, tmp_
     assert harmless(text), re.findall(r".{0,40}[^ -~\n].{0,20}", text)[:3]
 
 
+def test_a_configuration_for_a_hostile_name_is_written_and_runs(place: Path, tmp_path: Path) -> None:
+    status, text = printed(*arguments("init n.npz", place, tmp_path))
+    assert status == 0 and harmless(text)
+    assert harmless(Path("edgewatt.yaml").read_text())
+    status, text = printed("run", "edgewatt.yaml")
+    assert status == 0 and harmless(text)
+
+
 def test_every_command_is_called() -> None:
     def names(command: object, before: str = "") -> list[str]:
         inside = getattr(command, "commands", None)

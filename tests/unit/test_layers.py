@@ -5,6 +5,7 @@ cython_ext < traces < hwmodel, reorder < edgewatt. A room is a folder, or a modu
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -176,3 +177,17 @@ def test_nothing_but_the_command_line_imports_a_command() -> None:
     for name, others in graph(functions=True).items():
         if room(name) != "edgewatt.cli" and name not in FACADE:
             assert not [other for other in others if room(other) == "edgewatt.cli"], name
+
+
+def test_code_is_never_merged_by_union() -> None:
+    """Both sides' lines one after the other are no program; git's own question is asked instead."""
+    asked = subprocess.run(
+        ["git", "ls-files", "-z", "--", "*.py", "*.pyx", "*.pxd", "*.pyi", "*.h"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    if asked.returncode:
+        pytest.skip("this is no checkout")
+    rows = subprocess.run(
+        ["git", "check-attr", "-z", "--stdin", "merge"], cwd=ROOT, input=asked.stdout, capture_output=True, text=True
+    ).stdout.split("\0")
+    assert {rows[k] for k in range(2, len(rows), 3)} == {"unspecified"}

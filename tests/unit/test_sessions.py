@@ -151,6 +151,8 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
     assert yaml.safe_load(Path("odd.yaml").read_text())["name"] == "n?"
     again = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml"])
     assert isinstance(again.exception, InputError) and "there already" in str(again.exception)
+    replaced = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml", "--force"])
+    assert replaced.exit_code == 0 and yaml.safe_load(Path("mine.yaml").read_text())["network"] == {"file": "fc1.npz"}
     wrong = CliRunner().invoke(app, ["init", "fc1.npz", "--system", "edgy", "-o", "other.yaml"])
     assert "did you mean 'edge'" in str(wrong.exception) and not Path("other.yaml").exists()
 

@@ -91,13 +91,16 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     if not outputs:
         return function
 
-    if "force" in signature.parameters:
-        raise TypeError(f"{function.__name__}: --force is added to every command that writes files: leave it out")
+    own = "force" in signature.parameters  # what it replaces is more than its inputs
 
     @functools.wraps(function)
-    def run(*, force: bool, **values: Any) -> Any:
+    def run(**values: Any) -> Any:
+        force = values["force"] if own else values.pop("force")
         _check({name: values[name] for name in outputs}, [v for k, v in values.items() if k not in outputs], force)
         return function(**values)
+
+    if own:
+        return run
 
     option = typer.Option(False, "--force", help="Allow an output to replace an input file.")
     parameter = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=option, annotation=bool)
