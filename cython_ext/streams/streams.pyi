@@ -5,6 +5,12 @@ RUN_WORDS: int
 PAD_WORDS: int
 
 def run_starts(targets: npt.NDArray[np.int32], single_steps: bool = ...) -> npt.NDArray[np.int64]: ...
+def shared_quads(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    outside: npt.NDArray[np.uint8],
+) -> npt.NDArray[np.int64]: ...
 def float_stream(
     sources: npt.NDArray[np.int32],
     targets: npt.NDArray[np.int32],

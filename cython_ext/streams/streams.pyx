@@ -30,6 +30,34 @@ def run_starts(const int32_t[::1] targets, bint single_steps=False):
     return starts[: r + 1].copy()
 
 
+def shared_quads(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] starts,
+                 const uint8_t[::1] outside):
+    """Return int64[R]: for a kernel that takes two targets together, of a run that makes a pair with the next one, how many quads of sources they begin with alike.
+
+    0: no pair. Nothing is in two pairs, and the second run does not read what the first one writes. O(W).
+    """
+    cdef int64_t n_runs = starts.shape[0] - 1, r = 0, k, most
+    found = np.zeros(n_runs, np.int64)
+    cdef int64_t[::1] shared = found
+    with nogil:
+        while r + 1 < n_runs:
+            most = min(starts[r + 1] - starts[r], starts[r + 2] - starts[r + 1])
+            k = 0
+            if outside[r] == outside[r + 1] and targets[starts[r]] != targets[starts[r + 1]]:
+                while k < most and sources[starts[r] + k] == sources[starts[r + 1] + k]:
+                    k += 1
+            if k >= 4:
+                for most in range(starts[r + 1], starts[r + 2]):
+                    if sources[most] == targets[starts[r]]:
+                        k = 0
+                        break
+            if k >= 4:
+                shared[r] = k // 4
+                r += 1
+            r += 1
+    return found
+
+
 def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
                  const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
                  const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
@@ -39,7 +67,7 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
     place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
     inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
     kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
-    places, which count in `line_units` units. shared: of each run, what run_pairs.pyx says (zeros: no pairs); the quads
+    places, which count in `line_units` units. shared: of each run, what shared_quads says (zeros: no pairs); the quads
     that a pair shares lie side by side, then come the others of its first and of its second run.
     """
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, at_quad, quad = 0, before = 0

@@ -1,7 +1,7 @@
 /* Base+XOR (Lee et al. 2018) and DBI-DC over a byte stream, in one pass.
  *
  * Byte i of a stream travels on lane i mod bus_bytes. A routine continues a stream: what lies before its first byte is given
- * as history. Steps are of 64 bytes; byte steps do the ends. */
+ * as history. dst must not overlap src; flags has a bit for each byte, lowest bit first. */
 #ifndef EDGEWATT_ENCODE_H
 #define EDGEWATT_ENCODE_H
 
@@ -30,49 +30,51 @@ static inline void ew_xor_byte(const uint8_t *src, uint8_t *dst, uint8_t *flags,
     if (dbi) flags[i >> 3] = (uint8_t)((flags[i >> 3] & ~(1 << (i & 7))) | heavy << (i & 7));
 }
 
-/* 64 bytes from i on. keep: 255 for those that are XORed. */
-static inline void ew_xor_step(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t i, int64_t element, const uint8_t *keep,
-                               int dbi) {
-    for (int64_t k = i; k < i + 64; k += 16, keep += 16) {
-        ew_16 x = *(const ew_16 *)(src + k) ^ (*(const ew_16 *)(src + k - element) & *(const ew_16 *)keep);
-        if (dbi) {
-            const ew_16 heavy = ew_heavy_bytes(x);
-            x ^= (heavy << 8) - heavy;
-            flags[k >> 3] = ew_gather_bits(heavy[0]);
-            flags[(k >> 3) + 1] = ew_gather_bits(heavy[1]);
-        }
-        *(ew_16 *)(dst + k) = x;
+/* Which bytes of a block are XORed: not the base, not those after the last whole element. */
+typedef struct {
+    int64_t element, block, whole;
+    int in_steps;                /* whether vectors of 16 bytes fit in */
+    uint8_t first[64], last[64]; /* of a block, 255 for those that are XORed; between them all are */
+} ew_pattern;
+
+static const uint8_t EW_ALL[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+
+/* element 0: no XOR. */
+static ew_pattern ew_pattern_of(int64_t element, int64_t block) {
+    ew_pattern of = {element, block, element ? block / element * element : 0,
+                     (block % 16 == 0 || 16 % block == 0) && element <= 64, {0}, {0}};
+    for (int k = 0; element && k < 64; k++) {
+        const int64_t at = k % block, last = block - 64 + k;
+        of.first[k] = at >= element && at < of.whole ? 255 : 0;
+        of.last[k] = last >= element && last < of.whole ? 255 : 0;
     }
+    return of;
 }
 
-/* Base+XOR (element > 0) and DBI-DC (dbi) in one pass. `position` is the offset of src[0] in its block, history the `element`
- * bytes before src[0]. flags has (n + 7) / 8 bytes. dst must not overlap src. The first element of a block and the bytes after
- * its last whole one are sent as they are. */
-static void ew_encode_xor_dbi(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t n, const uint8_t *history,
-                              int64_t element, int64_t block, int64_t position, int dbi) {
-    const int64_t reach = element; /* partners before src[reach] are in the history */
-    if (element == 0) element = block = 64, position = 0; /* no XOR: every byte is a base */
-    const int64_t whole = block / element * element;
-    const int in_steps = (64 % block == 0 || block % 64 == 0) && element <= 64;
-    uint8_t keep[3][64]; /* of the first 64 bytes of a block, of those between, of the last */
-    for (int k = 0; in_steps && k < 64; k++) {
-        const int64_t at = k % block, last = block < 64 ? at : block - 64 + k;
-        keep[0][k] = at >= element && at < whole ? 255 : 0;
-        keep[1][k] = 255;
-        keep[2][k] = last >= element && last < whole ? 255 : 0;
-    }
-    int64_t p = position;
-    for (int64_t i = 0; i < n;) {
-        if (in_steps && p == 0 && i % 8 == 0 && i >= reach)
-            for (; i + 64 <= n; i += 64) {
-                ew_xor_step(src, dst, flags, i, element, keep[p == 0 ? 0 : p + 64 < block ? 1 : 2], dbi);
-                p = p + 64 < block ? p + 64 : 0;
+/* Bytes from `start` to `end` of a stream, of which src[0] is the first; p: offset of the one at `start` in its block. history:
+ * the `element` bytes before src[0]. */
+static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
+                          const uint8_t *history, int64_t p, int dbi) {
+    const int64_t element = of->element, block = of->block;
+    for (int64_t i = start; i < end;) {
+        if (of->in_steps && p % 16 == 0 && i % 8 == 0 && i >= element && i + 16 <= end) {
+            const uint8_t *keep = p < 64 ? of->first + p : p >= block - 64 ? of->last + (p - block + 64) : EW_ALL;
+            ew_16 x = *(const ew_16 *)(src + i) ^ (*(const ew_16 *)(src + i - element) & *(const ew_16 *)keep);
+            if (dbi) {
+                const ew_16 heavy = ew_heavy_bytes(x);
+                x ^= (heavy << 8) - heavy;
+                flags[i >> 3] = ew_gather_bits(heavy[0]);
+                flags[(i >> 3) + 1] = ew_gather_bits(heavy[1]);
             }
-        if (i == n) break;
-        const uint8_t before = i >= reach ? (reach ? src[i - reach] : 0) : history[i];
-        ew_xor_byte(src, dst, flags, i, before, p >= element && p < whole, dbi);
-        i++;
-        if (++p == block) p = 0;
+            *(ew_16 *)(dst + i) = x;
+            i += 16;
+            p = p + 16 < block ? p + 16 : 0;
+        } else {
+            const int keep = element && p >= element && p < of->whole;
+            ew_xor_byte(src, dst, flags, i, !keep ? 0 : i >= element ? src[i - element] : history[i], keep, dbi);
+            i++;
+            p = p + 1 < block ? p + 1 : 0;
+        }
     }
 }
 #endif

@@ -12,6 +12,16 @@ def encode_xor_dbi(
     position: int,
     dbi: bool,
 ) -> None: ...
+def encode_xor_dbi_blocks(
+    data: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.uint8],
+    flags: npt.NDArray[np.uint8],
+    elements: npt.NDArray[np.int64],
+    which: npt.NDArray[np.int64],
+    kind: npt.NDArray[np.uint8],
+    block_bytes: int,
+    dbi: bool,
+) -> None: ...
 def invert_flagged(
     data: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8] | None, out: npt.NDArray[np.uint8]
 ) -> None: ...
@@ -61,4 +71,16 @@ def reorder_lines(
     order: npt.NDArray[np.int64],
     last: npt.NDArray[np.uint8],
     line_bytes: int,
+) -> None: ...
+def encode_optimal_dbi(
+    data: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.uint8],
+    flags: npt.NDArray[np.uint8],
+    level: npt.NDArray[np.uint8],
+    lane: int,
+    block_bytes: int,
+    one: float,
+    zero: float,
+    edge: float,
+    low_active: bool,
 ) -> None: ...

@@ -13,10 +13,14 @@ from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/encode.h" nogil:
-    void ew_encode_xor_dbi(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t n, const uint8_t *history,
-                           int64_t element, int64_t block, int64_t position, int dbi)
+    ctypedef struct ew_pattern:
+        int64_t element
+    ew_pattern ew_pattern_of(int64_t element, int64_t block)
+    void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
+                       const uint8_t *history, int64_t p, int dbi)
     int ew_popcount8(uint8_t x)
     int ew_popcount64(uint64_t x)
+    int ew_wires_at_1 "__builtin_popcount"(unsigned x)
 
 
 def aligned_empty(int64_t n):
@@ -42,8 +46,40 @@ def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags
     cdef uint8_t none = 0
     cdef uint8_t *flag_bytes = &flags[0] if dbi else &none
     cdef const uint8_t *before = &history[0] if history.shape[0] else &none
+    cdef ew_pattern pattern = ew_pattern_of(element_bytes, block_bytes)
     with nogil:
-        ew_encode_xor_dbi(&data[0], &out[0], flag_bytes, n, before, element_bytes, block_bytes, position, dbi)
+        ew_encode_run(&pattern, &data[0], &out[0], flag_bytes, 0, n, before, position, dbi)
+
+
+def encode_xor_dbi_blocks(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const int64_t[::1] elements,
+                          const int64_t[::1] which, const uint8_t[::1] kind, int64_t block_bytes, bint dbi):
+    """Encode whole blocks as `encode_xor_dbi` does, block k with elements of elements[which[kind[k]]] bytes.
+
+    elements: at most 64 sizes of 1 to 64 bytes. block_bytes is a multiple of 8.
+    """
+    cdef int64_t k, first = 0, n = kind.shape[0], m = elements.shape[0]
+    cdef ew_pattern pattern[64]
+    cdef uint8_t none[64]
+    cdef bint bad = False
+    need(data.shape[0] == n * block_bytes and out.shape[0] >= data.shape[0] and block_bytes % 8 == 0, "whole blocks")
+    need(m <= 64 and (not dbi or flags.shape[0] * 8 >= data.shape[0]), "at most 64 sizes, a flag for each byte")
+    for k in range(m):
+        need(1 <= elements[k] <= min(block_bytes, 64), "elements of 1 to 64 bytes, which a block holds")
+        pattern[k] = ew_pattern_of(elements[k], block_bytes)
+    for k in range(which.shape[0]):
+        bad |= not 0 <= which[k] < m
+    for k in range(n):
+        bad |= kind[k] >= which.shape[0]
+    need(not bad, "a size for each kind")
+    if n == 0:
+        return
+    cdef uint8_t *flag_bytes = &flags[0] if dbi else none
+    with nogil:
+        for k in range(1, n + 1):
+            if k == n or which[kind[k]] != which[kind[first]]:
+                ew_encode_run(&pattern[which[kind[first]]], &data[0], &out[0], flag_bytes, first * block_bytes,
+                              k * block_bytes, none, 0, dbi)
+                first = k
 
 
 def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags, uint8_t[::1] out):
@@ -247,3 +283,71 @@ def reorder_lines(const uint8_t[::1] data, uint8_t[::1] out, int64_t[::1] order,
                 for b in range(bus):
                     last[b] = data[start + best * bus + b]
                     out[start + k * bus + b] = last[b]
+
+
+cdef enum:
+    MOST_BEATS = 4096
+
+
+cdef inline double _cost(unsigned before, unsigned sent, double one, double zero, double edge) noexcept nogil:
+    """Of nine wires for one beat: eight data wires and the flag wire in bit 8."""
+    cdef int ones = ew_wires_at_1(sent)
+    return one * ones + zero * (9 - ones) + edge * ew_wires_at_1(sent ^ before)
+
+
+def encode_optimal_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, uint8_t[:, ::1] level,
+                       int64_t lane, int64_t block_bytes, double one, double zero, double edge, bint low_active):
+    """Invert bytes so that each block (burst) costs least on each lane, given what the lane carried before it.
+
+    data, out: uint8[n]; the first byte starts a block and travels on `lane`. flags: uint8[ceil(n / 8)], zero at first,
+    bit i is set where byte i is inverted (low_active: where it is not). level: uint8[2, lanes], data and flag each lane carries; updated. one, zero:
+    cost of a wire's unit interval at 1 and at 0; edge: of an edge in either direction. Ties are sent plain. Blocks have at most 4096
+    beats. O(n).
+    """
+    cdef int64_t n = data.shape[0], lanes = level.shape[1], start, end, first, i, beats, k, at
+    cdef unsigned word[2]
+    cdef unsigned before[2]
+    cdef double cost[2]
+    cdef double now[2]
+    cdef double plain, turned
+    cdef uint8_t came[2][MOST_BEATS]
+    cdef int choice, was
+    need(out.shape[0] >= n and flags.shape[0] >= (n + 7) // 8 and block_bytes <= MOST_BEATS * lanes,
+         "room for data and flags, blocks of the most beats")
+    with nogil:
+        start = 0
+        while start < n:
+            end = min(start + block_bytes, n)
+            for k in range(lanes):
+                first = start + k
+                if first >= end:
+                    break
+                at = (lane + first) % lanes
+                before[0] = before[1] = level[0, at] | <unsigned>level[1, at] << 8
+                cost[0] = cost[1] = 0.0
+                beats = 0
+                i = first
+                while i < end:
+                    word[0] = data[i] | low_active << 8
+                    word[1] = (data[i] ^ 0xff) | (not low_active) << 8
+                    for choice in range(2):
+                        plain = cost[0] + _cost(before[0], word[choice], one, zero, edge)
+                        turned = cost[1] + _cost(before[1], word[choice], one, zero, edge)
+                        was = turned < plain
+                        came[choice][beats] = was
+                        now[choice] = turned if was else plain
+                    cost[0], cost[1] = now[0], now[1]
+                    before[0], before[1] = word[0], word[1]
+                    beats += 1
+                    i += lanes
+                choice = cost[1] < cost[0]
+                level[0, at] = <uint8_t>before[choice]
+                level[1, at] = <uint8_t>(before[choice] >> 8)
+                i = first + (beats - 1) * lanes
+                while beats > 0:
+                    beats -= 1
+                    out[i] = data[i] ^ <uint8_t>(-choice)
+                    flags[i >> 3] |= <uint8_t>((choice ^ low_active) << (i & 7))
+                    choice = came[choice][beats]
+                    i -= lanes
+            start = end

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from traces.base.errors import InputError
@@ -20,6 +21,8 @@ from traces.base.registry import Registry
 if TYPE_CHECKING:
     from hwmodel.coding.bits import Bits
     from hwmodel.coding.in_burst import ShareFlags
+
+Int64Array = npt.NDArray[np.int64]
 
 MAX_FLAG_WIRES = 9
 ONES_AND_EDGES = WireCosts()  # a 1 and a rising edge cost 1 each
@@ -117,6 +120,11 @@ class Stage:
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Inverse of encode."""
         raise TypeError(f"{type(self).__name__} does not decode")
+
+    @classmethod
+    def encode_blocks(cls, stages: Sequence[Stage], coded: Coded, which: Int64Array, kind: Bytes) -> Coded | None:
+        """Encode blocks in one pass, block k as stages[which[kind[k]]] does; None: by one stage after the other."""
+        return None
 
     def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
         """Do as `encode`, bit by bit over bitarrays: the readable reference (hwmodel.coding.bits).

@@ -170,6 +170,9 @@ class _Part:
             return self._run(0, coded)
         assert coded.flags is None and coded.extra is None
         kinds = np.ascontiguousarray(kind, np.uint8)
+        together = self.stages[0].encode_blocks(self.stages, coded, self.which, kinds)
+        if together is not None:
+            return together
         buckets = kernels.distribute(coded.data, self.which, kinds, len(self.stages), self.block_bytes)
         used = [k for k, bucket in enumerate(buckets) if len(bucket)]
         if len(used) < 2:

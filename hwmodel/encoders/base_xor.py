@@ -6,6 +6,7 @@ element of a block pass as they are. With DBI-DC behind it both are one pass ove
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +14,8 @@ from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.bits import Bits, pieces
-from hwmodel.coding.coded import Coded
-from hwmodel.coding.stage import ENCODERS, ElementStage, packed_flags
+from hwmodel.coding.coded import Bytes, Coded
+from hwmodel.coding.stage import ENCODERS, ElementStage, Int64Array, Stage, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 
@@ -41,6 +42,17 @@ class BaseXorDbi(ElementStage):
             for i in whole + np.flatnonzero(marks) if self.dbi else ():
                 flags[i >> 3] |= np.uint8(1 << (i & 7))
         return Coded(out, flags if self.dbi else None, order=coded.order), self.after(state, data)
+
+    @classmethod
+    def encode_blocks(cls, stages: Sequence[Stage], coded: Coded, which: Int64Array, kind: Bytes) -> Coded | None:
+        """Blocks begin with a base, so those of all element sizes are one pass."""
+        n, block_bytes = len(coded.data), stages[0].geometry.block_bytes
+        if block_bytes % 8:
+            return None
+        out, flags = kernels.aligned_empty(n), packed_flags(n)
+        sizes = np.array([stage.geometry.element_bytes for stage in stages], np.int64)
+        kernels.encode_xor_dbi_blocks(coded.data, out, flags, sizes, which, kind, block_bytes, cls.dbi)
+        return Coded(out, flags if cls.dbi else None, order=coded.order)
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes, then XOR with the decoded predecessors."""

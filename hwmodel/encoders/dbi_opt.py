@@ -19,8 +19,7 @@ import numpy as np
 from bitarray import bitarray
 from bitarray.util import count_xor, zeros
 
-from cython_ext.wires.encode import invert_flagged
-from cython_ext.wires.optimal_dbi import encode_optimal_dbi
+from cython_ext.wires.encode import encode_optimal_dbi, invert_flagged
 from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.in_burst import BitWires, LeastCost

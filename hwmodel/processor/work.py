@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from cython_ext.inference.runs import LINE_UNITS, NARROW_PLACES, UNIT_BYTES
 from cython_ext.streams.places import assign_rows
-from cython_ext.streams.run_pairs import shared_quads
-from cython_ext.streams.streams import RUN_WORDS, run_starts
+from cython_ext.streams.streams import RUN_WORDS, run_starts, shared_quads
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
