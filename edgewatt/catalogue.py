@@ -125,7 +125,7 @@ def _default(field: Any) -> str:
         return f"{field.name} = {field.default!r}"
     if field.default_factory is not dataclasses.MISSING:
         return f"{field.name} = {field.default_factory()!r}"
-    return field.name
+    return str(field.name)
 
 
 def _description(folder: str, name: str) -> str:

@@ -51,7 +51,7 @@ class WireCounts:
     @property
     def n_data_wires(self) -> int:
         """Wires before the flag wires."""
-        return self.counts.shape[-1] // 9 * 8
+        return int(self.counts.shape[-1]) // 9 * 8
 
     @property
     def data(self) -> WireCounts:

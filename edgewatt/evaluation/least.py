@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows, wire_constants_pj
-from hwmodel.dram.engine import controller_spec
 from hwmodel.dram.interface import WAYS, InterfaceCounts, running_wires, strobes
 from hwmodel.dram.tables import address_map, channel_of
 from hwmodel.energy.onchip import leakage_row

@@ -202,5 +202,8 @@ def in_words(tuple_order: TupleOrder, metric: str, encoder: str, value_format: s
 
 def rows_of(tuple_order: TupleOrder) -> list[tuple[str, int, int, str]]:
     """Return `sums_of` with the change in per cent."""
-    changed = lambda before, after: f"{100 * after / before - 100:+.1f} %" if before else "-"  # noqa: E731
+
+    def changed(before: int, after: int) -> str:
+        return f"{100 * after / before - 100:+.1f} %" if before else "-"
+
     return [(what, before, after, changed(before, after)) for what, before, after in sums_of(tuple_order)]

@@ -175,7 +175,8 @@ def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray
 
 def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
     """Neurons read 0, 1, ... `most` or more times."""
-    return np.bincount(np.minimum(reads, most), minlength=most + 1).tolist()
+    often: list[int] = np.bincount(np.minimum(reads, most), minlength=most + 1).tolist()
+    return often
 
 
 def _most_spilled(network: Network, seen: Occupancy) -> list[list[int]]:
@@ -183,4 +184,5 @@ def _most_spilled(network: Network, seen: Occupancy) -> list[list[int]]:
     moved = seen.reads + seen.writes
     order = np.argsort(-moved, kind="stable")[:MOST_SPILLED]
     columns = (order, network.depth[order], network.in_degree[order], network.out_degree[order])
-    return np.stack((*columns, seen.reads[order], seen.writes[order]), axis=1).tolist()
+    rows: list[list[int]] = np.stack((*columns, seen.reads[order], seen.writes[order]), axis=1).tolist()
+    return rows

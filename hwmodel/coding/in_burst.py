@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from bitarray import bitarray
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
@@ -59,7 +60,8 @@ class ShareFlags:
             each = np.unpackbits(flags, bitorder="little", count=bursts.size).reshape(bursts.shape)
             shares = np.ascontiguousarray(each[:, :: self.cells.share_bytes])
         packed = self.cells.pack(bursts, shares, (self.metadata,), as_sent=True)
-        return (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
+        sent: npt.NDArray[np.uint8] = (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
+        return sent
 
     def costly(self, data: Bytes, low: bool) -> Bytes:
         """Flag shares of which more than half of the bits are at the costly level (low: 0): uint8[n, flags]."""

@@ -18,7 +18,7 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._team: tuple[int, Any] = (0, None)  # process, Team
+        self._team: tuple[int, Team | None] = (0, None)  # process, Team
 
     def each(self, part: Callable[[int], None]) -> None:
         """Call part(number) in every thread, number 0 in the caller's, and wait for all."""
@@ -38,10 +38,12 @@ class Threads:
     def team(self, passes: Any, lanes: int) -> Team:
         """Return threads that share the lanes of passes, new ones in a process that was forked from this one."""
         if self._team[0] != os.getpid():
-            team = Team(passes, self.count, lanes)
+            made = Team(passes, self.count, lanes)
             for number in range(1, self.count):
                 name = f"edgewatt-inference-{number}"
-                threading.Thread(target=team.serve, args=(number,), name=name, daemon=True).start()
-            weakref.finalize(self, team.close)
-            self._team = os.getpid(), team
-        return self._team[1]
+                threading.Thread(target=made.serve, args=(number,), name=name, daemon=True).start()
+            weakref.finalize(self, made.close)
+            self._team = os.getpid(), made
+        team = self._team[1]
+        assert team is not None
+        return team

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheLevel
-from hwmodel.machine import CacheSpec
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.processor.work import RUN_BYTES, OrderedWork, narrow_places, spread
 
 LINE_BYTES = 64

@@ -59,12 +59,16 @@ class EllProblem:
     def bases(self, f: Field) -> npt.NDArray[np.bool_]:
         """bool[width * R]: the element is sent as it is."""
         at = np.arange(self.width * self.n_rows)
-        return at == 0 if self.interval is None else at % (self.interval // f.element_bytes) == 0
+        plain: npt.NDArray[np.bool_] = (
+            at == 0 if self.interval is None else at % (self.interval // f.element_bytes) == 0
+        )
+        return plain
 
     def _ones(self, words: npt.NDArray[np.uint64], f: Field) -> npt.NDArray[np.int64]:
         table = _DBI if self.dbi else _WEIGHT
         data = np.ascontiguousarray(words, "<u8").view(np.uint8).reshape(*words.shape, 8)[..., : f.element_bytes]
-        return table[data].sum(axis=-1, dtype=np.int64)
+        ones: Int64Array = table[data].sum(axis=-1, dtype=np.int64)
+        return ones
 
     def field_ones(self, order: Int64Array) -> list[int]:
         """Ones of each padded array under Base+XOR, DBI counted."""
@@ -123,7 +127,8 @@ def ell_bound(problem: EllProblem, bounds: Int64Array) -> int:
             own = f.bits[tuples] if tuples is not None else np.zeros(1, np.uint64)
             other = np.zeros(1, np.uint64) if ahead is None or kind >> j & 1 else f.bits[ahead]
             total = total + problem._ones(own[:, None] ^ other[None, :], f)
-        return total.min(axis=1)
+        lowest: Int64Array = total.min(axis=1)
+        return lowest
 
     bound = 0
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -131,7 +136,9 @@ def ell_bound(problem: EllProblem, bounds: Int64Array) -> int:
         cost = np.stack([least(np.arange(start, stop), kind) for kind in distinct.tolist()], axis=-1)[:, which]
         bound += int(cost[linear_sum_assignment(cost)].sum())
     distinct, times = np.unique(kinds[stride_of[:size] < 0], return_counts=True)
-    return bound + sum(n * int(least(None, kind)[0]) for kind, n in zip(distinct.tolist(), times.tolist(), strict=True))
+    for kind, n in zip(distinct.tolist(), times.tolist(), strict=True):
+        bound += n * int(least(None, kind)[0])
+    return bound
 
 
 def order_ell(problem: EllProblem, bounds: Int64Array, sweeps: EllSweeps) -> Int64Array:

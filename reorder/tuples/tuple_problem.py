@@ -215,7 +215,8 @@ class TupleProblem:
             starts = np.concatenate(([-self.before.slots], starts))
         room = -(-np.diff(starts, append=self.size) // per_block) * per_block
         first = np.cumsum(room) - room
-        return plain + np.repeat(first - starts, np.diff(np.maximum(starts, 0), append=self.size))
+        moved: Int64Array = np.repeat(first - starts, np.diff(np.maximum(starts, 0), append=self.size))
+        return plain + moved
 
     def piece(self, first: int, last: int, before: int = 1) -> Piece:
         """Return strides [first, last) with `before` slots before them and one behind, on which their orders depend."""
@@ -259,7 +260,9 @@ class TupleProblem:
         if not self.padded or not self.size:
             return np.zeros(self.size, bool)
         per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // f.element_bits
-        return np.append(self.row_starts[1:], True) & (self.slots(f.element_bits) % per_block != per_block - 1)
+        last: npt.NDArray[np.bool_] = np.append(self.row_starts[1:], True)
+        inside: npt.NDArray[np.bool_] = self.slots(f.element_bits) % per_block != per_block - 1
+        return last & inside
 
 
 @dataclass(frozen=True, eq=False)

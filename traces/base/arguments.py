@@ -142,7 +142,9 @@ def _check_of_type(kind: Any) -> Check | None:
     if kind is Any:
         return None
     if kind in (int, float, bool, str, None, type(None)):
-        return {int: _int, float: _float, bool: _bool, str: _str}.get(kind, _none)
+        simple: dict[Any, Check] = {int: _int, float: _float, bool: _bool, str: _str}
+        check: Check = simple.get(kind, _none)
+        return check
     if kind is npt.ArrayLike:
         return _array
     origin, inside = typing.get_origin(kind), typing.get_args(kind)

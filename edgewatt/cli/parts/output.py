@@ -172,7 +172,10 @@ def show_order(result: dict[str, Any]) -> None:
                       else f"{result['orders'][name][key]:,}" for name in names))
             for key, label in labels.items()]  # fmt: skip
     show_table(("M = " + str(result["memory"]), *names), rows, title=result["network"], numeric=names)
-    gap = lambda value: "none (two-optimal is at the bound)" if value is None else f"{100 * value:.1f} %"  # noqa: E731
+
+    def gap(value: float | None) -> str:
+        return "none (two-optimal is at the bound)" if value is None else f"{100 * value:.1f} %"
+
     say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
     say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
     say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappush, heappushpop
 from typing import Any
 
@@ -45,7 +45,10 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
     else:
         first = _distinct_work(rows)
         names = [("format", "", [_formats(rows, n) for n in first])]
-        pick = lambda columns: [(head, unit, [cells[n] for n in first]) for head, unit, cells in columns]  # noqa: E731
+
+        def pick(columns: Iterable[tuple[str, str, list[str]]]) -> list[tuple[str, str, list[str]]]:
+            return [(head, unit, [cells[n] for n in first]) for head, unit, cells in columns]
+
         others = [column for column in pick(_name_columns(rows)) if column[0] != "format"]
         _print(console, [groups[n] for n in first], [*others, *names, *pick(io)])
         for piece in _pieces(_name_columns(rows), cost, console.width):
@@ -369,8 +372,11 @@ def _signed(change: float | None) -> str:
 
 def show_weights(orders: Sequence[Any], output: str) -> None:
     """Print what a model's matrices send (`reorder.tuples.shards.MatrixOrder`), and all of them together."""
-    ones = lambda o, k: getattr(o, f"{k}ones_values") + getattr(o, f"{k}ones_ids")  # noqa: E731
-    sums = [(o.name, o.tuples, ones(o, "original_"), ones(o, "")) for o in orders]
+
+    def ones(order: Any, prefix: str) -> int:
+        return int(getattr(order, f"{prefix}ones_values") + getattr(order, f"{prefix}ones_ids"))
+
+    sums: list[tuple[Any, ...]] = [(o.name, o.tuples, ones(o, "original_"), ones(o, "")) for o in orders]
     sums.append(("all", *(sum(each[k] for each in sums) for k in (1, 2, 3))))
     rows = [
         (name, count, before, after, f"{100 * after / before - 100:+.1f} %" if before else "-")

@@ -237,7 +237,8 @@ def _most_unfed(matrix: FloatArray) -> Int64Array:
     least_share = np.concatenate(([0.0], np.cumsum(np.sort(column_degree)))) / total
     unfed = np.searchsorted(least_share, b + 1e-9, side="right") - 1
     by_degree = np.searchsorted(np.sort(column_degree), n - np.arange(n + 1) + 0.5)  # needs x other rows to miss
-    return np.minimum(unfed, by_degree).astype(np.int64)
+    most: Int64Array = np.minimum(unfed, by_degree).astype(np.int64)
+    return most
 
 
 def _second_singular_value(matrix: FloatArray) -> float:

@@ -88,7 +88,7 @@ class MoveShares:
 
     def start(self, moves_per_item: float) -> float:
         """Return the temperature from which a budget still cools down well: colder the shorter it is (measured)."""
-        return min(self.hottest, self.heat * max(0.06, 0.2 * (max(1.0, moves_per_item) / 2700) ** 0.18))
+        return min(self.hottest, self.heat * max(0.06, 0.2 * math.pow(max(1.0, moves_per_item) / 2700, 0.18)))
 
 
 DENSE_MOVES = MoveShares(0.6, 0.2, 0.2, 0.2, 1.0, hottest=0.45, end=0.07)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from cython_ext.edges.stationary import rolling
 from reorder.base import Task
@@ -82,7 +83,10 @@ def slot_choices(task: Task) -> list[int]:
 
 def settings(slots: int, large: bool, given: StationaryParameters) -> Iterator[tuple[int, float, float]]:
     """Yield (keep, age, degree) to try, the most promising first."""
-    some = lambda value, choices: choices if value is None else (value,)  # noqa: E731
+
+    def some(value: Any, choices: tuple[Any, ...]) -> tuple[Any, ...]:
+        return choices if value is None else (value,)
+
     for keep in dict.fromkeys(some(given.keep, (0, slots // 10))):
         for age in some(given.age, (0.5,) if large else (0.5, 2.0)):
             for degree in some(given.degree, (0.5,) if large else (0.5, 0.25)):

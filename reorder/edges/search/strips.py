@@ -125,7 +125,8 @@ class Strips:
         low, high = np.searchsorted(self.depth, (first, last + 1)).tolist()
         outside = (self.feeds_from < first) & (self.feeds_to >= first)
         connections = int(self.items.start[high] - self.items.start[low])
-        return connections + high - low + int(outside.sum()) + int(self.outputs(last)[self.items.items[low:high]].sum())
+        left_behind = int(self.outputs(last)[self.items.items[low:high]].sum())
+        return connections + int(high) - int(low) + int(outside.sum()) + left_behind
 
     def ends(self, group: DepthGroup) -> tuple[Int32Array, Int32Array]:
         """Return the sources and the targets of the connections of a group, in its order."""
@@ -134,7 +135,8 @@ class Strips:
 
     def edges(self, plan: Plan) -> Int64Array:
         """Return the order int64[W] of a plan."""
-        return self.items.edges[np.concatenate([self.places(group) for group in plan])]
+        order: Int64Array = self.items.edges[np.concatenate([self.places(group) for group in plan])]
+        return order
 
     def places(self, group: DepthGroup) -> Int32Array:
         """Return the order of the connections into the items of a group, as places in `items.edges`. Kept."""
@@ -226,7 +228,8 @@ class Strips:
         comes = np.zeros(len(when), np.int32)
         comes[used] = rank[high - low :]
         at = np.maximum(comes[source], rank[: high - low][target])
-        return grouped(at, len(events)) + first
+        placed: Int32Array = grouped(at, len(events)) + first
+        return placed
 
 
 def _at(group: DepthGroup, places: FloatArray) -> Int64Array:
@@ -239,7 +242,8 @@ def _at(group: DepthGroup, places: FloatArray) -> Int64Array:
     if group.turns:
         along = np.where(strip % 2, 1 - along, along)
     along = (along + group.slant * (across - strip + group.lead)) / (1 + group.slant * (1 + group.lead))
-    return ((strip + along) * FINE).astype(np.int64)
+    keys: Int64Array = ((strip + along) * FINE).astype(np.int64)
+    return keys
 
 
 def on_rows(place: FloatArray) -> FloatArray:

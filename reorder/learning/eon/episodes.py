@@ -45,7 +45,7 @@ class Episodes:
     value: npt.NDArray[np.float32]
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator, unused-ignore]
 def play(
     parameters: Parameters,
     graph: Graph,

@@ -116,7 +116,7 @@ def worth(parameters: Parameters, summary: torch.Tensor) -> torch.Tensor:
     return _linear(parameters, "critic_out", hidden)[..., 0]
 
 
-class _Look(torch.autograd.Function):
+class _Look(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     """The compiled attention as a step of autograd: it looks again when it learns instead of keeping F x F weights."""
 
     @staticmethod

@@ -275,7 +275,7 @@ class _Stream:
         stacked = np.stack(list(ring), axis=self.axis)
         if self.axis == 0:
             p = layer.padding
-            out = _layer(layer, np.pad(stacked, ((0, 0), (p, p), (0, 0))), self.weights[at], self.limit)[0]
+            out: Int8 = _layer(layer, np.pad(stacked, ((0, 0), (p, p), (0, 0))), self.weights[at], self.limit)[0]
         else:
             out = _layer(layer, stacked, self.weights[at], self.limit)[:, 0]
             there = self._rows_of(at + 1, len(out))
@@ -290,9 +290,10 @@ class _Stream:
 
     def _kept(self, adds: int, at: int, index: int, count: int) -> Int8:
         if adds in self.made and adds not in self.kept:
-            whole = self.made[adds]
+            whole: Int8 = self.made[adds]
             if self.axis == 0:
-                return whole[index]
+                row: Int8 = whole[index]
+                return row
             rows = np.arange(self.tops[at + 1], self.tops[at + 1] + count)
             there = (rows >= 0) & (rows < whole.shape[0])
             part = np.zeros((count, whole.shape[2]), np.int8)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from reorder.base import Progress
 from reorder.operators.arena.base import ALLOCATORS, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
-from reorder.operators.schedule.arena import ALIGNMENT, arena_of, own_alignment
+from reorder.operators.schedule.arena import ALIGNMENT, ScheduleArena, arena_of, own_alignment
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.improve import TRAFFIC, Effort, aligned_order, least_arena, local_search
@@ -146,7 +146,10 @@ def schedule(
     order, proved, truncated = result.order, result.proved, result.truncated
     limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
     floor = result.lower_bound_bytes  # of the arena
-    place = lambda o, goal: arena_of(problem, o, allocator, alignment=step, task=PlacementTask(goal, deadline))  # noqa: E731
+
+    def place(order: npt.NDArray[np.int32], goal: int | None) -> ScheduleArena:
+        return arena_of(problem, order, allocator, alignment=step, task=PlacementTask(goal, deadline))
+
     placed = place(order, result.peak_bytes)
     searches = ALLOCATORS[allocator].item.rule is None  # a rule's height says nothing of what an order needs
     if placed.n_bytes > result.peak_bytes and objective in ("peak", "arena") and searches and not result.given:

@@ -53,7 +53,8 @@ def pair_costs(model: CostModel, out: Words, into: Words, slot_class: int) -> np
     """int64[A, B]: cost of each tuple of `into` after each of `out` (uint64[., words]) in a slot of that class."""
     table = _DBI if model.dbi else _WEIGHT
     sent = (out[:, None, :] & model.keep[slot_class]) ^ into[None, :, :]
-    return table[sent.view(np.uint8)].sum(axis=2, dtype=np.int64)
+    ones: Int64Array = table[sent.view(np.uint8)].sum(axis=2, dtype=np.int64)
+    return ones
 
 
 def _solve(

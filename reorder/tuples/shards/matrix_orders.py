@@ -105,7 +105,10 @@ def selected(weights: ModelWeights, include: Sequence[str], exclude: Sequence[st
     for pattern in (*include, *exclude):
         if not fnmatch.filter(known, pattern) and pattern not in known:
             raise InputError(f"{weights.folder}: no matrix fits {pattern!r}{did_you_mean(pattern, known)}")
-    fits = lambda name, patterns: any(name == p or fnmatch.fnmatchcase(name, p) for p in patterns)  # noqa: E731
+
+    def fits(name: str, patterns: Sequence[str]) -> bool:
+        return any(name == p or fnmatch.fnmatchcase(name, p) for p in patterns)
+
     chosen = [name for name in known if fits(name, include) and not fits(name, exclude)]
     if not chosen:
         raise InputError(f"{weights.folder}: no matrix is left to order")

@@ -115,7 +115,8 @@ def _matrix(name: str) -> Any:
 
 def _pruned(shape: tuple[int, ...], density: float) -> npt.NDArray[np.float32]:
     dense = np.random.default_rng(7).normal(0, 0.01, shape).astype(np.float32)
-    return dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density))
+    pruned: npt.NDArray[np.float32] = dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density))
+    return pruned
 
 
 def _activations(*shape: int) -> npt.NDArray[np.float32]:
@@ -160,7 +161,7 @@ def ones_of(matrix: Any, order: npt.NDArray[np.int64], value_format: str) -> dic
 @cache
 def eight_channels() -> Part:
     """Return the paper's memory: eight x16 channels, interleaved by bursts."""
-    part = ew.load_part(PART)
+    part: Part = ew.load_part(PART)
     organisation = replace(part.organisation, channels=8)
     return replace(part, organisation=organisation, address_map="offset:5 channel:3 column:6 bank:3 row:16")
 

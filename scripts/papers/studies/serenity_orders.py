@@ -117,7 +117,8 @@ class LiveBytes:
 
 
 def _cell_a(case: str) -> OpGraph:
-    return ew.rewrite_graph(ew.rewrite_graph(graph_of(_entry(CELLS[0])), "fold-concat"), CASES[case])
+    graph: OpGraph = ew.rewrite_graph(ew.rewrite_graph(graph_of(_entry(CELLS[0])), "fold-concat"), CASES[case])
+    return graph
 
 
 def _live(case: str) -> list[int]:

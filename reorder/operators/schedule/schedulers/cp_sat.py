@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
+from reorder.operators.schedule.constructive import best_simple_order
 from reorder.operators.schedule.operator_problem import OperatorProblem
-from reorder.operators.schedule.state_search import best_simple_order
 from traces.base.errors import InputError, MissingExtraError
 
 MAX_OPERATORS = 250  # the model has operators x steps decisions
