@@ -245,6 +245,47 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
 }
 
 
+#if EW_MASKS && EW_BITS == 16
+/* Search a source of at most 32 `vectors` targets again from its point `from` on, the changes put in place in registers:
+ * lanes that were just written could not be read as a vector for some 15 cycles. Returns how many points there are now
+ * in `fresh`, which give way to the old ones up to *met. */
+EW_TARGET static inline __attribute__((always_inline)) int64_t EW_NAME(ew_search_few)(
+    const ew_residency *r, int64_t base, int64_t lanes, const EW_LANE *old, int64_t from, int64_t last, EW_LANE point,
+    EW_LANE *fresh, int64_t *met, const int vectors) {
+    __m512i open[4], finish[4], item[4];
+    __mmask32 own[4];
+    for (int x = 0; x < vectors; x++) {
+        const int64_t left = lanes - 32 * x;
+        own[x] = left < 32 ? (1u << left) - 1 : ~0u;
+        item[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_item + base + 32 * x);
+        open[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_open + base + 32 * x);
+        finish[x] = _mm512_loadu_si512((const EW_LANE *)r->lane_finish + base + 32 * x);
+    }
+    for (int64_t c = 0; c < r->n_changes; c++) {
+        const __m512i changed = _mm512_set1_epi16((short)r->changes[c].item);
+        for (int x = 0; x < vectors; x++) {
+            const __mmask32 here = _mm512_mask_cmpeq_epu16_mask(own[x], item[x], changed);
+            open[x] = _mm512_mask_set1_epi16(open[x], here, (short)r->changes[c].open);
+            finish[x] = _mm512_mask_set1_epi16(finish[x], here, (short)r->changes[c].finish);
+        }
+    }
+    int64_t i = from, count = 0;
+    for (;;) {
+        __m512i least = _mm512_set1_epi16(-1);
+        const __m512i p = _mm512_set1_epi16((short)point);
+        for (int x = 0; x < vectors; x++)
+            least = _mm512_mask_min_epu16(least, _mm512_mask_cmpgt_epu16_mask(own[x], open[x], p), least, finish[x]);
+        point = (EW_LANE)EW_MIN(least);
+        while (old[i] < point) i++;
+        /* met the old points, with no change to come; or both have ended */
+        if (old[i] == point && (i >= last || point == (EW_LANE)EW_NEVER_POINT)) break;
+        fresh[count++] = point;
+    }
+    *met = i;
+    return count;
+}
+#endif
+
 /* Search source s again from its point `from` on, with the changes in place. Returns how many points there are now in
  * `fresh`, which give way to the old ones up to *met. */
 EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t from, int64_t last, EW_LANE *fresh,
@@ -254,6 +295,12 @@ EW_TARGET static int64_t EW_NAME(ew_search)(ew_residency *r, int64_t s, int64_t 
     const int64_t base = r->out_start[s], lanes = r->out_start[s + 1] - base;
     const EW_LANE *const old = EW_NAME(ew_points)(r, s);
     EW_LANE point = from > 0 ? old[from - 1] : (EW_LANE)r->source[s].release;
+#if EW_MASKS && EW_BITS == 16
+    if (lanes <= 32) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 1);
+    if (lanes <= 64) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 2);
+    if (lanes <= 96) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 3);
+    if (lanes <= 128) return EW_NAME(ew_search_few)(r, base, lanes, old, from, last, point, fresh, met, 4);
+#endif
     const EW_LANE *least = NULL; /* the table, once there are many to look for */
     int64_t lane[EW_SPREAD + 2], i = from, count = 0;
     for (int64_t c = 0; c < r->n_changes; c++) {

@@ -107,7 +107,7 @@ def command(network: Network, tmp_path: Path, *arguments: str) -> Any:
         (["--objective", "bytes"], "objective 'bytes' needs a machine"),
         (["--objective", "{kind: time, a: 1}"], "objective 'time' has no option 'a'"),
         (["--objective", "{kind: energy}"], "objective 'energy' needs a machine"),
-        (["-s", "moves=.inf"], "moves must be a whole number of at least 0, not inf"),
+        (["-s", "moves=.inf"], "moves must be a whole number of at least 0, not '.inf'"),
     ],
 )
 def test_the_command_says_it_too(network: Network, tmp_path: Path, arguments: list[str], message: str) -> None:
