@@ -23,16 +23,16 @@ _NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def _folders_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for the folders that tests start in."""
     yield tmp_path_factory.mktemp("places")
     os.chdir(ROOT)
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(places: Path) -> None:
+def _in_a_folder_of_its_own(_folders_of_tests: Path) -> None:
     """What a test or its commands write by a relative name lands outside the repository; `configs` is in reach."""
-    own = places / str(next(_NUMBERS))
+    own = _folders_of_tests / str(next(_NUMBERS))
     own.mkdir()
     (own / "configs").symlink_to(ROOT / "configs", target_is_directory=True)
     os.chdir(own)
