@@ -159,7 +159,7 @@ def test_a_system_file_comes_back_and_mistakes_are_named(system: str, tmp_path: 
         ("l2_bytes: 1048576", "l2_bytes: 9999999999", "l2_bytes is 9999999999: .* to 1073741824"),
         ("fma_gflops: 250.0", "fma_gflops: 0.0", "fma_gflops is 0: no processor has none"),
         ("remembered_runs: 8000", "remembered_runs: -5", "remembered_runs must be a number of at least 0, not '-5'"),
-        ("median_error: 0.08", "median_error: .nan", "median_error must be a number of at least 0, not 'nan'"),
+        ("median_error: 0.08", "median_error: .nan", "median_error must be a number of at least 0, not '.nan'"),
     ):
         assert old in text
         (tmp_path / "bad.yaml").write_text(text.replace(old, new))

@@ -54,10 +54,10 @@ def test_no_machine_no_bars():
 
 def test_columns_of_the_page(tmp_path):
     pytest.importorskip("altair", reason="needs the extra 'report'")
-    from edgewatt.pages.report import read_results, render
+    from edgewatt.pages.report import read_results, rendered
 
     ew.run({**BASE, "system": "edge", "accuracy": True}, results=tmp_path / "r")
-    page = render(read_results(tmp_path / "r", None)[1])
+    page = "".join(rendered(read_results(tmp_path / "r", None)[1]))
     for head in ("chip nJ", "MAC nJ", "bytes moved", "energy, low end", "as float64 %"):
         assert head in page
     assert "energy_parts" in page
