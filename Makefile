@@ -43,7 +43,7 @@ $(VENV)/.installed-test: setup.cfg pyproject.toml | $(VENV)/.kernels
 
 # What the README's first commands need, no more: any other command says which extra it lacks.
 quickstart:
-	@echo "edgewatt: an environment, packages, kernels, a first run; two to three minutes on two cores, later runs seconds"
+	@echo "edgewatt: an environment, packages, kernels, a first run; one to two minutes on two cores, later seconds"
 	@$(MAKE) --no-print-directory $(VENV)/.installed
 	$(BIN)/edgewatt run configs/examples/quickstart.yaml
 	@echo "next:  . $(BIN)/activate   and then   edgewatt --help"
