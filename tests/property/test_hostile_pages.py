@@ -208,8 +208,7 @@ PAGES = {
     "patches",
     "cache",
     "explain",
-    "pays_page",
-    "learning_pages",
+    "order_pages",
 }  # of these modules
 
 
