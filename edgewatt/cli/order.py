@@ -169,12 +169,14 @@ def _show_smallest(
     if write_json(result, json_file):
         return
     whose = "this order has" if asked else f"an order by {smallest.ordering.method} has"
-    say(f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
+    say_words(
+        f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)"
+    )
     if smallest.exact:
-        say(f"no order does with less: {smallest.argument}")
+        say_words(f"no order does with less: {smallest.argument}")
     else:
         bound = f"every order needs M of at least {smallest.lower_bound}: {smallest.argument}"
-        say(f"{bound}; what lies between is not known")
+        say_words(f"{bound}; what lies between is not known")
 
 
 def pays_command(

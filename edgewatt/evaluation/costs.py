@@ -41,9 +41,14 @@ def check_timing(timing: str) -> str:
 
 def rows_of(machine: Machine, layout: Layout) -> int:
     """Return M of the I/O model: of a scratchpad its own, of the first cache the rows it has room for."""
-    if machine.scratchpad is not None:
-        return machine.scratchpad.memory(layout.row_pitch)
-    return max(machine.caches[0].size_bytes // layout.row_pitch + 1, 3)
+    return rows_in(machine.scratchpad, machine.caches[0].size_bytes if machine.caches else 0, layout)
+
+
+def rows_in(pad: ScratchpadSpec | None, cache_bytes: int, layout: Layout) -> int:
+    """Return M of the I/O model of a scratchpad, or of a cache of so many bytes."""
+    if pad is not None:
+        return pad.memory(layout.row_pitch)
+    return max(cache_bytes // layout.row_pitch + 1, 3)
 
 
 def costs_of(

@@ -25,7 +25,7 @@ from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay.bus_traffic import Wires
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import Layout
+from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.network import Network
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Memory, Trace
@@ -64,7 +64,7 @@ def least_energy(
     engine. None where nothing is proved: for a layout whose bytes depend on the order, and a part with an event of
     negative energy. O(W + N lanes).
     """
-    if not LAYOUTS[layout.kind].item.same_bytes:
+    if layout.kind in (AUTO, BEST) or not LAYOUTS[layout.kind].item.same_bytes:
         return None
     part = machine.part
     core = core_constants_pj(part)

@@ -23,7 +23,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.layout.settings import AUTO, BEST, MACHINE_LANES, Layout
 from traces.networks.checks import checked_memory
 from traces.networks.forward import forward
 from traces.networks.network import Network
@@ -76,7 +76,6 @@ def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float3
     )
 
 
-LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 NAMED = 3  # constructions of a note; the result has them all
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
 
@@ -85,7 +84,7 @@ TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  
 class MachineCost:
     """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
 
-    layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order. timing: 'system' or 'replay'.
+    layout: 'auto' and 'best' are chosen for each order. timing: 'system' or 'replay'.
     """
 
     network: Network
@@ -104,8 +103,6 @@ class MachineCost:
             raise InputError("the machine has no DRAM part: energy and time need one")
         if self.machine.scratchpad is None and not self.machine.caches:
             raise InputError("the machine has neither caches nor a scratchpad: every order moves the same bytes")
-        if self.layout.kind in (AUTO, BEST):
-            object.__setattr__(self, "layout", replace(self.layout, kind=AUTO_CHOICE[-1]))
 
     @cached_property
     def plain(self) -> Int64Array:
@@ -155,7 +152,7 @@ class MachineCost:
 
     def holds(self, edges: Int64Array) -> bool:
         """Whether the layout can store an order."""
-        return LAYOUTS[self.layout.kind].item.holds(self.network, edges)
+        return self.layout.kind in (AUTO, BEST) or LAYOUTS[self.layout.kind].item.holds(self.network, edges)
 
     def check_plain(self) -> None:
         """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
@@ -170,7 +167,7 @@ class MachineCost:
         memory = rows_of(self.machine, self.layout)
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
         wires = None
-        if self.objective == "energy" and self.layout.kind == AUTO_CHOICE[-1]:
+        if self.objective == "energy" and self.layout.kind in (AUTO, "tuples"):
             wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
         if pad is None:
             return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)

@@ -214,7 +214,7 @@ def pays(
         probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
         if each:
             legal = probes = wanted
-        same = LAYOUTS[judge.layout.kind].item.same_bytes
+        same = judge.layout.kind in LAYOUTS and LAYOUTS[judge.layout.kind].item.same_bytes
         counted = () if not saves_io else ("io", "bytes") if same else ("io",)
         exact = len(saves_io) == len(between)
         searched[str(choice)] = METRICS if probes == between else counted if exact else ()

@@ -25,9 +25,11 @@ from edgewatt.config.models import RunConfig
 from edgewatt.config.problems import KnownSections, validate
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.config.sweep_file import SweepConfig
+from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.machine import build_machine
 from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import ConfigError, Document, Mark, Place, undotted
 from traces.base.errors import IgnoredSettingWarning, InputError, printable, shown
 from traces.base.files import need_regular
@@ -219,8 +221,8 @@ def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Poi
             (
                 {
                     **config,
-                    "fast_memory": _fast_memory(run, layout),
-                    "layout": _layout(run, layout),
+                    "fast_memory": _fast_memory(run, layout, config),
+                    "layout": layout.plain,
                     "ordering": _member(ordering),
                     "stride": _member(stride),
                     "format": value_format,
@@ -247,30 +249,17 @@ def _memories(run: RunConfig) -> list[dict[str, Any]]:
     return [{"caches": [cache.plain for cache in run.caches], "scratchpad": None}]
 
 
-def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
-    """Return the fast memory that orders are made for: that of the first scratchpad, but for what the user says."""
-    said = run.fast_memory.plain
-    pads = [each.scratchpad for each in run.onchip or ()] if run.onchip is not None else [run.scratchpad]
-    pad = next((pad for pad in pads if pad is not None), None)
-    if pad is None:
-        return said
-    spec, given = pad.build(), run.fast_memory.model_fields_set
-    row_pitch = layout.build().row_pitch
-    own = {"policy": spec.policy, "pinning": spec.pinning}
-    if "size" not in given:
-        own["size"] = spec.memory(row_pitch)
+def _fast_memory(run: RunConfig, layout: Any, memories: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fast memory that I/Os are counted for: the on-chip memory's own, but for what the user says."""
+    said, given = run.fast_memory.plain, run.fast_memory.model_fields_set
+    own: dict[str, Any] = {}
+    pad = None if memories["scratchpad"] is None else ScratchpadSpec(**memories["scratchpad"])
+    if pad is not None:
+        own = {"policy": pad.policy, "pinning": pad.pinning}
+    if run.measure == "all" and "size" not in given and (pad is not None or memories["caches"]):
+        first = memories["caches"][0]["size_bytes"] if memories["caches"] else 0
+        own["size"] = rows_in(pad, first, layout.build())
     return {**said, **{key: value for key, value in own.items() if key not in given}}
-
-
-def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
-    """Return a layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
-    from traces.layout.settings import AUTO, AUTO_CHOICE
-
-    said: dict[str, Any] = dict(layout.plain)
-    if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":
-        members = [registry("orderings")[section.kind].item for section in run.orderings]
-        said["kind"] = AUTO_CHOICE[0] if all(member.whole_rows for member in members) else AUTO_CHOICE[-1]
-    return said
 
 
 def _member(section: Section) -> dict[str, Any]:
@@ -314,7 +303,10 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
             network["files"] = [file_identity(path) for path in paths["network"]]
             network["one_per_layer"] = run.network.files is not None
         config["network"] = network
-        config |= {"search": run.search.plain, "sample": run.sample, "batch": run.batch}
+        aim = run.search.objective
+        if aim is None:
+            aim = "energy" if run.on_a_machine else "io"
+        config |= {"search": {**run.search.plain, "objective": aim}, "sample": run.sample, "batch": run.batch}
     config |= {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
         "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,

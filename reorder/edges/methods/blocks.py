@@ -172,6 +172,7 @@ def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64A
     parameters=TilesParameters,
     portfolio=6,
     local=False,
+    blocking=True,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles whose sources and targets fit fast memory together: the best of some shapes."""
