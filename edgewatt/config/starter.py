@@ -17,10 +17,6 @@ from traces.base.resources import shipped_path
 from traces.networks.network import Network
 
 
-MOVES = 5
-"""Steps of the search for a connection, where nothing else is said: seconds for most networks."""
-
-
 def comparison(files: Sequence[str | Path], system: str) -> dict[str, Any]:
     """Return the configuration that compares row by row, simple blocking and a search on a machine.
 
@@ -32,7 +28,7 @@ def comparison(files: Sequence[str | Path], system: str) -> dict[str, Any]:
         "name": network.name,
         "network": source,
         "system": system,
-        "orderings": ["two-optimal", BLOCKING, {"kind": "auto", "moves": MOVES * network.n_connections}],
+        "orderings": ["two-optimal", BLOCKING, "auto"],
     }
 
 
@@ -79,7 +75,7 @@ def starter(network: Network, files: Sequence[str | Path], *, system: str, folde
     named = [json.dumps(os.path.relpath(file, folder)) for file in files]
     source = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
     widths = _widths(network)
-    moves, blocking = MOVES * network.n_connections, BLOCKING
+    moves, blocking = 10 * network.n_connections, BLOCKING
     weights = "" if network.weights is not None else "\n# It has no weights: ones and toggles are those of weights 1."
     name = "".join(c if c.isprintable() else " " for c in network.name)
     return f"""\
@@ -109,7 +105,7 @@ system: {system}                  # edgewatt list systems; or say caches, scratc
 orderings:
   - two-optimal                   # row by row: target after target, as sparse matrix products do
   - {blocking}                         # simple blocking
-  - {{kind: auto, moves: {moves}}}  # constructions, then a search of so many steps
+  - auto                          # constructions, then a search; {{kind: auto, moves: {moves}}} for so many steps
   # - {{kind: connection-reordering, iterations: 20000}} # annealing (Gleinig et al. 2023)
 # search: {{objective: energy}}     # what searches lower: energy of the machine (default), time, bytes or io
 # fast_memory: {{size: 100}}        # M of the I/O model (default: the rows that the machine's memory holds)

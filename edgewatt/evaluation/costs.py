@@ -25,13 +25,6 @@ def differs(cost: float, other: float) -> bool:
     return cost != other and abs(cost - other) >= LEAST_CHANGE * abs(other)
 
 
-def energy_verdict(energy: float, other: float) -> str:
-    """Say whether an order of this energy pays against another one's: 'pays' or what it does instead."""
-    if not differs(energy, other):
-        return "makes no difference in energy"
-    return "pays" if energy < other else "does not pay in energy"
-
-
 def check_timing(timing: str) -> str:
     """Return 'replay' or 'system'. Raises InputError for another name."""
     if timing not in TIMINGS:
@@ -62,12 +55,12 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy (pJ), time (ns), streams (name -> bytes) and terms (energy term -> pJ).
+    """Return io (I/Os), bytes, energy (pJ), time (ns), streams (name -> bytes), terms (energy term -> pJ), layout
+    (its kind) and sources (energy by source of the constants, with its range: `certainty.by_source`).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
+    from edgewatt.results.certainty import by_source
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
     from hwmodel.system.simulation import simulate
@@ -81,20 +74,50 @@ def costs_of(
         result = replay(trace, machine, progress=progress)
         assert result.dram is not None
         time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
-    energy = replay_energy(result, machine)
-    rows = [*energy.interface, *energy.core]
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
-        rows += [*chip.memory, *chip.compute]
+    energy = energy_of(result, machine, time_ns)
     pad = machine.scratchpad or ScratchpadSpec(2**20)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
     return {
         "io": io.total,
         "bytes": result.read_bytes + result.written_bytes,
-        "energy": sum(row.energy_pj for row in rows),
+        "energy": energy["total"],
         "time": time_ns,
         "streams": _stream_bytes(result),
-        "terms": {row.term: row.energy_pj for row in rows},
+        "terms": {name: term["pj"] for name, term in energy["terms"].items()},
+        "layout": result.description["layout"]["kind"],
+        "sources": by_source(energy).tolist(),
+    }
+
+
+def energy_of(result: ReplayResult, machine: Machine, time_ns: float) -> dict[str, Any]:
+    """Return the energy of a run that took time_ns, as records have it: sums, ends of ranges and terms, in pJ."""
+    from hwmodel.energy.onchip import onchip_energy
+    from hwmodel.energy.replay import replay_energy
+
+    energy = replay_energy(result, machine)
+    memory_low, memory_high = energy.range_pj(machine.part)
+    rows = [*energy.interface, *energy.core]
+    onchip: dict[str, Any] = {}
+    beside = 0.0
+    if machine.technology is not None:
+        chip = onchip_energy(result, machine, time_ns)
+        rows += [*chip.memory, *chip.compute]
+        beside = chip.memory_pj + chip.compute_pj
+        onchip = {
+            "onchip": chip.memory_pj,
+            "compute": chip.compute_pj,
+            "beside_memory_low": chip.low_pj,
+            "beside_memory_high": chip.high_pj,
+        }
+    return {
+        "io": energy.io_pj,
+        "interface": energy.interface_pj,
+        "dram": energy.core_pj,
+        "memory_low": memory_low,
+        "memory_high": memory_high,
+        **onchip,
+        "total": energy.total_pj + beside,
+        "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
     }
 
 

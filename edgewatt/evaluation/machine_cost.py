@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from edgewatt.config.kinds import BLOCKING
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
@@ -23,7 +25,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, BEST, MACHINE_LANES, Layout
+from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.checks import checked_memory
 from traces.networks.forward import forward
 from traces.networks.network import Network
@@ -162,6 +164,16 @@ class MachineCost:
                 "use layout 'tuples' or 'coo'"
             )
 
+    @property
+    def evicts(self) -> dict[str, str]:
+        """Policy and pinning of the I/O model: those of the scratchpad; for caches MIN."""
+        pad = self.machine.scratchpad or ScratchpadSpec(2**20)
+        return {"policy": pad.policy, "pinning": pad.pinning}
+
+    def blocked(self) -> Int64Array:
+        """Return the best simple blocking for this machine, int64[W]."""
+        return order_edges(self.network, BLOCKING, memory=rows_of(self.machine, self.layout), **self.evicts).edges
+
     def shape(self) -> MachineShape:
         """Return what a search sees of the machine."""
         memory = rows_of(self.machine, self.layout)
@@ -261,10 +273,11 @@ def order_on_machine(
             sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
+    evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else judge.evicts
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     ordering = order_edges(
-        judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
-        time_limit_s=time_limit_s, progress=progress, **parameters,
+        judge.network, method, memory=rows, **evicts, objective=objective, seed=seed, time_limit_s=time_limit_s,
+        progress=progress, **parameters,
     )  # fmt: skip
     return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
 

@@ -83,7 +83,7 @@ def order(
             network, method, memory=memory, policy=policy, pinning=pinning, objective=objective, seed=seed,
             time_limit_s=time_limit_s, progress=progress, **parameters,
         )  # fmt: skip
-    lanes = PROCESSOR_MACHINE_LANES if lanes is None else lanes
+    lanes = PROCESSOR_LANES if lanes is None else lanes
     processor = processor_for(target or "this-cpu", progress)
     if ORDERINGS[method].item.chooses:
         if parameters:

@@ -178,13 +178,13 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     if judge is not None:
         began = perf_counter()
         ordering = settled(judge, ordering, progress)
-        view, shape = view_on_machine(judge, ordering, progress), judge.shape()
+        view = view_on_machine(judge, ordering, progress)
         after = perf_counter() - began
         if r.time_limit_s is not None and after > SAID:
             notes += (
                 f"the time limit is the search's: the whole simulations behind the figures took {after:.1f} s more",
             )
-        wish, policy, pinning = "io", shape.policy, shape.pinning
+        wish, policy, pinning = "io", judge.evicts["policy"], judge.evicts["pinning"]
         timed = {"machine": view.as_dict()}
     elif wish == "time":
         lanes_shown = r.lanes or PROCESSOR_LANES

@@ -69,7 +69,7 @@ def directions(draws: int = DRAWS) -> Floats:
 
 
 def drawn(sums: Floats, draws: int = DRAWS) -> Floats:
-    """Return float64[points, draws]: the energy of each point in each draw. sums: `by_source` of each point, stacked."""
+    """Return float64[points, draws]: the energy of each point in each draw. sums: `by_source` of each, stacked."""
     z = directions(draws)
     total = np.zeros((len(sums), draws))
     for source in range(len(SOURCES)):

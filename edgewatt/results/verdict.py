@@ -95,6 +95,23 @@ def _change(share: float, verb: str = "saves") -> str:
     return f"saves {amount}" if share < 0 else f"costs {amount} more"
 
 
+def gain_of(one: Any, other: Any, times: tuple[float, float], seeds: tuple[float, float] | None = None) -> Gain:
+    """Return the gain of a point against another one; one, other: `by_source` of their energies."""
+    sums = np.stack([np.asarray(one, float), np.asarray(other, float)])
+    energies, totals = drawn(sums), sums[:, :, 0].sum(axis=1)
+    return gain_in(energies[0], energies[1], totals, times, seeds)
+
+
+def gain_in(
+    one: Any, other: Any, totals: Any, times: tuple[float, float], seeds: tuple[float, float] | None = None
+) -> Gain:
+    """Return the gain of a point against another one from energies in the same draws. totals: nominal energies."""
+    changes, change = one / other - 1, float(totals[0] / totals[1] - 1)
+    low, high = spread_of(changes)
+    sure = float(np.mean(np.sign(changes) == np.sign(change))) if change else 1.0
+    return Gain(change, times[0] / times[1] - 1 if times[1] else 0.0, low, high, sure, seeds)
+
+
 ORDER_WORDS = {"two-optimal": "row by row (two-optimal)"}
 
 
@@ -349,16 +366,14 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
     base = _baseline(points)
 
     def gain(one: Software, other: Software) -> Gain:
-        changes = energies[place[one]] / energies[place[other]] - 1
-        change = total[one] / total[other] - 1
-        low, high = spread_of(changes)
         each = None
         if seeds and len(seeds) > 1:
             of = [float(by[one][k].sums[:, 0].sum() / by[other][k].sums[:, 0].sum() - 1) for k in seeds]
             each = (min(of), max(of))
-        time = mean[one][1] / mean[other][1] - 1 if mean[other][1] else 0.0
-        sign = np.sign(change)
-        return Gain(change, time, low, high, float(np.mean(np.sign(changes) == sign)) if sign else 1.0, each)
+        return gain_in(
+            energies[place[one]], energies[place[other]], (total[one], total[other]), (mean[one][1], mean[other][1]),
+            each,
+        )  # fmt: skip
 
     alike = [s for s in names if (s.stride, s.format) == (best.stride, best.format)]
     rows = [s for s in alike if kinds[s] == ROW_BY_ROW]

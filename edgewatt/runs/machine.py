@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewatt.evaluation.costs import energy_of
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import Before, MachineChoice, Point, check_unchanged, load_part_with
 from hwmodel.energy.technology import Technology, load_technology
@@ -127,30 +128,12 @@ def simulate(
 
     With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
-
     if timing == "system":
         assert isinstance(trace, Trace)
         result, time_ns, system = _system(trace, machine, progress, engines)
     else:
         result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
-    energy = replay_energy(result, machine)
-    memory_low, memory_high = energy.range_pj(machine.part)
-    rows = [*energy.interface, *energy.core]
-    onchip: dict[str, Any] = {}
-    beside = 0.0
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
-        rows += [*chip.memory, *chip.compute]
-        beside = chip.memory_pj + chip.compute_pj
-        onchip = {
-            "onchip": chip.memory_pj,
-            "compute": chip.compute_pj,
-            "beside_memory_low": chip.low_pj,
-            "beside_memory_high": chip.high_pj,
-        }
     total = result.total
     lanes: dict[str, Any] = {
         key: result.description[key] for key in ("lanes", "passes", "padded_lanes") if key in result.description
@@ -179,16 +162,7 @@ def simulate(
             "row_hits": result.dram.counts.row_hits,
             "mean_read_latency_ns": result.dram.mean_read_latency_cycles * result.dram.tck_ns,
         },
-        "energy_pj": {
-            "io": energy.io_pj,
-            "interface": energy.interface_pj,
-            "dram": energy.core_pj,
-            "memory_low": memory_low,
-            "memory_high": memory_high,
-            **onchip,
-            "total": energy.total_pj + beside,
-            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
-        },
+        "energy_pj": energy_of(result, machine, time_ns),
         "time_ns": time_ns,
         **system,
     }  # fmt: skip

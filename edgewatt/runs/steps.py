@@ -120,7 +120,7 @@ def wants_machine(point: Point) -> bool:
 
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
-    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
+    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, settled
     from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
@@ -129,10 +129,11 @@ def _order_on_machine(point: Point, network: Network, progress: Progress | None)
     judge = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
-    return order_on_machine(
-        judge, chosen.ordering.kind, memory=chosen.fast_memory.size, time_limit_s=chosen.search.time_limit_s, seed=point.measure.seed,
-        progress=progress, **_with_files(point, chosen.ordering.parameters),
+    ordering = order_on_machine(
+        judge, chosen.ordering.kind, memory=chosen.fast_memory.size, time_limit_s=chosen.search.time_limit_s,
+        seed=point.measure.seed, progress=progress, **_with_files(point, chosen.ordering.parameters),
     )  # fmt: skip
+    return settled(judge, ordering, progress)
 
 
 def _as_arrays(ordering: Ordering) -> Arrays:

@@ -67,14 +67,15 @@ def _show_cards(cards: Sequence[Card]) -> None:
     """Print a line a machine: what to take, what the order gains against row by row and blocking, what all gains."""
     heads = ("hardware", "take", "energy", "time", "row by row ±%", "time ±%", "blocking ±%", "format ±%", "stride ±%",
              "sure %")  # fmt: skip
+    against = [card.gains.get("row by row") or card.gains.get("first order") for card in cards]
     rows = [
         (
             card.hardware, card.take, energy(card.energy_pj), duration(card.time_ns),
-            *(_percent(card.gains.get("row by row") or card.gains.get("first order"), what) for what in ("energy", "time")),
+            *(_percent(gain, what) for what in ("energy", "time")),
             *(_percent(card.gains.get(name), "energy") for name in ("blocking", "format", "stride")),
             f"{100 * card.holds:.0f}",
         )
-        for card in cards
+        for card, gain in zip(cards, against, strict=True)
     ]  # fmt: skip
     shown = [k for k, head in enumerate(heads) if k < 4 or any(row[k] != "-" for row in rows)]
     title = f"What to take on each machine; energy and time per inference{_at_a_time(cards)}"

@@ -73,7 +73,7 @@ REBUILT_FOR_SMALLER_CACHE = 6  # constructions that are made again for a share o
 SMALLER_CACHE = (0.72, 0.8, 0.6)
 LATER_US = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 LIKELIEST = 3  # of many candidates, those that the surrogate likes best
-MOVES_PER_NEURON = 300  # of each search for runs and I/Os on a cache, without a time limit
+MOVES_PER_CONNECTION = 10  # of each search for runs and I/Os, without a time limit
 TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 
 
@@ -81,8 +81,7 @@ TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds pe
 class MachineParameters:
     """rounds: of moves, each judged; None: until the time limit, or 60 without one.
 
-    moves: of each of the engine's searches; None: by the time limit; without one 2000 per neuron, or 300 where a cache
-    has several searches.
+    moves: of each of the engine's searches; None: by the time limit; without one 10 per connection.
     """
 
     rounds: int | None = None
@@ -271,8 +270,8 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
         if pool.budget.limit_s is not None:
             limit = max(1e-3, (ends * pool.budget.limit_s - pool.budget.spent()) / (len(choices) - number))
         moves = parameters.moves
-        if moves is None and limit is None and cache is not None and times:
-            moves = MOVES_PER_NEURON * network.n_neurons
+        if moves is None and limit is None:
+            moves = MOVES_PER_CONNECTION * network.n_connections
         made = entry.make_parameters({"moves": moves})
         given = replace(
             task, seed=task.seed + number, memory=max(3, round(room * task.memory)), time_limit_s=limit,
