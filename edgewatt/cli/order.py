@@ -98,6 +98,7 @@ def order_network(
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import OrderRequest, find_order, need_npz, read_network
     from edgewatt.orders.timed import speed_in_words
+    from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
 
     need_npz("-o", output, "an order")
@@ -119,7 +120,7 @@ def order_network(
         value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=time_limit, renumber=renumber,
         best_evictions=best_evictions, asked=asked,
     )  # fmt: skip
-    with progress(request.method) as report_progress:
+    with Interrupts.keeping_the_best(), progress(request.method) as report_progress:
         made = find_order(loaded, request, report_progress)
     ordering, result, view = made.ordering, made.result, made.view
     for note in made.notes:
@@ -148,6 +149,13 @@ def order_network(
                 say_words(words)
         elif "predicted_us" in result:
             say(speed_in_words(result, made.lanes))
+    _end_if_interrupted(result)
+
+
+def _end_if_interrupted(result: dict[str, Any]) -> None:
+    """End with the status of an interrupted command after its result was kept."""
+    if result.get("parameters", {}).get("interrupted"):
+        raise typer.Exit(130)
 
 
 def _show_smallest(
@@ -241,13 +249,14 @@ def pays_command(
     from edgewatt.orders.order_pages import LAYOUT_WORDS, pays_page
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.request import orders_of, read_network
+    from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
     from traces.base.units import energy
 
     check_writable(output, json_file)
     loaded = read_network(network, command="pays")
     given = orders_of(loaded, (order, against))
-    with progress("pays") as report_progress:
+    with Interrupts.keeping_the_best(), progress("pays") as report_progress:
         study = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory, each=each,

@@ -289,10 +289,15 @@ def rerun(
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
+    from edgewatt.results.record_rows import cut_words
     from edgewatt.runs.compute import rerun as repeat
+    from edgewatt.runs.records import load_records
 
     differences = repeat(record)
-    if not write_json({"record": record, "differences": differences}, json_file):
+    cut = cut_words(load_records(record)[0])
+    if not write_json({"record": record, "differences": differences, "search": cut}, json_file):
+        if cut:
+            say_words(f"the search of this record was {cut} by its time limit: another run may find another order")
         if differences:
             rows = [(d["key"], d["recorded"], d["repeated"]) for d in differences]
             show_table(("value", "recorded", "repeated"), rows, title=record)

@@ -237,6 +237,8 @@ class PlayedOrders:
             made = make_order(judge.network, method, memory=memory, **judge.evicts, **limits)
             return self._held(method, made.edges)
         ordering = settled(judge, order_on_machine(judge, method, memory=self.memory, **limits), progress)
+        if ordering.parameters.get("interrupted"):
+            self.notes[where] = f"The search of {method} was interrupted: its best order so far is compared."
         if said := what_is_open(ordering):
             self.notes[where] = f"{self.notes.get(where, '')} {said}".strip()
         return self._held(method, ordering.edges)

@@ -13,13 +13,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.kinds import NAMED_BY, registry
+from edgewatt.config.kinds import AS_GIVEN, NAMED_BY, registry
 from edgewatt.config.loading import apply_overrides, as_document, complete, read_with_paths
 from edgewatt.config.models import RunConfig
 from edgewatt.config.problems import KnownSections, validate
@@ -28,7 +28,7 @@ from edgewatt.config.sweep_file import SweepConfig
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.machine import build_machine
-from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash
+from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash, to_json
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import ConfigError, Document, Mark, Place, undotted
 from traces.base.errors import IgnoredSettingWarning, InputError, printable, shown
@@ -445,6 +445,7 @@ _UNSEEN = {
 
 def ignored_settings(points: Iterable[Point]) -> list[str]:
     """Return a sentence for each setting that varies between points of issue time and that issue time does not see."""
+    points = list(points)
     replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
     ignored = []
     for key, why in _UNSEEN.items():
@@ -454,9 +455,44 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
         without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):
             ignored.append(f"{key} {why}")
+    said = _without_effect(points)
     if not ignored:
-        return []
-    return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
+        return said
+    return said + [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
+
+
+def _without_effect(points: Sequence[Point]) -> list[str]:
+    """Say which settings vary that the machines of some points do not see: strides that no encoder uses, M of a cache
+    that stays as it is."""
+    played = [p for p in points if p.measure.measure == "all" and p.order is not None]
+    said = []
+    if len({canonical_json(p.config["stride"]) for p in played}) > 1:
+        plain = sorted({p.machine.encoder for p in played if _sorts(p) and not _compares(p.machine.encoder)})
+        if plain:
+            said.append(f"strides order tuples for Base+XOR: with encoder {' or '.join(plain)} they save nothing")
+    sizes: dict[str, set[int]] = {}
+    for p in played:
+        if p.machine.scratchpad is None and p.order is not None:
+            sizes.setdefault(canonical_json([to_json(c) for c in p.machine.caches]), set()).add(
+                p.order.fast_memory.size
+            )
+    if any(len(each) > 1 for each in sizes.values()):
+        said.append("fast_memory.size varies while the cache does not: it changes the I/Os counted, and what orders are "
+                    "made for, but no machine")  # fmt: skip
+    return said
+
+
+@cache
+def _compares(encoder: str) -> bool:
+    """Whether an encoder chain compares neighbouring values, as Base+XOR does."""
+    from hwmodel.coding.chain import parse_chain
+    from hwmodel.coding.stage import ENCODERS, Role
+
+    return any(ENCODERS[name].item.role == Role.SIMILARITY for name in parse_chain(encoder))
+
+
+def _sorts(point: Point) -> bool:
+    return point.order is not None and point.order.stride.kind != AS_GIVEN
 
 
 def warn_of_ignored(points: Iterable[Point]) -> None:

@@ -265,8 +265,11 @@ def show_order(result: dict[str, Any]) -> None:
         say_words(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
     if result["isolated_neurons"]:
         say_words(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
-    if result["truncated"]:
-        say_words("truncated: the time limit ended the search; another run may differ")
+    if result["parameters"].get("interrupted"):
+        say_words("interrupted: this is the best order that the search had found")
+    elif result["truncated"]:
+        steps = f" after {result['curve'][-1][0]:,} steps" if result["curve"] else ""
+        say_words(f"cut: the time limit ended the search{steps}; more time may find more, and another run may differ")
 
 
 def split_parameter(text: str) -> tuple[str, str]:

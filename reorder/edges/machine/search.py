@@ -18,7 +18,7 @@ from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs, by_tiles
-from reorder.edges.search.budget import Budget, count_of
+from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
 from traces.base.progress import Progress
@@ -117,32 +117,39 @@ def order_for_machine(
     pool = CandidatePool(judge, budget, Surrogate(network, shape), progress, sampler)
     pool.ends = 1.0 if shape.wires is None else ENDS.moved
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
-    plain = construct(pool, task, holds, given)
-    pool.judge_waiting(ENDS.simulated)
-    pool.keep_time()
-    less_room(pool, task, holds)
-    if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
-        search(pool, task, parameters)
-        if shape.cache is not None:
-            move(pool, seed, parameters)
-    pool.judge_waiting(pool.ends)
-    finish(pool, seed, holds)
-    pool.judge_waiting(1.0)
+    plain, interrupted = "", False
+    try:
+        plain = construct(pool, task, holds, given)
+        pool.judge_waiting(ENDS.simulated)
+        pool.keep_time()
+        less_room(pool, task, holds)
+        if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
+            search(pool, task, parameters)
+            if shape.cache is not None:
+                move(pool, seed, parameters)
+        pool.judge_waiting(pool.ends)
+        finish(pool, seed, holds)
+        pool.judge_waiting(1.0)
+    except KeyboardInterrupt:
+        if not Interrupts.kept or pool.best is None:
+            raise
+        interrupted = True
     assert pool.best is not None
-    named = min(pool.constructions, key=lambda name: pool.constructions[name])
+    named = min(pool.constructions, key=lambda name: pool.constructions[name], default=pool.found_by)
     reported: dict[str, Any] = {
         "found_by": pool.found_by,
         "value": pool.value,
         "two_optimal": pool.constructions.get(plain),
         "best_construction": named,
-        "best_construction_value": pool.constructions[named],
+        "best_construction_value": pool.constructions.get(named, pool.value),
         "judged": len(pool.judged),
         "memory": shape.memory,
         "judged_by": "sample" if pool.by_sample else "replay",
         "unjudged": ", ".join(pool.unjudged),
+        **({"interrupted": True} if interrupted else {}),
     }
     curve = (*pool.curve, (len(pool.judged), budget.spent(), pool.value))
-    truncated = time_limit_s is not None and not is_only_order(network, pool.best)
+    truncated = (interrupted or time_limit_s is not None) and not is_only_order(network, pool.best)
     return Ordering(pool.best, "auto", reported, seed, curve, truncated)
 
 

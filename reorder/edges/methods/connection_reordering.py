@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Scorer, count_of
+from reorder.edges.search.budget import Interrupts, Scorer, count_of
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
@@ -92,10 +92,17 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
     over = None if task.time_limit_s is None else lambda: time.monotonic() >= deadline
     chunk, truncated = 1, False  # one iteration may take long
+    interrupted: dict[str, bool] = {}
     for point in curve_points(parameters.iterations):
         while search.iteration < point and not truncated:
             before = time.monotonic()
-            search.run(min(chunk, point - search.iteration), over)
+            try:
+                search.run(min(chunk, point - search.iteration), over)
+            except KeyboardInterrupt:
+                if not Interrupts.kept:
+                    raise
+                interrupted = {"interrupted": True}
+                deadline = 0.0
             now = time.monotonic()
             chunk = max(1, min(4 * chunk, int(chunk * SLICE_S / max(now - before, 1e-4))))
             truncated = now >= deadline and search.iteration < parameters.iterations
@@ -107,7 +114,13 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     return Ordering(
         start[search.best_found()],
         "connection-reordering",
-        {**asdict(parameters), "window": window, "accepted": search.accepted, "played": search.accesses_played()},
+        {
+            **asdict(parameters),
+            "window": window,
+            "accepted": search.accepted,
+            "played": search.accesses_played(),
+            **interrupted,
+        },
         task.seed,
         tuple(curve),
         truncated,

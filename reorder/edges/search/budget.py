@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -131,6 +131,36 @@ class Budget:
         return self.left() <= 0
 
 
+class Interrupts:
+    """Whether Ctrl-C ends a search alone, which then returns its best order, or whatever goes on (the default).
+
+    searches: those under way, the outermost first, while it does.
+    """
+
+    kept: ClassVar[bool] = False
+    searches: ClassVar[list[Best]] = []
+
+    @classmethod
+    @contextmanager
+    def keeping_the_best(cls) -> Iterator[None]:
+        """Let Ctrl-C end searches inside the block, not the block."""
+        cls.kept = True
+        try:
+            yield
+        finally:
+            cls.kept = False
+            cls.searches.clear()
+
+    @classmethod
+    def best(cls, method: str) -> Ordering:
+        """Return the best order of the search that was interrupted. Raises KeyboardInterrupt where there is none."""
+        found = next((each for each in cls.searches if each.edges is not None), None)
+        if not cls.kept or found is None:
+            raise KeyboardInterrupt
+        cls.searches.clear()
+        return found.ordering(method, {**found.parameters, "interrupted": True}, True)
+
+
 @dataclass
 class Best:
     """The best order offered so far, with the curve (search steps, seconds, objective) of how it came about."""
@@ -144,6 +174,10 @@ class Best:
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     work: int = 0
     counting: float = 0.0  # seconds that the last order took to be counted
+
+    def __post_init__(self) -> None:
+        if Interrupts.kept:
+            Interrupts.searches.append(self)
 
     @property
     def offer_s(self) -> float:
