@@ -45,6 +45,8 @@ def order(
         result = entry.item(network, task, entry.make_parameters(parameters))
     except KeyboardInterrupt:
         result = Interrupts.best(method)
+    if Interrupts.stopped:
+        result = replace(result, parameters={**result.parameters, "interrupted": True}, truncated=True)
     edges = check_order(network, result.edges)
     return replace(result, edges=edges, truncated=result.truncated and not is_only_order(network, edges))
 

@@ -217,6 +217,14 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
         varying = [key for key in varying if not _ONCHIP_PARTS.fullmatch(key)]
     elif any(key.startswith(("caches_", "scratchpad_")) for key in titles):  # its parts say it
         varying = [key for key in varying if key != "onchip"]
+    for key in ("layout", "memory"):  # the ordering and the on-chip memory decide them where nothing else is said
+        rest = [column(rows, other) for other in varying if other != key]
+        if (
+            key in varying
+            and rest
+            and len(set(zip(*rest, column(rows, key), strict=True))) == len(set(zip(*rest, strict=True)))
+        ):
+            varying.remove(key)
     labels = [
         ", ".join(_worded(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
         for row in rows
@@ -255,6 +263,13 @@ def row_of(record: Record) -> dict[str, Any]:
             if type(value) not in (_NUMBERS if key in METRICS else _SCALARS):
                 raise TypeError(f"{key} is {str(value)[:40]!r}")
         return row
+
+
+def per_inference(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of `row_of` with energies and times of one inference, not of all inputs of its run."""
+    many = row.get("inputs", 1)
+    of = {k: v / many for k, v in row.items() if v is not None and (k.endswith("_pj") or k == "time_ns")}
+    return {**row, **of} if many != 1 else row
 
 
 _NUMBERS = (int, float, NoneType)

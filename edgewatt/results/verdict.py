@@ -20,6 +20,7 @@ from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.record_rows import (
     Rows,
     column,
+    column_title,
     distinct_labels,
     label_of,
     order_label,
@@ -123,7 +124,7 @@ class Card:
     time ns) of row by row, best simple blocking and the best of the other orders, those that were measured, with the
     choice's stride and format. gains: 'row by row', 'blocking' (the order alone), 'stride', 'format', 'layout' (each
     put back to the baseline's, the rest as chosen), 'all' (against the baseline). holds: share of draws in which the
-    choice needs least energy. cut: orders whose search a time limit ended.
+    choice needs least energy. row: the number of its first row. cut: orders whose search a time limit ended.
     """
 
     hardware: str
@@ -137,6 +138,7 @@ class Card:
     holds: float
     order_range: float
     points: int
+    row: int = 0
     seeds: int = 1
     cut: tuple[str, ...] = ()
 
@@ -249,14 +251,14 @@ class Measured:
         self._cut: dict[str, dict[str, None]] = {}
 
     def take(self, record: Record, row: Mapping[str, Any], number: int) -> None:
-        """Look at a record and its row, which is the number-th; what has no energy or no order is left out."""
+        """Look at a record and its row (`per_inference`), the number-th; what has no energy or order is left out."""
         if "energy_pj" not in row or "ordering" not in record.config:
             return
         hardware, software, seed = split(record.config)
         inputs = row["inputs"]
         point = _Point(
             number, software, record.config["ordering"]["kind"], seed,
-            by_source(record.results["energy_pj"]) / inputs, row["time_ns"] / inputs,
+            by_source(record.results["energy_pj"]) / inputs, row["time_ns"],
         )  # fmt: skip
         self._groups.setdefault(hardware, []).append(point)
         self._inputs[hardware] = inputs
@@ -328,13 +330,13 @@ def hardware_names(rows: Rows, firsts: Sequence[int], axes: Sequence[Axis]) -> l
     """Return a name for each hardware, given by one of its rows: the on-chip memory, and what else differs."""
     keys = [*_HARDWARE, *(a.key for a in axes if not a.key.startswith(_NO_HARDWARE))]
     shown = [{"hash": "", "name": "", **{key: rows[k].get(key) for key in keys}} for k in firsts]
-    titles = {a.key: a.title for a in axes if a.key in keys}
-    if len(shown) > 1:
-        named = [name.strip() for name in distinct_labels(shown, titles)]
-        whole = [name if not row["onchip"] or row["onchip"] in name else f"{row['onchip']}, {name}".rstrip(", ")
-                 for name, row in zip(named, shown, strict=True)]  # fmt: skip
-        return whole
-    return [str(row["onchip"] or "no cache") for row in shown]
+    titles = {a.key: a.title for a in axes if a.key in keys} | {"onchip": "on-chip memory"}
+    named = []
+    for row, name in zip(shown, distinct_labels(shown, titles), strict=True):
+        onchip = str(row["onchip"])
+        rest = [part for part in name.split(", ") if part and part != onchip]
+        named.append(", ".join([onchip, *rest]))
+    return named
 
 
 _NO_HARDWARE = ("ordering", "stride", "format", "layout_kind", "seed", "network_generate_seed", "search", "fast_memory")
@@ -398,7 +400,8 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
     holds = float(np.mean(energies[place[best]] <= energies.min(axis=0)))
     return Card(
         hardware, inputs, best, base, total[best], mean[best][1], tuple(columns), gains, holds,
-        high / low - 1 if low else 0.0, len(points), len(seeds or ()) or len({p.seed for p in points}), cut,
+        high / low - 1 if low else 0.0, len(points), points[0].row,
+        len(seeds or ()) or len({p.seed for p in points}), cut,
     )  # fmt: skip
 
 
@@ -421,10 +424,11 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
     played = [k for k, each in enumerate(spent) if each]
     titles = {axis.key: axis.title for axis in axes}
     seeds = [key for key in ("seed", "network_generate_seed", "generate_seed") if len(set(column(rows, key))) > 1]
+    several = sum(name.startswith(("caches_", "scratchpad_")) for name in titles) > 1  # parts of one on-chip memory
     parts: dict[tuple[int, ...], str] = {}
     values: dict[str, list[Any]] = {}
     for key in dict.fromkeys((*_EFFECTS, *titles)):
-        if key in seeds or (key == "onchip" and any(name.startswith(("caches_", "scratchpad_")) for name in titles)):
+        if key in seeds or (key == "onchip" and several):
             continue
         of = column(rows, key)
         numbers: dict[Any, int] = {}
@@ -448,7 +452,7 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
                 changes.setdefault(of[k], []).append((spent[k] / spent[other] - 1, took[k] / took[other] - 1))
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
-            title = titles.get(key, key)
+            title = titles.get(key, column_title(key))
             words = [value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)]
             found.append(Effect(title.partition(" (")[0], *words, energy, time, len(pairs)))
     return found

@@ -473,12 +473,12 @@ def _without_effect(points: Sequence[Point]) -> list[str]:
     sizes: dict[str, set[int]] = {}
     for p in played:
         if p.machine.scratchpad is None and p.order is not None:
-            sizes.setdefault(canonical_json([to_json(c) for c in p.machine.caches]), set()).add(
-                p.order.fast_memory.size
-            )
+            caches = canonical_json([to_json(each) for each in p.machine.caches])
+            sizes.setdefault(caches, set()).add(p.order.fast_memory.size)
     if any(len(each) > 1 for each in sizes.values()):
-        said.append("fast_memory.size varies while the cache does not: it changes the I/Os counted, and what orders are "
-                    "made for, but no machine")  # fmt: skip
+        said.append(
+            "fast_memory.size varies while the cache does not: it changes what I/Os are counted and orders made for"
+        )
     return said
 
 

@@ -34,8 +34,8 @@ def made(template, rng, hardware, order, stride, form, seed):
     config, results = canonical["config"], canonical["results"]
     config["scratchpad"]["size_bytes"], config["encoder"] = hardware
     config |= {"ordering": {"kind": order}, "format": form, "seed": seed}
-    config["stride"] = {"kind": "none"} if stride == "none" else {"kind": "sort", "stride": stride, "objective": "joint",
-                                                                  "stride_restart": "row"}  # fmt: skip
+    sort = {"kind": "sort", "stride": stride, "objective": "joint", "stride_restart": "row"}
+    config["stride"] = {"kind": "none"} if stride == "none" else sort
     each = [rng.uniform(1.0, 9.0) * rng.choice((1, 1, 3)) for _ in TERMS]
     ranges = ((0.8, 1.1), (0.9, 1.3), (0.5, 2.0), (0.5, 2.0))
     results["energy_pj"] = {

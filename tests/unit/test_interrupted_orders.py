@@ -34,7 +34,7 @@ def test_ctrl_c_keeps_the_best_order(network, tmp_path, options):
     out = tmp_path / "order.npz"
     command = [sys.executable, "-m", "edgewatt", "order", str(file), "-o", str(out), *options]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
-    time.sleep(12)
+    time.sleep(8)
     child.send_signal(signal.SIGINT)
     printed, said = child.communicate(timeout=120)
     assert child.returncode == 130, said

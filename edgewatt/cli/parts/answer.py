@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from edgewatt.cli.parts.output import say, say_words, show_table
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import row_of
+from edgewatt.results.record_rows import per_inference, row_of
 from edgewatt.results.swept import rows_with_axes
 from edgewatt.results.verdict import Card, Effect, Gain, Measured, Verdict
 from traces.base.units import duration, energy
@@ -16,7 +16,7 @@ FEW = 3  # machines whose verdicts are sentences
 
 def verdict_of(records: Sequence[Record]) -> Verdict:
     """Return the verdict on records."""
-    rows, measured = [row_of(record) for record in records], Measured()
+    rows, measured = [per_inference(row_of(record)) for record in records], Measured()
     for number, (record, row) in enumerate(zip(records, rows, strict=True)):
         measured.take(record, row, number)
     return measured.verdict(rows, rows_with_axes(rows, [record.config for record in records]))
@@ -65,7 +65,7 @@ def _at_a_time(cards: Sequence[Card]) -> str:
 
 def _show_cards(cards: Sequence[Card]) -> None:
     """Print a line a machine: what to take, what the order gains against row by row and blocking, what all gains."""
-    heads = ("hardware", "take", "energy", "time", "row by row ±%", "time ±%", "blocking ±%", "format ±%", "stride ±%",
+    heads = ("hardware", "take", "energy", "time", "order ±%", "time ±%", "on blocking ±%", "format ±%", "stride ±%",
              "sure %")  # fmt: skip
     against = [card.gains.get("row by row") or card.gains.get("first order") for card in cards]
     rows = [
@@ -96,7 +96,7 @@ def _percent(gain: Gain | None, what: str) -> str:
 def _show_effects(effects: Sequence[Effect]) -> None:
     """Print what each value of each axis changes, all else equal."""
     rows = [
-        (each.axis, f"{each.value} against {each.first}", *(_range(part) for part in (each.energy, each.time)))
+        (each.axis, f"{each.value}, not {each.first}", *(_range(part) for part in (each.energy, each.time)))
         for each in effects
     ]
     if rows:

@@ -81,7 +81,7 @@ def show_table(
     put(console)
 
 
-LEAST_TEXT = 12  # columns that a text is not made narrower than
+LEAST_TEXT = 16  # columns that a text is not made narrower than
 
 
 class _Column:

@@ -117,7 +117,7 @@ def order_for_machine(
     pool = CandidatePool(judge, budget, Surrogate(network, shape), progress, sampler)
     pool.ends = 1.0 if shape.wires is None else ENDS.moved
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
-    plain, interrupted = "", False
+    plain = ""
     try:
         plain = construct(pool, task, holds, given)
         pool.judge_waiting(ENDS.simulated)
@@ -131,9 +131,9 @@ def order_for_machine(
         finish(pool, seed, holds)
         pool.judge_waiting(1.0)
     except KeyboardInterrupt:
-        if not Interrupts.kept or pool.best is None:
+        Interrupts.stop()
+        if pool.best is None:
             raise
-        interrupted = True
     assert pool.best is not None
     named = min(pool.constructions, key=lambda name: pool.constructions[name], default=pool.found_by)
     reported: dict[str, Any] = {
@@ -146,10 +146,10 @@ def order_for_machine(
         "memory": shape.memory,
         "judged_by": "sample" if pool.by_sample else "replay",
         "unjudged": ", ".join(pool.unjudged),
-        **({"interrupted": True} if interrupted else {}),
+        **({"interrupted": True} if Interrupts.stopped else {}),
     }
     curve = (*pool.curve, (len(pool.judged), budget.spent(), pool.value))
-    truncated = (interrupted or time_limit_s is not None) and not is_only_order(network, pool.best)
+    truncated = (Interrupts.stopped or time_limit_s is not None) and not is_only_order(network, pool.best)
     return Ordering(pool.best, "auto", reported, seed, curve, truncated)
 
 

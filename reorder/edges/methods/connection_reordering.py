@@ -92,16 +92,13 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
     over = None if task.time_limit_s is None else lambda: time.monotonic() >= deadline
     chunk, truncated = 1, False  # one iteration may take long
-    interrupted: dict[str, bool] = {}
     for point in curve_points(parameters.iterations):
         while search.iteration < point and not truncated:
             before = time.monotonic()
             try:
                 search.run(min(chunk, point - search.iteration), over)
             except KeyboardInterrupt:
-                if not Interrupts.kept:
-                    raise
-                interrupted = {"interrupted": True}
+                Interrupts.stop()
                 deadline = 0.0
             now = time.monotonic()
             chunk = max(1, min(4 * chunk, int(chunk * SLICE_S / max(now - before, 1e-4))))
@@ -114,13 +111,7 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     return Ordering(
         start[search.best_found()],
         "connection-reordering",
-        {
-            **asdict(parameters),
-            "window": window,
-            "accepted": search.accepted,
-            "played": search.accesses_played(),
-            **interrupted,
-        },
+        {**asdict(parameters), "window": window, "accepted": search.accepted, "played": search.accesses_played()},
         task.seed,
         tuple(curve),
         truncated,

@@ -85,6 +85,44 @@ class Scorer:
         return (batched, batched_value) if batched_value < value else (edges, value)
 
 
+class Interrupts:
+    """Whether Ctrl-C ends a search alone, which then returns its best order, or whatever goes on (the default).
+
+    searches: those under way, the outermost first, while it does. stopped: whether one was; every budget is over then.
+    """
+
+    kept: ClassVar[bool] = False
+    stopped: ClassVar[bool] = False
+    searches: ClassVar[list[Best]] = []
+
+    @classmethod
+    @contextmanager
+    def keeping_the_best(cls) -> Iterator[None]:
+        """Let Ctrl-C end searches inside the block, not the block."""
+        cls.kept = True
+        try:
+            yield
+        finally:
+            cls.kept = cls.stopped = False
+            cls.searches.clear()
+
+    @classmethod
+    def stop(cls) -> None:
+        """Let every search end with what it has, after Ctrl-C. Raises KeyboardInterrupt where that ends everything."""
+        if not cls.kept:
+            raise KeyboardInterrupt
+        cls.stopped = True
+
+    @classmethod
+    def best(cls, method: str) -> Ordering:
+        """Return the best order of the search that was interrupted. Raises KeyboardInterrupt where there is none."""
+        cls.stop()
+        found = next((each for each in cls.searches if each.edges is not None), None)
+        if found is None:
+            raise KeyboardInterrupt
+        return found.ordering(method, found.parameters, True)
+
+
 @dataclass
 class Budget:
     """A clock that started when the search did.
@@ -108,7 +146,9 @@ class Budget:
         return type(self).clock() - self.started
 
     def left(self) -> float:
-        """Seconds until the limit; infinite without one."""
+        """Seconds until the limit; infinite without one, none after Ctrl-C."""
+        if Interrupts.stopped:
+            return 0.0
         return float("inf") if self.limit_s is None else self.limit_s - self.spent()
 
     def less(self, seconds: float) -> Budget:
@@ -129,36 +169,6 @@ class Budget:
     def over(self) -> bool:
         """Whether the limit has passed."""
         return self.left() <= 0
-
-
-class Interrupts:
-    """Whether Ctrl-C ends a search alone, which then returns its best order, or whatever goes on (the default).
-
-    searches: those under way, the outermost first, while it does.
-    """
-
-    kept: ClassVar[bool] = False
-    searches: ClassVar[list[Best]] = []
-
-    @classmethod
-    @contextmanager
-    def keeping_the_best(cls) -> Iterator[None]:
-        """Let Ctrl-C end searches inside the block, not the block."""
-        cls.kept = True
-        try:
-            yield
-        finally:
-            cls.kept = False
-            cls.searches.clear()
-
-    @classmethod
-    def best(cls, method: str) -> Ordering:
-        """Return the best order of the search that was interrupted. Raises KeyboardInterrupt where there is none."""
-        found = next((each for each in cls.searches if each.edges is not None), None)
-        if not cls.kept or found is None:
-            raise KeyboardInterrupt
-        cls.searches.clear()
-        return found.ordering(method, {**found.parameters, "interrupted": True}, True)
 
 
 @dataclass
