@@ -40,13 +40,15 @@ def _alpha(node: Operator, default: float) -> float:
 
 
 def _sigmoid(x: Array) -> Array:
-    return 0.5 * (np.tanh(0.5 * x) + 1)
+    return np.asarray(0.5 * (np.tanh(0.5 * x) + 1))
 
 
 def _gelu(x: Array, approximate: bool) -> Array:
     if approximate:
-        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2)))
+        bend = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+    else:
+        bend = np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2))
+    return np.asarray(0.5 * x * (1 + bend))
 
 
 def _gelu_of(node: Operator) -> bool:
