@@ -207,7 +207,7 @@ def _stored(graph: OpGraph, buffer: str, values: npt.NDArray[Any]) -> Bytes:
     tensor = next(t for t in graph.tensors.values() if t.buffer == buffer)
     scale = next((graph.quantization[t.name] for t in graph.tensors.values()
                   if t.buffer == buffer and t.name in graph.quantization), None)  # fmt: skip
-    raw = _raw(stored(values, tensor.dtype, scale or graph.quantization.get(buffer)))
+    raw = _raw(stored(values, tensor, scale or graph.quantization.get(buffer)))
     size = int(graph.buffer_bytes[graph.buffers.index(buffer)])
     return np.pad(raw, (0, max(0, size - len(raw))))[:size]
 

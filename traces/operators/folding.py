@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.operators.execute import can_compute, execute
-from traces.operators.opgraph import Operator, OpGraph, Quantization
+from traces.operators.opgraph import Operator, OpGraph, Quantization, Tensor
 
 STORED_ALIKE = {"DEQUANTIZE", "DENSIFY", "IDENTITY", "RESHAPE", "EXPAND_DIMS", "SQUEEZE"}
 
@@ -42,14 +42,14 @@ def fold(node: Operator, constants: dict[str, npt.NDArray[Any]], quantization: d
     except (InputError, ArithmeticError, IndexError, TypeError, ValueError):  # attributes that contradict each other
         return False
     for tensor in node.outputs:
-        constants[tensor.name] = stored(values[tensor.name], tensor.dtype, quantization.get(tensor.name))
+        constants[tensor.name] = stored(values[tensor.name], tensor, quantization.get(tensor.name))
         constants[tensor.name].setflags(write=False)
     return True
 
 
-def stored(values: npt.NDArray[Any], dtype: str, scale: Quantization | None) -> npt.NDArray[Any]:
-    """Return real values as a tensor of this type stores them: integers scaled, rounded and clipped."""
-    kind = np.dtype("int8" if dtype == "int4" else dtype)
+def stored(values: npt.NDArray[Any], tensor: Tensor, scale: Quantization | None) -> npt.NDArray[Any]:
+    """Return real values as a tensor stores them: integers scaled, rounded and clipped."""
+    kind = np.dtype("int8" if tensor.dtype == "int4" else tensor.dtype)
     if not np.issubdtype(kind, np.integer):
         return values.astype(kind)
     real = values.astype(np.float64)
