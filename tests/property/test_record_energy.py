@@ -136,9 +136,7 @@ def test_older_records_are_read_without_what_they_lack():
 
     (record,) = ew.run({"network": NETWORK, "system": "edge"})
     newer = ("dynamic", "static", "idle", "low", "high")
-    energy = {
-        k: v for k, v in record.results["energy_pj"].items() if k not in ("dynamic", "static", "idle", "low", "high")
-    }
+    energy = {k: v for k, v in record.results["energy_pj"].items() if k not in newer}
     results = {k: v for k, v in record.results.items() if k not in ("area_um2", "area")} | {"energy_pj": energy}
     old = Record({**record.canonical, "results": results}, {**record.provenance, "counts_version": 3})
     row = row_of(Record.from_bytes(old.to_bytes(), "old.json"))
