@@ -23,6 +23,8 @@ from traces.trace.chunks import STREAMS
 if TYPE_CHECKING:
     from hwmodel.dram.controller import ControllerSpec
 
+IDLE = ("all", "none", "capacity", "bandwidth")
+
 UNKNOWN_ELEMENT_BYTES = 4
 """What the encoder takes for one value of a stream that a trace says nothing of."""
 
@@ -89,7 +91,8 @@ class Machine(Shown):
     the name of a stream (None: what the trace says of each stream, else 4). part, controller: of hwmodel.dram.engine;
     part None stops after the bus. flush: write dirty lines back at the end (counted apart). scratchpad: memory that
     software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path, mapping or Technology:
-    what on-chip memory and arithmetic cost; None counts neither.
+    what on-chip memory and arithmetic cost; None counts neither. idle: how much of the DRAM's static energy is billed
+    (`hwmodel.energy.total.bill`): 'all', 'none' (no leakage either), 'capacity', 'bandwidth' or a share from 0 to 1.
     """
 
     caches: tuple[CacheSpec, ...] = ()
@@ -102,6 +105,7 @@ class Machine(Shown):
     flush: bool = True
     scratchpad: ScratchpadSpec | None = None
     technology: Any = None
+    idle: str | float = "all"
 
     __repr__ = Shown.__repr__
 
@@ -127,6 +131,8 @@ class Machine(Shown):
                     f"scratchpad stream_bytes {self.scratchpad.stream_bytes} is smaller than a burst of "
                     f"{self.bus.block_bytes} bytes: the connections need room for at least one"
                 )
+        if self.idle not in IDLE and (isinstance(self.idle, str) or not 0 <= self.idle <= 1):
+            raise InputError(f"idle is one of {', '.join(IDLE)} or a share from 0 to 1, not {self.idle!r}")
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")

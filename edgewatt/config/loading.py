@@ -42,6 +42,7 @@ _SYSTEM_KEYS = (
     "caches",
     "scratchpad",
     "technology",
+    "idle",
     "bus",
     "encoder",
     "dram",

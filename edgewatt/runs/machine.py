@@ -69,6 +69,7 @@ def _build(point: Point) -> Machine:
         engine=chosen.engine,
         scratchpad=chosen.scratchpad,
         technology=None if chosen.technology is None else _technology(point),
+        idle=chosen.idle,
     )
 
 
@@ -127,8 +128,8 @@ def simulate(
 
     With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
+    from hwmodel.energy.area import chip_area
+    from hwmodel.energy.total import run_energy
 
     if timing == "system":
         assert isinstance(trace, Trace)
@@ -136,21 +137,7 @@ def simulate(
     else:
         result, time_ns, system = _replay(trace, machine, progress)
     assert result.dram is not None
-    energy = replay_energy(result, machine)
-    memory_low, memory_high = energy.range_pj(machine.part)
-    rows = [*energy.interface, *energy.core]
-    onchip: dict[str, Any] = {}
-    beside = 0.0
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
-        rows += [*chip.memory, *chip.compute]
-        beside = chip.memory_pj + chip.compute_pj
-        onchip = {
-            "onchip": chip.memory_pj,
-            "compute": chip.compute_pj,
-            "beside_memory_low": chip.low_pj,
-            "beside_memory_high": chip.high_pj,
-        }
+    areas = () if machine.technology is None else chip_area(machine)
     total = result.total
     lanes: dict[str, Any] = {
         key: result.description[key] for key in ("lanes", "passes", "padded_lanes") if key in result.description
@@ -179,17 +166,9 @@ def simulate(
             "row_hits": result.dram.counts.row_hits,
             "mean_read_latency_ns": result.dram.mean_read_latency_cycles * result.dram.tck_ns,
         },
-        "energy_pj": {
-            "io": energy.io_pj,
-            "interface": energy.interface_pj,
-            "dram": energy.core_pj,
-            "memory_low": memory_low,
-            "memory_high": memory_high,
-            **onchip,
-            "total": energy.total_pj + beside,
-            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
-        },
+        "energy_pj": run_energy(result, machine, time_ns).as_record(),
         "time_ns": time_ns,
+        **({"area_um2": sum(area.um2 for area in areas), "area": [asdict(area) for area in areas]} if areas else {}),
         **system,
     }  # fmt: skip
 

@@ -295,8 +295,8 @@ class Dram:
 @dataclass(frozen=True)
 class MachineChoice:
     """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
-    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. engines: how many share the work.
-    gpu: computes the layers instead of engine and caches."""
+    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. idle: as `Machine.idle`.
+    engines: how many share the work. gpu: computes the layers instead of engine and caches."""
 
     caches: tuple[CacheSpec, ...]
     bus: PointBus
@@ -305,6 +305,7 @@ class MachineChoice:
     dram: Dram
     scratchpad: ScratchpadSpec | None = field(default=None, metadata={LATER: True})
     technology: FileIdentity | None = field(default=None, metadata={LATER: True})
+    idle: str | float = later("all")
     engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
     gpu: GpuSpec | None = field(default=None, metadata={LATER: True})
 

@@ -318,7 +318,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     config |= {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
         "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
-        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy,
+        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy, "idle": run.idle,
     }  # fmt: skip
     if run.technology is not None:
         technology = run.technology

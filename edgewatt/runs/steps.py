@@ -409,7 +409,7 @@ def _all(result: Any) -> Mapping[str, Any]:
     return parts
 
 
-_ON_MACHINE = ("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing")
+_ON_MACHINE = ("caches", "scratchpad", "technology", "idle", "bus", "encoder", "engine", "dram", "timing")
 _MEMORY = ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning")
 
 STEPS: Mapping[str, Step] = {

@@ -40,6 +40,7 @@ class CachePass:
         self.description: Mapping[str, Any] = trace.description
         self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._engine = EngineSide(trace, machine)
+        self.footprint_bytes = self._engine.trace.memory.total_bytes
         self._hierarchy = open_hierarchy(self._engine.trace, machine)
 
     @property
@@ -94,6 +95,7 @@ class KeptPass:
             self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
             self._partial_writes = {name: int(meta["partial_writes"][name]) for name in ("run", "flush")}
             self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
+            self.footprint_bytes = int(meta["footprint_bytes"])
             self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
             if not sound:
                 _check(arrays, self._n_run, self._block)
@@ -193,6 +195,7 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
         "engine_accesses": caches.engine_accesses,
         "multiply_adds": caches.multiply_adds,
+        "footprint_bytes": caches.footprint_bytes,
         "scratchpad": None if caches.scratchpad is None else asdict(caches.scratchpad),
     }
     arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}

@@ -53,6 +53,7 @@ class ReplayResult(Shown):
     dram: the DRAM's result for all bursts, None without a part. description: of the trace.
     engine_accesses: accesses of the engine, none wider than its access_bytes. multiply_adds: over all lanes, padding
     included; 0 of a recorded trace. scratchpad: what it moved; loads and stores are then its transfers.
+    footprint_bytes: of the trace's memory.
     """
 
     loads: Int64Array
@@ -69,6 +70,7 @@ class ReplayResult(Shown):
     engine_accesses: int = 0
     multiply_adds: int = 0
     scratchpad: ScratchpadCounts | None = None
+    footprint_bytes: int = 0
 
     __repr__ = Shown.__repr__
 
@@ -143,6 +145,7 @@ def replay(
         engine_accesses=source.engine_accesses,
         multiply_adds=source.multiply_adds,
         scratchpad=source.scratchpad,
+        footprint_bytes=source.footprint_bytes,
     )
     check_conservation(result, source.levels, machine)
     return result

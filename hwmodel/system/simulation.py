@@ -148,6 +148,7 @@ def simulate(
         engine_accesses=sum(side.accesses for side in sides),
         multiply_adds=sum(side.multiply_adds for side in sides),
         scratchpad=sides[0].scratchpad,
+        footprint_bytes=sides[0].trace.memory.total_bytes,
     )
     check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)
     runs = tuple(engine.result() for engine in engines)
