@@ -297,6 +297,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     e->counts.data_clock_cycles += sooner(t - e->last_burst, e->c->clock_run_on);
     e->last_burst = t;
     e->last_progress = t;
+    e->out->bursts++;
     if (e->out->sent_id) {
         e->out->sent_channel[e->out->n_sent] = (uint8_t)e->number;
         e->out->sent_id[e->out->n_sent++] = node->id;
@@ -319,7 +320,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         complete(e, node->id, node->accepted, done);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
-        e->flight_port[e->flight_tail] = node->port;
+        e->flight_line[e->flight_tail] = node->line;
         e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
         e->free_nodes[e->n_free++] = k;
         e->pending--;

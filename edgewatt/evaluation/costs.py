@@ -57,7 +57,8 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy (pJ), time (ns), streams (name -> bytes) and terms (energy term -> pJ).
+    """Return io (I/Os), bytes, energy (pJ), time (ns), bound_by (shares of the time), streams (name -> bytes) and terms
+    (energy term -> pJ).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
@@ -65,21 +66,21 @@ def costs_of(
     from hwmodel.energy.replay import replay_energy
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
+    from hwmodel.system.bounds import issue_time
     from hwmodel.system.simulation import simulate
     from traces.trace.build import build_trace
 
     trace = build_trace(network, edges, layout=layout, batch=layout.lanes, seed=seed)
     if timing == "system":
         run = simulate(trace, machine, progress=progress)
-        result, time_ns = run.counts, run.time_ns
+        result, timed = run.counts, run.run_time
     else:
         result = replay(trace, machine, progress=progress)
-        assert result.dram is not None
-        time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
+        timed = issue_time(result, machine)
     energy = replay_energy(result, machine)
     rows = [*energy.interface, *energy.core]
     if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
+        chip = onchip_energy(result, machine, timed.time_ns)
         rows += [*chip.memory, *chip.compute]
     pad = machine.scratchpad or ScratchpadSpec(2**20)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
@@ -87,7 +88,8 @@ def costs_of(
         "io": io.total,
         "bytes": result.read_bytes + result.written_bytes,
         "energy": sum(row.energy_pj for row in rows),
-        "time": time_ns,
+        "time": timed.time_ns,
+        "bound_by": timed.bound_by.as_dict(),
         "streams": _stream_bytes(result),
         "terms": {row.term: row.energy_pj for row in rows},
     }

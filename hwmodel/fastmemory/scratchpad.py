@@ -9,6 +9,7 @@ row of it, as the model reads, or one fp32 scalar that is spread over the lanes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -112,10 +113,10 @@ class Scratchpad:
     """A scratchpad with one trace: decides the moves, and makes the trace of transfers.
 
     transfers: their trace, in program order, and what the engine touched on chip in the walk so far. counts: complete
-    after a walk. access_bytes: the widest access of the engine.
+    after a walk. engine: hwmodel.machine.EngineSpec.
     """
 
-    def __init__(self, trace: Trace, spec: ScratchpadSpec, *, access_bytes: int) -> None:
+    def __init__(self, trace: Trace, spec: ScratchpadSpec, engine: Any) -> None:
         plan = plan_of(trace)
         self.spec, self.plan = spec, plan
         self.memory = spec.memory(plan.row_pitch)
@@ -128,7 +129,7 @@ class Scratchpad:
             trace,
             (self.moves.step, self.moves.neuron, self.moves.kind),
             buffer_bytes=spec.stream_bytes,
-            access_bytes=access_bytes,
+            engine_spec=engine,
             scalar_biases=first if spec.bias == "scalar" else None,
         )
 
@@ -153,7 +154,7 @@ class Scratchpad:
             rows_read=engine.rows_read,
             rows_written=engine.rows_written,
             connection_accesses=engine.connections,
-            accesses=engine.total,
+            accesses=engine.accesses,
         )
 
 
