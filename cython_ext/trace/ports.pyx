@@ -87,6 +87,7 @@ cdef class EngineClock:
                 if kind <= HEADER:
                     self.now.elements += taken
                     self.seen[stream[i]] = 1
+                    self.rows = kind == HEADER  # an operation of its own
                 else:
                     self.rows = True
                     if op[i]:
