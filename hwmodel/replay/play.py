@@ -84,6 +84,16 @@ class ReplayResult(Shown):
         return self.run + self.flush
 
     @property
+    def engine_accesses(self) -> int:
+        """Accesses of the engine, none wider than its access_bytes."""
+        return self.work.accesses
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds over all lanes, padding included; 0 of a recorded trace."""
+        return self.work.multiply_adds
+
+    @property
     def read_bytes(self) -> int:
         return int(self.total.reads.sum()) * self.block_bytes
 
