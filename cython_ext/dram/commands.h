@@ -272,6 +272,7 @@ static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int6
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
     dram_output *out = e->out;
     out->done_id[out->n_done] = id;
+    if (out->done_bursts) out->done_bursts[out->n_done] = out->bursts;
     out->done_accepted[out->n_done] = accepted;
     out->done_cycle[out->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);

@@ -85,6 +85,7 @@ cdef extern from "dram/memory.h" nogil:
         int64_t *done_id
         int64_t *done_cycle
         int64_t *done_accepted
+        int64_t *done_bursts
         int64_t *sent_id
         int64_t *unsent_id
         uint8_t *sent_channel
@@ -356,6 +357,12 @@ cdef class Memory:
         taken = copied(out.done_id, out.n_done), copied(out.done_accepted, out.n_done), copied(out.done_cycle, out.n_done)
         out.n_done = 0
         return taken
+
+    def done_bursts(self):
+        """Return int64[n]: of each request that `take_done` would return, the bursts begun on all channels when its own had
+        begun (a posted write: when it was accepted). Of a memory with `sent`."""
+        need(self.memory.out.done_bursts is not NULL, "a memory that keeps what was sent")
+        return copied(self.memory.out.done_bursts, self.memory.out.n_done)
 
     def take_sent(self):
         """Return int64[n] requests whose burst was on the wires since the last call, in the order of their commands,

@@ -105,7 +105,7 @@ typedef struct { /* a command as it went over the wires */
 } dram_command;
 
 typedef struct { /* what leaves a memory, drained by the caller */
-    int64_t *done_id, *done_cycle, *done_accepted;
+    int64_t *done_id, *done_cycle, *done_accepted, *done_bursts; /* done_bursts: begun when this was known; NULL: not wanted */
     int64_t n_done, done_limit; /* beyond the limit the caller must take them first */
     /* Requests whose burst was on the wires, in the order of their commands, with their channel; and those that have no
      * burst: answered by another's burst or by a waiting write, or replaced by a later write. NULL: not wanted. */
@@ -351,7 +351,7 @@ static dram_memory *dram_new(
     const int64_t pool = pool_of(&tables->c), done_limit = done_size + n_channels * pool; /* a command completes many */
     const size_t done = (size_t)(done_limit + n_channels * (pool + 2) + 1), column = rounded(done * sizeof(int64_t));
     const int64_t answered = (int64_t)(tables->c.controller_latency_cycles + 1) * width + 1; /* each is back after `latency` clocks */
-    const size_t outputs = sent ? 5 * column + rounded(done) : 3 * column;
+    const size_t outputs = sent ? 6 * column + rounded(done) : 3 * column;
     const size_t returns = rounded((size_t)answered * sizeof(int64_t)), numbers = rounded((size_t)answered * sizeof(int32_t));
     /* Each line in flight has a read in flight, or one that is still to come. */
     const size_t n_lines = (size_t)(n_channels * each.flight + answered + n_ports);
@@ -367,7 +367,8 @@ static dram_memory *dram_new(
     m->out.done_cycle = (int64_t *)(void *)(at + column), m->out.done_accepted = (int64_t *)(void *)(at + 2 * column);
     if (sent) {
         m->out.sent_id = (int64_t *)(void *)(at + 3 * column), m->out.unsent_id = (int64_t *)(void *)(at + 4 * column);
-        m->out.sent_channel = (uint8_t *)(at + 5 * column);
+        m->out.done_bursts = (int64_t *)(void *)(at + 5 * column);
+        m->out.sent_channel = (uint8_t *)(at + 6 * column);
     }
     at += outputs;
     m->answered_size = answered;

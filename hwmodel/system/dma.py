@@ -71,8 +71,10 @@ class DmaEngine:
         self.env, self.number, self.side, self.caches, self.memory = env, number, side, caches, memory
         self._clocks_per_cycle, self.on_accesses = clocks_per_cycle, on_accesses
         self._blocks: list[_Block] = []
-        self._done = np.full(SLICE_TRANSFERS, -1, np.int64)  # by request number: cycle of arrival, -1 before
-        self._finish = self._computing = self._moving = self._held = 0
+        # By request number: cycle of arrival, -1 before, and the bursts begun by then.
+        self._done, self._bursts = np.full((2, SLICE_TRANSFERS), -1, np.int64)
+        self._finish = self._computing = 0
+        self._moving = self._held = 0.0
         memory.watch(number, self._arrived)
 
     def process(self) -> Generator[Any, Any, None]:
@@ -106,16 +108,15 @@ class DmaEngine:
         """Return what the engine did; accesses are those to its scratchpad."""
         finish = max(self._finish, int(self.memory.last_done[self.number]))
         requests, accesses = self.memory.requests_of(self.number), self.side.work.accesses
-        return EngineRun(accesses, requests, finish, self._computing, int(self._moving), self._held)
+        return EngineRun(accesses, requests, finish, self._computing, int(self._moving), int(self._held))
 
     def _engine(self) -> Generator[Any, Any, None]:
         k = 0
         while True:
             block = self._blocks[k]
             yield block.ready
-            done = self._done[block.first : block.end]
-            begin = max(self._finish, block.arrival, int(done.max()))
-            self._note_waiting(block, done, begin)
+            begin = max(self._finish, block.arrival, int(self._done[block.first : block.end].max()))
+            self._note_waiting(block, begin)
             self._finish = begin + block.compute_cycles
             if self._finish > self.env.now:
                 yield self.env.timeout(self._finish - self.env.now)
@@ -124,13 +125,19 @@ class DmaEngine:
             if k == len(self._blocks):  # DMA is always a block ahead, but at the end
                 return
 
-    def _note_waiting(self, block: _Block, done: np.ndarray, begin: int) -> None:
-        """Split the clocks from the end of one block's computing to the begin of the next one's: data of this block
-        moves (reads come, writes are taken), or DMA may not ask for more."""
+    def _note_waiting(self, block: _Block, begin: int) -> None:
+        """Split the clocks that the engine waited for a block: data moves on the channels, or DMA has as many bytes in
+        flight as it may. What was held while data moved is bandwidth."""
         waited = begin - self._finish
-        moving = min(data_clocks(np.count_nonzero(done > self._finish), self.memory.channels.part), waited)
+        if waited <= 0:
+            return
+        part = slice(block.first, block.end)
+        order = np.argsort(self._done[part], kind="stable")
+        done, bursts = self._done[part][order], np.maximum.accumulate(self._bursts[part][order])
+        before, after = np.interp((self._finish, begin), done, bursts)
+        moving = min(data_clocks(after - before, self.memory.channels.part), waited)
         self._moving += moving
-        self._held += min(int(waited - moving), block.held)
+        self._held += min(max(block.held - moving, 0.0), waited - moving)
 
     def _accepted(self) -> int:
         """The controller has taken all of the newest block: the one before it counts as arrived. Return the cycle."""
@@ -148,8 +155,8 @@ class DmaEngine:
             block.arrival = int(self.env.now)
         block.ready.succeed()
 
-    def _arrived(self, number: np.ndarray, done: np.ndarray) -> None:
-        self._done[number] = done
+    def _arrived(self, number: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
+        self._done[number], self._bursts[number] = done, bursts
 
     def _number(self, request: int) -> int:
         """Return the number of a request among those of this source."""
@@ -186,7 +193,8 @@ class DmaEngine:
 
     def _make_room(self, n: int) -> None:
         if n > len(self._done):
-            self._done = np.concatenate((self._done, np.full(n, -1, np.int64)))
+            more = np.full(n, -1, np.int64)
+            self._done, self._bursts = (np.concatenate((kept, more)) for kept in (self._done, self._bursts))
 
 
 def _goes_on(bursts: Bursts, last: Bursts | None, burst_bytes: int) -> np.ndarray:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 RUN, FLUSH = 0, 1
 # Requests in the order of their bursts, the channel of each, and requests that turned out to have no burst.
 Served = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
-Done = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # requests, accepted, done
+Done = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
+"""Requests, clocks of acceptance and of completion, and the bursts begun on all channels by then."""
 
 
 BLOCKS_SERVED = 64  # handed on together
@@ -135,21 +136,24 @@ class Channels:
 
     def collect_done(self) -> None:
         """Call on_done with what is done so far; what was served is kept and handed on in larger blocks."""
-        done = self.memory.take_done()
+        self._take_done()
         if self._on_served is not None:  # taken with it: the memory's buffers fill together
             self._served.append(self.memory.take_sent())
-        if self._on_done is not None and len(done[0]):
-            self._on_done(*done)
         if len(self._served) == BLOCKS_SERVED:
             self._hand_on()
 
     def _collect(self) -> None:
-        done = self.memory.take_done()
-        if self._on_done is not None and len(done[0]):
-            self._on_done(*done)
+        self._take_done()
         if self._on_served is not None:
             self._served.append(self.memory.take_sent())
             self._hand_on()
+
+    def _take_done(self) -> None:
+        if self._on_done is None:
+            self.memory.take_done()
+        elif self.memory.waiting_output():
+            bursts = self.memory.done_bursts()
+            self._on_done(*self.memory.take_done(), bursts)
 
     def _hand_on(self) -> None:
         if self._on_served is not None and self._served:
@@ -240,7 +244,7 @@ class MemorySystem:
         )
         self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something
         self.log = RequestLog(n_channels) if keep else None
-        self._watched: dict[int, Callable[[np.ndarray, np.ndarray], None]] = {}
+        self._watched: dict[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
         self.burst_bytes = machine.bus.block_bytes
         self._wires = ChannelWires(machine, n_channels, description) if has_data else None
@@ -297,8 +301,9 @@ class MemorySystem:
             part = slice(start, start + size)
             yield self.channels.hand_over(source, numbers[part], address[part], is_write[part], gaps[part])
 
-    def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        """Call arrived(request numbers of the source int64[n], cycles done int64[n]) with what is done."""
+    def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray, np.ndarray], None]) -> None:
+        """Call arrived(request numbers of the source int64[n], cycles done int64[n], bursts begun by then int64[n]) with
+        what is done."""
         self._watched[source] = arrived
 
     def collect(self) -> None:
@@ -327,17 +332,17 @@ class MemorySystem:
         none = np.zeros(0, np.int64)
         return self.channels.result(none, none)
 
-    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray) -> None:
+    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
         if len(self.last_done) == 1:
             self.last_done[0] = max(int(self.last_done[0]), int(done.max()))
             for arrived in self._watched.values():
-                arrived(request, done)
+                arrived(request, done, bursts)
         else:
             source, number = self._in_flight.split(request)
             np.maximum.at(self.last_done, source, done)
             for s, arrived in self._watched.items():
                 mine = source == s
-                arrived(number[mine], done[mine])
+                arrived(number[mine], done[mine], bursts[mine])
         if self.log is not None:
             self.log.done(request, accepted, done)
 
