@@ -81,7 +81,7 @@ class EngineSpec:
     """
 
     outstanding_misses: int = 8
-    accesses_per_ns: float | None = None
+    accesses_per_ns: float | None = field(default=None, metadata={"later": True})
     access_bytes: int = field(default=64, metadata={"later": True})
     clock_ghz: float = field(default=1.0, metadata={"later": True})
     records_per_cycle: float | None = field(default=1.0, metadata={"later": True})

@@ -42,7 +42,7 @@ def check_timing(timing: str) -> str:
 def rows_of(machine: Machine, layout: Layout) -> int:
     """Return M of the I/O model: of a scratchpad its own, of the first cache the rows it has room for."""
     if machine.scratchpad is not None:
-        return machine.scratchpad.memory(layout.row_pitch)
+        return machine.scratchpad.memory(layout.row_bytes)
     return max(machine.caches[0].size_bytes // layout.row_pitch + 1, 3)
 
 

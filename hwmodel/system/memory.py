@@ -302,8 +302,8 @@ class MemorySystem:
             yield self.channels.hand_over(source, numbers[part], address[part], is_write[part], gaps[part])
 
     def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray, np.ndarray], None]) -> None:
-        """Call arrived(request numbers of the source int64[n], cycles done int64[n], bursts begun by then int64[n]) with
-        what is done."""
+        """Call arrived(request numbers of the source, cycles done, bursts begun by then; int64[n] each) with what is
+        done."""
         self._watched[source] = arrived
 
     def collect(self) -> None:
