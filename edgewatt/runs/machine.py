@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.trace.chunks import Trace, by_stream
 from traces.trace.partition import EnginesSpec, cut_work
+
+if TYPE_CHECKING:
+    from hwmodel.system.bounds import RunTime
 
 KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
@@ -133,9 +136,9 @@ def simulate(
 
     if timing == "system":
         assert isinstance(trace, Trace)
-        result, time_ns, system = _system(trace, machine, progress, engines)
+        result, timed, system = _system(trace, machine, progress, engines)
     else:
-        result, time_ns, system = _replay(trace, machine, progress)
+        result, timed, system = _replay(trace, machine, progress)
     assert result.dram is not None
     areas = () if machine.technology is None else chip_area(machine)
     total = result.total
@@ -166,8 +169,10 @@ def simulate(
             "row_hits": result.dram.counts.row_hits,
             "mean_read_latency_ns": result.dram.mean_read_latency_cycles * result.dram.tck_ns,
         },
-        "energy_pj": run_energy(result, machine, time_ns).as_record(),
-        "time_ns": time_ns,
+        "energy_pj": run_energy(result, machine, timed.time_ns).as_record(),
+        "time_ns": timed.time_ns,
+        "bound_by": timed.bound_by.as_dict(),
+        "roofline_ns": timed.roofline_ns,
         **({"area_um2": sum(area.um2 for area in areas), "area": [asdict(area) for area in areas]} if areas else {}),
         **system,
     }  # fmt: skip
@@ -182,22 +187,22 @@ def _scratchpad(counts: ScratchpadCounts) -> dict[str, Any]:
 
 def _replay(
     trace: Trace | KeptPass, machine: Machine, progress: Progress | None
-) -> tuple[ReplayResult, float, dict[str, Any]]:
+) -> tuple[ReplayResult, RunTime, dict[str, Any]]:
     from hwmodel.replay import replay
+    from hwmodel.system.bounds import issue_time
 
     result = replay(trace, machine, progress=progress)
-    assert result.dram is not None
-    return result, max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns), {}
+    return result, issue_time(result, machine), {}
 
 
 def _system(
     trace: Trace, machine: Machine, progress: Progress | None, engines: EnginesSpec
-) -> tuple[ReplayResult, float, dict[str, Any]]:
+) -> tuple[ReplayResult, RunTime, dict[str, Any]]:
     from hwmodel.system.simulation import simulate as simulate_system
 
     result = simulate_system(cut_work(trace, engines), machine, progress=progress)
     each = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
-    return result.counts, result.time_ns, {"engines": each}
+    return result.counts, result.run_time, {"engines": each}
 
 
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:
