@@ -128,7 +128,7 @@ static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done 
     }
 }
 
-/* ---- the file: "edgewatt-dram 3", then numbers in the order written by hwmodel.dram.tables ---------------------- */
+/* ---- the file: "edgewatt-dram 4", then numbers in the order written by hwmodel.dram.tables ---------------------- */
 
 static int read_number(FILE *file, int64_t least, int64_t most, int64_t *value) {
     long long number;
@@ -175,7 +175,7 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
     double clock_ns;
     FILE *file = fopen(path, "r");
     if (!file) return refuse(error, size, path, "cannot be read", NULL);
-    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 3 || !(clock_ns > 0))
+    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 4 || !(clock_ns > 0))
         return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
     edgewatt_dram *m = (edgewatt_dram *)calloc(1, sizeof *m);
     if (!m) return refuse(error, size, path, "memory is short", file);
