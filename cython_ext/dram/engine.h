@@ -249,8 +249,8 @@ static EW_INLINED int move_request(dram_engine *e, int flush) {
             e->draining--;
             return 1;
         }
-        /* The drain ended. It may begin again in the next clock, and would for ever with nothing in the banks' queues. */
-        if (!e->draining) return !e->queued && move_read(e);
+        /* A drain that ended may begin again in the next clock, and would for ever with nothing in the banks' queues. */
+        if (e->c->hazard_ends_drain) return !e->draining && !e->queued && move_read(e);
         /* Writes that wait for an older read of the same burst must not keep that read from moving. */
         for (int at = 0; at < e->writes_waiting && e->waiting_banks[0] & e->banks_with_room; at++) {
             const dram_node *node = &e->pool[e->write_queue[at]];
