@@ -22,8 +22,7 @@ from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level
 from reorder.operators.schedule.traffic import offchip_traffic
 from reorder.tuples.files import read_matrix
-from traces.accelerators.counts import read_counts
-from traces.accelerators.scalesim import read_run
+from traces.accelerators.scalesim import read_counts, read_run
 from traces.base.document import ConfigError, Document, parse_document, read_document
 from traces.base.errors import InputError
 from traces.readers import load
