@@ -107,7 +107,17 @@ def split_activates():
     return load_part("lpddr5-6400+wck-sync+two-act-late")
 
 
-MADE = (busy_rules, split_activates, shipped, grouped, pseudo_channels, two_channels, quick_refresh, two_command_buses, bank_pairs)
+MADE = (
+    busy_rules,
+    split_activates,
+    shipped,
+    grouped,
+    pseudo_channels,
+    two_channels,
+    quick_refresh,
+    two_command_buses,
+    bank_pairs,
+)
 PARTS = {part.__name__: part for part in MADE}
 
 

@@ -1,22 +1,17 @@
-"""The machine's side of a point: build it from the configuration, play the trace on it, and name what it counted."""
+"""A point's trace played on its machine, and what was counted by name."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.results.record import canonical_json
-from edgewatt.runs.model import Before, MachineChoice, Point, check_unchanged, load_part_with
-from hwmodel.energy.technology import Technology, load_technology
+from edgewatt.runs.model import Before, Point, build_machine
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
-from hwmodel.machine import BusSpec, Machine
+from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 from hwmodel.replay.cache_pass import KeptPass, keep
-from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.trace.chunks import Trace, by_stream
 from traces.trace.partition import EnginesSpec, cut_work
@@ -26,72 +21,6 @@ if TYPE_CHECKING:
 
 KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
-
-
-_MOST_KEPT = 256
-_built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
-"""Choice (by identity: alike points have the same one), part's file and plug-ins -> the choice and its machine."""
-
-
-def build_machine(point: Point) -> Machine:
-    """Return the machine of a point, the same one for all points that describe it alike.
-
-    Raises InputError naming the field that does not fit the others.
-    """
-    if point.machine.technology is not None:
-        check_unchanged((point.machine.technology,), point.paths["technology"])
-    part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""
-    chosen, machine = _built.get((id(point.machine), part, plugins), (None, None))
-    if chosen is not point.machine or machine is None:
-        machine = _build(point)
-        if len(_built) >= _MOST_KEPT:
-            _built.clear()
-        _built[id(point.machine), part, plugins] = point.machine, machine
-    return machine
-
-
-def _build(point: Point) -> Machine:
-    chosen, part = point.machine, _part_of(point)
-    lanes = part.organisation.byte_lanes
-    if chosen.bus.bus_bytes not in (None, lanes):
-        raise InputError(
-            f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
-        )
-    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
-        raise InputError(
-            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
-            f"{part.name!r}"
-        )
-    return Machine(
-        caches=chosen.caches,
-        encoder=chosen.encoder,
-        element_bytes=chosen.bus.element_bytes,
-        bus=BusSpec(lanes, burst_bytes(point), chosen.bus.metadata or 0),
-        part=part,
-        controller=chosen.dram.controller,
-        engine=chosen.engine,
-        scratchpad=chosen.scratchpad,
-        technology=None if chosen.technology is None else _technology(point),
-        idle=chosen.idle,
-    )
-
-
-def burst_bytes(point: Point) -> int:
-    """Return the bytes of a burst between the last cache and memory."""
-    return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
-
-
-def _technology(point: Point) -> Technology:
-    return load_technology(point.paths["technology"][0])
-
-
-def _part_of(point: Point) -> Any:
-    return _part(point.paths["part"][0], canonical_json(point.machine.dram.overrides))
-
-
-@lru_cache(maxsize=64)
-def _part(part: str, overrides: str) -> Any:
-    return load_part_with(part, json.loads(overrides))
 
 
 def keep_pass(point: Point, before: Before, progress: Progress | None) -> dict[str, np.ndarray]:

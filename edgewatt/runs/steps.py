@@ -26,6 +26,8 @@ from edgewatt.runs.model import (
     Point,
     PointFastMemory,
     TraceWork,
+    build_machine,
+    burst_bytes,
     check_unchanged,
 )
 from hwmodel.machine import EngineSpec
@@ -120,7 +122,6 @@ def wants_machine(point: Point) -> bool:
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
     from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
-    from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
     assert point.layout is not None
@@ -501,7 +502,7 @@ STEPS: Mapping[str, Step] = {
         Step(
             "cache_pass",
             reads=("caches", "scratchpad", *_PACE),
-            derived={"block_bytes": machine.burst_bytes},
+            derived={"block_bytes": burst_bytes},
             after=("trace",),
             make=machine.keep_pass,
             keep="arrays",
