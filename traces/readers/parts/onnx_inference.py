@@ -25,24 +25,23 @@ CPU_S, WAIT_S = 10, 100.0
 LARGEST = 2**31
 """Whole numbers in attributes are at most this; in Slice of old models they say 'to the end', and are not."""
 MOST_AXES = 64
-NUMERIC = frozenset(
-    """
-    Abs Acos Acosh Add AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
-    BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu CenterCropPad Clip Col2Im
-    Compress Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DFT DeformConv DepthToSpace
-    DequantizeLinear Det Div Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU
-    Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
-    GridSample GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity InstanceNormalization
-    IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul
-    MatMulInteger Max MaxPool MaxRoiPool MaxUnpool Mean MeanVarianceNormalization MelWeightMatrix Min Mish Mod Mul Neg
-    NonMaxSuppression NonZero Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN
-    Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-    ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign RotaryEmbedding Round STFT Scatter ScatterElements
-    ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt
-    Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Upsample Where Xor
-    """.split()
-)
-"""Operators on tensors of numbers. Others of the standard work on strings, sequences and graphs, draw numbers or train."""
+_NAMES = """
+Abs Acos Acosh Add AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
+BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu CenterCropPad Clip Col2Im
+Compress Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DFT DeformConv DepthToSpace
+DequantizeLinear Det Div Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU
+Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
+GridSample GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity InstanceNormalization
+IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul
+MatMulInteger Max MaxPool MaxRoiPool MaxUnpool Mean MeanVarianceNormalization MelWeightMatrix Min Mish Mod Mul Neg
+NonMaxSuppression NonZero Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN
+Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign RotaryEmbedding Round STFT Scatter ScatterElements
+ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt
+Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Upsample Where Xor
+"""
+NUMERIC = frozenset(_NAMES.split())
+"""Operators on tensors of numbers. Others work on strings, sequences and graphs, draw random numbers, or train."""
 _AXES = {"axis", "axes", "perm", "batch_dims", "batch_axis", "time_axis"}
 
 
@@ -97,7 +96,9 @@ class Inference:
             self._process.kill()
             self._process.communicate()
 
-    def types(self, nodes: Iterable[Any], types: Mapping[str, Any], values: Iterable[Any], opsets: Any) -> dict[str, Any]:
+    def types(
+        self, nodes: Iterable[Any], types: Mapping[str, Any], values: Iterable[Any], opsets: Any
+    ) -> dict[str, Any]:
         """Return name -> type of what nodes make, as far as it follows from what they read.
 
         nodes: in an order in which they can run. types: name -> type of tensors that they read. values: tensors whose
@@ -131,8 +132,8 @@ class Inference:
             return self._read(process, size, until)
         except (BrokenPipeError, EOFError):
             code = process.wait()
-            said = {-signal.SIGXCPU: f"it took more than {CPU_S} s of processor time"}.get(code, f"it ended with {code}")
-            raise InputError(f"{self.path}: ONNX's shape inference does not survive this model: {said}") from None
+            said = f"took more than {CPU_S} s of processor time" if code == -signal.SIGXCPU else f"ended with {code}"
+            raise InputError(f"{self.path}: ONNX's shape inference does not survive this model: it {said}") from None
 
     def _read(self, process: subprocess.Popen[bytes], count: int, until: float) -> bytes:
         assert process.stdout is not None
