@@ -274,6 +274,7 @@ static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int6
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
     dram_output *out = e->out;
     out->done_id[out->n_done] = id;
+    if (out->done_bursts) out->done_bursts[out->n_done] = out->bursts;
     out->done_accepted[out->n_done] = accepted;
     out->done_cycle[out->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);
@@ -299,6 +300,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     e->counts.data_clock_cycles += sooner(t - e->last_burst, e->c->clock_run_on);
     e->last_burst = t;
     e->last_progress = t;
+    e->out->bursts++;
     if (e->out->sent_id) {
         const int pseudo = e->c->pseudo_channels;
         e->out->sent_channel[e->out->n_sent] = (uint8_t)(e->number * pseudo + bank->rank * pseudo / e->c->ranks);
@@ -322,7 +324,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         complete(e, node->id, node->accepted, done);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
-        e->flight_port[e->flight_tail] = node->port;
+        e->flight_line[e->flight_tail] = node->line;
         e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
         e->free_nodes[e->n_free++] = k;
         e->pending--;

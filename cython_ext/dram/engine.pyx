@@ -76,7 +76,8 @@ cdef extern from "dram/memory.h" nogil:
         const uint8_t *write
         const int64_t *arrival
         const int64_t *request
-        int64_t next, length, limit
+        int64_t next, length, limit, last_accepted, bursts, waited, waited_for_line, waited_bursts
+        int32_t line_reads
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
         pass
@@ -86,10 +87,11 @@ cdef extern from "dram/memory.h" nogil:
         int64_t *done_id
         int64_t *done_cycle
         int64_t *done_accepted
+        int64_t *done_bursts
         int64_t *sent_id
         int64_t *unsent_id
         uint8_t *sent_channel
-        int64_t n_done, done_limit, n_sent, n_unsent
+        int64_t n_done, done_limit, n_sent, n_unsent, bursts
     ctypedef struct dram_engine:
         const dram_config *c
         dram_bank bank[64]
@@ -281,10 +283,13 @@ cdef class Memory:
         """Number of channels."""
         return self.memory.n_channels * self.pseudo
 
-    def set_port(self, int port, *, limit=None, bint relative=False):
-        """Allow `limit` reads in flight (None: any number); relative: arrivals count from the port's own time."""
+    def set_port(self, int port, *, limit=None, int line_reads=1, bint relative=False):
+        """Allow `limit` lines in flight (None: any number), each of `line_reads` reads one after the other; relative:
+        arrivals count from the port's own time."""
         self.check_port(port)
+        need(line_reads > 0 and (limit is None or limit > 0), "lines of one read at least")
         self.memory.port[port].limit = NEVER if limit is None else limit
+        self.memory.port[port].line_reads = line_reads
         self.memory.port[port].relative = relative
         if limit is not None:
             self.memory.limited = 1
@@ -332,6 +337,18 @@ cdef class Memory:
                 self.untaken = 1
         return status
 
+    def waited(self, int port):
+        """Return clocks that a port's requests waited to be accepted, of them those of reads that found room but as many
+        lines in flight as may be, and the bursts that began meanwhile on all channels. Of a memory with a limit."""
+        self.check_port(port)
+        p = &self.memory.port[port]
+        return p.waited, p.waited_for_line, p.waited_bursts
+
+    def bursts_since(self, int port):
+        """Return the clock at which a port's last request was accepted, and the bursts begun since."""
+        self.check_port(port)
+        return self.memory.port[port].last_accepted, self.memory.out.bursts - self.memory.port[port].bursts
+
     def hungry_ports(self):
         """Return the ports that must be fed, closed or parked before the memory can go on."""
         hungry, parked, busy = [], [], False
@@ -351,6 +368,12 @@ cdef class Memory:
         taken = copied(out.done_id, out.n_done), copied(out.done_accepted, out.n_done), copied(out.done_cycle, out.n_done)
         out.n_done = 0
         return taken
+
+    def done_bursts(self):
+        """Return int64[n]: of each request that `take_done` would return, the bursts begun on all channels when its own had
+        begun (a posted write: when it was accepted). Of a memory with `sent`."""
+        need(self.memory.out.done_bursts is not NULL, "a memory that keeps what was sent")
+        return copied(self.memory.out.done_bursts, self.memory.out.n_done)
 
     def take_sent(self):
         """Return int64[n] requests whose burst was on the wires since the last call, in the order of their commands,

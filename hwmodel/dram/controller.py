@@ -66,7 +66,8 @@ class ControllerSpec:
     address_map: bit fields, least significant first; None takes the part's own.
     front_end: in-order (requests enter in order over all channels; one that is refused holds up all behind it) or
     independent (each channel has its own source; only where requests come as one array, as in replay).
-    requests_per_clock: accepted over all channels, one per channel; the reference tool's front end accepts one.
+    requests_per_clock: accepted over all channels, one per channel. None: of a trace of requests one, as the reference
+    tool's front end, of a machine's engine one for each channel.
     queues: per-bank (read and write queue before a queue per bank, served in turn) or pooled (one queue for reads, one
     for writes; of the commands that may go, the oldest request's goes; writes also while no read waits).
     posted_writes: a write is done when accepted; else in the clock of its WR command.
@@ -108,7 +109,7 @@ class ControllerSpec:
     address_map: str | None = None
     command_occupancy: bool = False
     front_end: str = field(default="in-order", metadata=LATER)
-    requests_per_clock: int = field(default=1, metadata=LATER)
+    requests_per_clock: int | None = field(default=None, metadata=LATER)
     queues: str = field(default="per-bank", metadata=LATER)
     posted_writes: bool = field(default=True, metadata=LATER)
     preset: str = field(default="dramsim3", metadata=LATER)
@@ -149,7 +150,6 @@ class ControllerSpec:
             **SETTINGS,
             "write_high": (1, self.write_queue_entries),
             "write_low": (0, self.write_high - 1),
-            "requests_per_clock": (1, 64),
             "temperature_c": (-40, 125),
         }
         for each in fields(self):
@@ -159,6 +159,8 @@ class ControllerSpec:
                     raise InputError(f"controller {each.name} must be true or false, not {value!r}")
             elif isinstance(each.default, int):
                 whole_number(value, f"controller {each.name}", *limits[each.name])
+        if self.requests_per_clock is not None:
+            whole_number(self.requests_per_clock, "controller requests_per_clock", 1, 64)
         for name, only in POOLED.items():
             if self.queues == "pooled" and getattr(self, name) != only:
                 raise InputError(f"pooled queues are served with {name} {only!r}, not {getattr(self, name)!r}")

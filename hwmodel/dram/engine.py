@@ -285,7 +285,7 @@ def open_memory(
         kept(part, _compiled_tables, controller),
         n_channels=part.organisation.channels,
         n_ports=ports,
-        width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
+        width=requests_per_clock or controller.requests_per_clock or 1,
         trace=trace,
         sent=sent,
     )

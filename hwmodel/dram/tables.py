@@ -286,7 +286,7 @@ def write_library_file(
     loaded, spec = load_part(part), controller_spec(controller)
     tables = kernel_tables(loaded, spec)
     channels = loaded.organisation.channels // shared_channels(loaded, spec)
-    numbers = [channels, spec.requests_per_clock, *tables.settings.values()]
+    numbers = [channels, spec.requests_per_clock or 1, *tables.settings.values()]
     numbers += [*tables.wire_cycles.tolist(), *tables.gap.reshape(-1).tolist()]
     numbers += [len(tables.fields), *tables.fields.reshape(-1).tolist()]
     with whole_file(Path(path)) as stream:

@@ -267,7 +267,10 @@ class AddressMap:
             "channel": organisation.channels,
             "row": organisation.rows,
         }
+        on_top = pieces[-1].bits if pieces and pieces[-1].name == "row" else 0
         for name, size in sizes.items():
+            if name == "row" and on_top == filled["row"] == (size - 1).bit_length():
+                continue  # rows need not be a power of two: those that are not there lie behind the capacity
             if 1 << filled[name] != size:
                 raise InputError(
                     f"address map {text!r}: field {name!r} has {filled[name]} bits, but the part has {size} "
