@@ -251,7 +251,7 @@ def pays_command(
     from edgewatt.orders.request import orders_of, read_network
     from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
-    from traces.base.units import energy
+    from traces.base.units import energy, shares_in_words
 
     check_writable(output, json_file)
     loaded = read_network(network, command="pays")
@@ -280,12 +280,13 @@ def pays_command(
             *(change(p.saving(metric)) for metric in METRICS),
             "-" if p.gain_on_blocking is None else change(-p.gain_on_blocking.energy),
             f"{100 * p.gain.sure:.0f}" if p.gain.decided else "not decided",
+            shares_in_words(p.order["bound_by"]),
         )
         for p in study.points
     ]  # fmt: skip
     heads = (
         *varied, "on-chip", "M", *(f"{name} energy" for name in (study.names[1], "blocking", study.names[0])),
-        *(f"{WORDS[metric]} ±%" for metric in METRICS), "energy on blocking ±%", "sure %",
+        *(f"{WORDS[metric]} ±%" for metric in METRICS), "energy on blocking ±%", "sure %", "bound by, %",
     )  # fmt: skip
     layout_words = LAYOUT_WORDS.get(study.layout, study.layout)
     title = (

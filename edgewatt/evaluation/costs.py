@@ -40,7 +40,7 @@ def rows_of(machine: Machine, layout: Layout) -> int:
 def rows_in(pad: ScratchpadSpec | None, cache_bytes: int, layout: Layout) -> int:
     """Return M of the I/O model of a scratchpad, or of a cache of so many bytes."""
     if pad is not None:
-        return pad.memory(layout.row_pitch)
+        return pad.memory(layout.row_bytes)
     return max(cache_bytes // layout.row_pitch + 1, 3)
 
 
@@ -55,69 +55,42 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy (pJ), time (ns), streams (name -> bytes), terms (energy term -> pJ), layout
-    (its kind) and sources (energy by source of the constants, with its range: `certainty.by_source`).
+    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), time (ns), bound_by (shares of the time),
+    streams (name -> bytes), terms (energy term -> pJ), layout (its kind) and sources (energy by source of the
+    constants, with its range: `certainty.by_source`).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
     from edgewatt.results.certainty import by_source
+    from hwmodel.energy.total import run_energy
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
+    from hwmodel.system.bounds import issue_time
     from hwmodel.system.simulation import simulate
     from traces.trace.build import build_trace
 
     trace = build_trace(network, edges, layout=layout, batch=layout.lanes, seed=seed)
     if timing == "system":
         run = simulate(trace, machine, progress=progress)
-        result, time_ns = run.counts, run.time_ns
+        result, timed = run.counts, run.run_time
     else:
         result = replay(trace, machine, progress=progress)
-        assert result.dram is not None
-        time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
-    energy = energy_of(result, machine, time_ns)
+        timed = issue_time(result, machine)
+    energy = run_energy(result, machine, timed.time_ns)
     pad = machine.scratchpad or ScratchpadSpec(2**20)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
     return {
         "io": io.total,
         "bytes": result.read_bytes + result.written_bytes,
-        "energy": energy["total"],
-        "time": time_ns,
+        "energy": energy.total_pj,
+        "dynamic": energy.kind_pj("dynamic"),
+        "static": energy.kind_pj("static"),
+        "time": timed.time_ns,
+        "bound_by": timed.bound_by.as_dict(),
         "streams": _stream_bytes(result),
-        "terms": {name: term["pj"] for name, term in energy["terms"].items()},
+        "terms": {row.term: row.energy_pj for row in energy.rows},
         "layout": result.description["layout"]["kind"],
-        "sources": by_source(energy).tolist(),
-    }
-
-
-def energy_of(result: ReplayResult, machine: Machine, time_ns: float) -> dict[str, Any]:
-    """Return the energy of a run that took time_ns, as records have it: sums, ends of ranges and terms, in pJ."""
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
-
-    energy = replay_energy(result, machine)
-    memory_low, memory_high = energy.range_pj(machine.part)
-    rows = [*energy.interface, *energy.core]
-    onchip: dict[str, Any] = {}
-    beside = 0.0
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
-        rows += [*chip.memory, *chip.compute]
-        beside = chip.memory_pj + chip.compute_pj
-        onchip = {
-            "onchip": chip.memory_pj,
-            "compute": chip.compute_pj,
-            "beside_memory_low": chip.low_pj,
-            "beside_memory_high": chip.high_pj,
-        }
-    return {
-        "io": energy.io_pj,
-        "interface": energy.interface_pj,
-        "dram": energy.core_pj,
-        "memory_low": memory_low,
-        "memory_high": memory_high,
-        **onchip,
-        "total": energy.total_pj + beside,
-        "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
+        "sources": by_source(energy.as_record()).tolist(),
     }
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.config.kinds import BLOCKING
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
@@ -18,12 +17,13 @@ from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
+from reorder.edges.methods.tiles import best_tile
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
-from traces.base.units import engineering
+from traces.base.units import engineering, shares_in_words
 from traces.layout.kind import LAYOUTS
 from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.checks import checked_memory
@@ -171,8 +171,9 @@ class MachineCost:
         return {"policy": pad.policy, "pinning": pad.pinning}
 
     def blocked(self) -> Int64Array:
-        """Return the best simple blocking for this machine, int64[W]."""
-        return order_edges(self.network, BLOCKING, memory=rows_of(self.machine, self.layout), **self.evicts).edges
+        """Return the best simple blocking on this machine, int64[W]: two numbers, tried out by simulation."""
+        policy = "lru" if self.machine.scratchpad is None else self.machine.scratchpad.policy
+        return best_tile(self.network, rows_of(self.machine, self.layout), self, policy=policy).edges
 
     def shape(self) -> MachineShape:
         """Return what a search sees of the machine."""
@@ -273,6 +274,9 @@ def order_on_machine(
             sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
+    if entry.item.blocking and entry.make_parameters(parameters) == entry.make_parameters({}):
+        edges = judge.blocked()
+        return Ordering(edges, method, {"memory": rows, "value": judge(edges)}, seed)
     evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else judge.evicts
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     ordering = order_edges(
@@ -354,7 +358,7 @@ def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
-    because = change_in_words(dict(cost), dict(plain), what)
+    because = f"{change_in_words(dict(cost), dict(plain), what)}; {_time_in_words(name, cost, plain)}"
     if mine == other:
         return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
     if not differs(mine, other):
@@ -363,6 +367,15 @@ def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
     return f"It does not pay in {what} on {where}: {figures}, because {because}."
+
+
+def _time_in_words(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    """Say how long both orders take and what bounds them."""
+    each = (
+        f"{write_amount(one['time'], 'time')} for {order}, bound by {shares_in_words(one['bound_by'])} %"
+        for order, one in (("two-optimal", plain), (name, cost))
+    )
+    return f"time {' and '.join(each)}"
 
 
 def describe_machine(machine: Machine) -> str:
