@@ -15,9 +15,9 @@ DBI_RULES = ("none", "ones", "zeros", "toggles")
 
 def library_energy(part: Part) -> list[float]:
     """Return in the order of the C library's file: pJ of CORE; of a burst's strobes (read, write); of a clock of CK and
-    of the data clock (always on: and while it runs); of the command wires' levels 0 and 1 and rising edges; clocks of a burst, byte
-    lanes (0: bursts that carry more than bytes), the DBI rule, the idle level; and of a unit interval at 0 and at 1 and a
-    rising edge, of DQ reads and writes and of DBI reads and writes.
+    of the data clock (always on: and while it runs); of the command wires' levels 0 and 1 and rising edges; clocks of a
+    burst, byte lanes (0: bursts that carry more than bytes), the DBI rule, the idle level; and of a unit interval at 0
+    and at 1 and a rising edge, of DQ reads and writes and of DBI reads and writes.
     """
     o, wires = part.organisation, part.interface.wires
     core = core_constants_pj(part)
@@ -34,7 +34,12 @@ def library_energy(part: Part) -> list[float]:
     numbers.append(0.0 if always else running.get("wck", 0.0))
     numbers += _levels(part, "ca", "write", part.tck_ns / (wires["ca"].beats_per_clock or 1))
     whole = not part.interface.cells and o.dq_bits % 8 == 0
-    numbers += [o.burst_cycles, o.byte_lanes if whole else 0, DBI_RULES.index(part.interface.dbi), part.interface.idle_level]
+    numbers += [
+        o.burst_cycles,
+        o.byte_lanes if whole else 0,
+        DBI_RULES.index(part.interface.dbi),
+        part.interface.idle_level,
+    ]
     for name in ("dq", "dbi"):
         for way in ("read", "write"):
             numbers += _levels(part, name, way, part.beat_ns)

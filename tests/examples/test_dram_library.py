@@ -219,7 +219,7 @@ def test_energy_of_commands_of_another_timing(energy_program, tmp_path, name, db
         core["activate"], core["precharge"], core["read"], core["write"],
         core["refresh"] + core.get("refresh_per_bank", 0) + core.get("refresh_management", 0),
         sum(pj for term, pj in core.items() if term.startswith(rest)),
-        *(sum(wires[g]["total"] for g in groups if g in wires) for groups in (("dq", "dbi"), ("dqs",), ("ck", "wck"), ("ca",))),
+        *(sum(wires[g]["total"] for g in groups.split() if g in wires) for groups in ("dq dbi", "dqs", "ck wck", "ca")),
     ]  # fmt: skip
     assert [float(word) for word in found.stdout.split()] == pytest.approx(wanted, rel=1e-9, abs=1e-6)
 

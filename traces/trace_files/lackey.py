@@ -1,8 +1,8 @@
 """Valgrind's lackey (``--trace-mem=yes``): ``I  04000c30,3``, `` L 1ffeffe7e8,8``, `` S ...``, `` M ...``.
 
-Addresses are hexadecimal, sizes decimal. A modify (M) is a load and a store of the same bytes. An instruction fetch (I)
-is no access to data: `lackey` drops it, `lackey-fetches` keeps it as a load of the stream "instructions". Valgrind's own
-lines (``==123== ...``) are passed over.
+Addresses are hexadecimal, sizes decimal. A modify (M) is a load and a store of the same bytes. An instruction fetch
+(I) is no access to data: `lackey` drops it, `lackey-fetches` keeps it as a load of the stream "instructions".
+Valgrind's own lines (``==123== ...``) are passed over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _lackey(words: list[str]) -> Record | list[Record]:
         return [(address, size, 0, -1), (address, size, 1, -1)]
     if words[0] == "I":
         return address, size, FETCH, -1
-    return address, size, operation(words[0], ("I", "L", "M"), ("S",)), -1
+    return address, size, operation(words[0], ("L", "M"), ("S",)), -1
 
 
 for _name, _fetches, _what in (("lackey", False, "dropped"), ("lackey-fetches", True, "kept")):
