@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.checks.check import Check, at_most, equal
+from edgewatt.checks.run import Check, at_most, equal
 from reorder.base import check_order
 from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
-from traces.base.memory import read_within
+from traces.base.files import read_within
 from traces.networks.network import Network
 
 MASK = (1 << 64) - 1

@@ -16,8 +16,7 @@ import numpy as np
 
 from traces.base.archive import read_npz
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import whole_file
-from traces.base.memory import claim
+from traces.base.files import claim, whole_file
 from traces.formats.convert import from_bits
 from traces.readers import NETWORK_READERS, MatrixReader
 from traces.readers.parts.weights import ModelWeights

@@ -20,9 +20,19 @@ from edgewatt.checks.peer import PEERS, MissingPeer, layers_of, table_of
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order, time_objective
 from hwmodel.processor.calibration import _measured_here, own_file, this_cpu
-from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor, stream_lines, surprises
+from hwmodel.processor.cost import (
+    TERMS,
+    Limits,
+    Processor,
+    cache_bytes,
+    features,
+    fit,
+    l1_misses,
+    load_processor,
+    stream_lines,
+    surprises,
+)
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.limits import Limits, cache_bytes
 from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError, install_command
 from traces.generators.networks import random_layered, uniform_layers

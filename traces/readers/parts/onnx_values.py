@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.memory import claim
+from traces.base.files import claim
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
 FOLDED = (

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, brief, did_you_mean
-from traces.base.memory import claim
+from traces.base.files import claim
 from traces.readers.parts.layers import natural_key
 
 Int64Array = npt.NDArray[np.int64]
