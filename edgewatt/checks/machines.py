@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.checks.run import Check, equal, relative
+from edgewatt.checks.check import Check, equal, relative
 from edgewatt.evaluation.costs import rows_of
 from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays import METRICS, WORDS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgewatt.checks.run import Check, equal, holds, within
+from edgewatt.checks.check import Check, equal, holds, within
 from reorder.base import POLICIES
 from traces.base.archive import read_npz
 from traces.networks.network import Network

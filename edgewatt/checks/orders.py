@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.checks.run import Check, at_most, equal
+from edgewatt.checks.check import Check, at_most, equal
 from reorder.base import check_order
 from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole

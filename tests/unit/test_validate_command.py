@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
+from edgewatt.checks.check import Check, equal, within
 from edgewatt.checks.models import reference_checks, theory_checks
-from edgewatt.checks.run import Check, equal, run_checks, within
+from edgewatt.checks.run import run_checks
 from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
