@@ -44,6 +44,7 @@ _SYSTEM_KEYS = (
     "caches",
     "scratchpad",
     "technology",
+    "idle",
     "bus",
     "encoder",
     "dram",

@@ -358,6 +358,12 @@ class RunConfig(Section):
         description="what on-chip memory and arithmetic cost (`edgewatt list technologies`, or a YAML file); "
         "none: the energy of memory alone",
     )
+    idle: Literal["all", "none", "capacity", "bandwidth"] | Annotated[float, Field(ge=0, le=1)] = Field(
+        default="all",
+        description="how much of the DRAM's static energy (background, refresh, clocks) the work is billed: all; none "
+        "(no leakage on chip either: dynamic energy alone); capacity: the share of the device that its data fill; "
+        "bandwidth: the share of the peak that it uses; or a share from 0 to 1",
+    )
     bus: BusSection = BusSection()
     encoder: Encoder = Field(default="raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
     dram: DramSection = DramSection()
@@ -459,6 +465,7 @@ class SystemFile(Section):
     caches: Any = None
     scratchpad: Any = None
     technology: Any = None
+    idle: Any = None
     bus: Any = None
     encoder: Any = None
     dram: Any = None

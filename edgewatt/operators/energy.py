@@ -23,7 +23,7 @@ from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.base.errors import InputError
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.operators.execute import can_compute, execute_stepwise
 from traces.operators.folding import stored
 from traces.operators.opgraph import INPUT, OpGraph

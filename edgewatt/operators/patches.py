@@ -17,7 +17,7 @@ from reorder.operators.patches.chain import LayerChain, chain_of, read_chain
 from reorder.operators.patches.execute import Int8, claim_run, random_weights, run_plan, run_whole
 from reorder.operators.patches.plans import INPUT, MODES, OUTPUT, TILES, PatchPlan, patch_front, transfers
 from traces.base.checks import whole_number
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.base.progress import Limit, Progress, TimeIsUp
 from traces.trace.chunks import LOAD, STORE, Chunk, Memory, Region, Trace
 

@@ -53,9 +53,9 @@ def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
     """
     ways: int | None = None
     if machine.scratchpad is not None:
-        pitch = Layout(lanes=lanes).row_pitch
+        row_bytes = Layout(lanes=lanes).row_bytes
         rows = max(int(network.touched.sum()), 3)
-        sizes = [machine.scratchpad.stream_bytes + pitch * n for n in range(2, rows + 2)]
+        sizes = [machine.scratchpad.stream_bytes + row_bytes * n for n in range(2, rows + 2)]
     else:
         first, ways = machine.caches[0], machine.caches[0].ways
         sizes = [first.line_bytes * first.ways << k for k in range(20)]
@@ -275,7 +275,7 @@ class StudyCosts:
         most = max(MOST_IO_STEPS // max(network.n_connections, 1), MOST_IO_SIZES)
         if len(sizes) > most:
             sizes = sizes[:: -(-len(sizes) // most)]
-        memories = [replace(pad, size_bytes=size).memory(judge.layout.row_pitch) for size in sizes]
+        memories = [replace(pad, size_bytes=size).memory(judge.layout.row_bytes) for size in sizes]
         mine, other = (
             [counts.total for counts in io_curve(network, edges, memories, pad.policy, pad.pinning)]
             for edges in self.orders.on(judge, progress=self._progress)

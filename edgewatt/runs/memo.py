@@ -26,7 +26,8 @@ from edgewatt.results.record import canonical_json, hash_of_text
 from edgewatt.results.store import byte_of, lock
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
-from traces.base.files import claim, replace_file, set_aside
+from traces.base.files import replace_file, set_aside
+from traces.base.memory import claim
 
 Arrays = dict[str, np.ndarray]
 Check = Callable[[Arrays], object]

@@ -296,8 +296,8 @@ class Dram:
 @dataclass(frozen=True)
 class MachineChoice:
     """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
-    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. engines: how many share the work.
-    gpu: computes the layers instead of engine and caches."""
+    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. idle: as `Machine.idle`.
+    engines: how many share the work. gpu: computes the layers instead of engine and caches."""
 
     caches: tuple[CacheSpec, ...]
     bus: PointBus
@@ -306,6 +306,7 @@ class MachineChoice:
     dram: Dram
     scratchpad: ScratchpadSpec | None = field(default=None, metadata={LATER: True})
     technology: FileIdentity | None = field(default=None, metadata={LATER: True})
+    idle: str | float = later("all")
     engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
     gpu: GpuSpec | None = field(default=None, metadata={LATER: True})
 
@@ -552,6 +553,7 @@ def _build(point: Point) -> Machine:
         engine=chosen.engine,
         scratchpad=chosen.scratchpad,
         technology=None if chosen.technology is None else load_technology(point.paths["technology"][0]),
+        idle=chosen.idle,
     )
 
 

@@ -26,7 +26,7 @@ from edgewatt.config.sections import Section, keys_of
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import FILE, LATER, Point, build_machine, file_identity, part_identity
 from traces.base.document import ConfigError, Document, Mark, Place
-from traces.base.errors import IgnoredSettingWarning, InputError
+from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
 from traces.base.registry import Entry
 from traces.base.resources import outside_files, shipped_path
 from traces.base.shown import Shown
@@ -235,10 +235,9 @@ def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
     if pad is None:
         return said
     spec, given = pad.build(), run.fast_memory.model_fields_set
-    row_pitch = layout.build().row_pitch
     own = {"policy": spec.policy, "pinning": spec.pinning}
     if "size" not in given:
-        own["size"] = spec.memory(row_pitch)
+        own["size"] = spec.memory(layout.build().row_bytes)
     return {**said, **{key: value for key, value in own.items() if key not in given}}
 
 
@@ -285,7 +284,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     config: dict[str, Any] = {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
         "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
-        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy,
+        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy, "idle": run.idle,
     }  # fmt: skip
     if run.trace is not None:
         work = config["trace"] = _others(run.trace, "file")
@@ -441,7 +440,21 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
     return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
 
 
+def wasted_room(points: Iterable[Point]) -> list[str]:
+    """Return a sentence for each layout that leaves room of the caches empty between rows."""
+    layouts = {p.layout.layout for p in points if p.layout is not None and p.machine.caches}
+    pitches = {(layout.row_bytes, layout.row_pitch) for layout in layouts if layout.row_bytes < layout.row_pitch}
+    return [
+        f"rows of {row} bytes begin every {pitch} bytes: {1 - row / pitch:.0%} of what they take in caches is empty; "
+        f"set layout.alignment_bytes to {row & -row} to pack them"
+        for row, pitch in sorted(pitches)
+    ]
+
+
 def warn_of_ignored(points: Iterable[Point]) -> None:
-    """Warn (IgnoredSettingWarning) of what `ignored_settings` finds."""
+    """Warn of what `ignored_settings` (IgnoredSettingWarning) and `wasted_room` (WastedRoomWarning) find."""
+    points = list(points)
     for text in ignored_settings(points):
         warnings.warn(text, IgnoredSettingWarning, stacklevel=3)
+    for text in wasted_room(points):
+        warnings.warn(text, WastedRoomWarning, stacklevel=3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,8 @@ from edgewatt.runs.model import (
     burst_bytes,
     check_unchanged,
 )
+from hwmodel.machine import EngineSpec
+from hwmodel.replay.cache_pass import ENGINE_WAITS
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.networks.network import Network
@@ -410,7 +412,8 @@ def _all(result: Any) -> Mapping[str, Any]:
     return parts
 
 
-_ON_MACHINE = ("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing")
+_ON_MACHINE = ("caches", "scratchpad", "technology", "idle", "bus", "encoder", "engine", "dram", "timing")
+_PACE = tuple(f"engine.{f.name}" for f in fields(EngineSpec) if f.name not in ENGINE_WAITS)
 _MEMORY = ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning")
 
 STEPS: Mapping[str, Step] = {
@@ -498,7 +501,7 @@ STEPS: Mapping[str, Step] = {
         ),
         Step(
             "cache_pass",
-            reads=("caches", "scratchpad", "engine.access_bytes"),
+            reads=("caches", "scratchpad", *_PACE),
             derived={"block_bytes": burst_bytes},
             after=("trace",),
             make=machine.keep_pass,

@@ -23,7 +23,7 @@ import numpy as np
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, brief, shown
-from traces.base.files import claim, read_within
+from traces.base.memory import claim, read_within
 from traces.trace.chunks import Chunk, Memory, Trace
 
 TENSORS = ("ifmap", "filter", "ofmap")

@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from traces.base.errors import InputError, brief
-from traces.base.files import claim
+from traces.base.memory import claim
 
 # What zipfile, zlib and numpy raise on damaged files; RuntimeError: encryption, unknown compression.
 _STREAM_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError)

@@ -7,7 +7,7 @@ follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is eve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -178,8 +178,8 @@ def _copy(data: Any) -> Any:
     return [_copy(value) for value in data] if isinstance(data, list) else data
 
 
-def read_document(path: str | Path) -> Document:
-    """Read a YAML file. Raises ConfigError naming file, line and column."""
+def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None) -> Document:
+    """Read a YAML file, or one whose text `as_yaml` makes YAML. Raises ConfigError naming file, line and column."""
     path = Path(path)
     try:
         with path.open("rb") as stream:
@@ -202,7 +202,7 @@ def read_document(path: str | Path) -> Document:
         raise ConfigError([(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8: save the file as UTF-8")]) from error
     if path.suffix == ".json":
         text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
-    return parse_document(text, str(path))
+    return parse_document(text if as_yaml is None else as_yaml(text), str(path))
 
 
 def parse_document(text: str, name: str) -> Document:

@@ -45,6 +45,10 @@ class IgnoredSettingWarning(EdgewattWarning):
     """A setting that varies, or was asked for, has no influence on what is shown."""
 
 
+class WastedRoomWarning(EdgewattWarning):
+    """Room of a memory stays empty, and a setting would fill it."""
+
+
 class MissingExtraError(EdgewattError, ImportError):
     """An optional dependency is absent; the message holds the command that installs it."""
 

@@ -18,56 +18,6 @@ from typing import IO
 
 from traces.base.errors import InputError
 
-VARIABLE = "EDGEWATT_MAX_BYTES"
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def max_bytes() -> int:
-    """Return the bound in bytes: the environment variable EDGEWATT_MAX_BYTES (``4G``), else half of the memory.
-
-    Raises InputError where the variable is no size.
-    """
-    given = os.environ.get(VARIABLE, "").strip()
-    if not given:
-        return _half_of_memory()
-    match = re.fullmatch(r"([0-9]{1,18})\s*([KMGT]?)(?:i?B)?", given, re.IGNORECASE)
-    if match is None or not int(match[1]):
-        raise InputError(f"{VARIABLE}={given[:40]!r} is no size in bytes: write a number, with K, M, G or T behind it")
-    return int(match[1]) * _UNITS[match[2].upper()]
-
-
-def claim(n_bytes: int, where: str, what: str = "it") -> None:
-    """Raise InputError unless `n_bytes` are within the bound. where: the file; what: what takes them."""
-    bound = max_bytes()
-    if n_bytes > bound:
-        raise InputError(
-            f"{where}: {what} would take {n_bytes:,} bytes of memory, more than the bound of {bound:,}: refused "
-            f"({VARIABLE} raises the bound)"
-        )
-
-
-def read_within(path: Path, times: int = 1) -> bytes:
-    """Return the bytes of a file. times: how many times its size is taken for what it holds.
-
-    Raises InputError where that is beyond the bound, OSError where the file cannot be read.
-    """
-    claim(times * path.stat().st_size, str(path))
-    return path.read_bytes()
-
-
-@cache
-def _half_of_memory() -> int:
-    try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not a POSIX system
-        total = 8 << 30
-    try:
-        with open("/sys/fs/cgroup/memory.max") as stream:  # a container may be given less than the machine has
-            total = min(total, int(stream.read()))
-    except (OSError, ValueError):
-        pass
-    return total // 2
-
 
 def own_folder(folder: Path) -> Path:
     """Return the hidden folder in `folder` in which this process alone creates files, where others do so in theirs:

@@ -10,7 +10,7 @@ from typing import IO, Any
 from zlib import crc32
 
 from traces.base.errors import InputError
-from traces.base.files import claim
+from traces.base.memory import claim
 
 _KEY = '{"key":'  # begins the first line
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, shown
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.base.registry import Registry
 from traces.networks.network import MAX_CONNECTIONS, MAX_NEURONS, Network
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, shown, unknown_name
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.base.shown import Shown
 
 MAX_NEURONS = MAX_CONNECTIONS = 2**31 - 1  # the kernels number both with 32 bits

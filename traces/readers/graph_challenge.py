@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.networks.forward import default_bias
 from traces.networks.network import Network
 from traces.readers.parts.layers import Matrix, from_layers, natural_key

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix
 from traces.readers.parts.triplets import numbered_lines, read_triplets
 from traces.readers.reader import NETWORK_READERS, MatrixReader

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, brief, did_you_mean
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.reader import NETWORK_READERS, NetworkReader
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers, natural_key
 from traces.readers.parts.model_network import Ids, Unrolled, Window

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.operators.folding import fold
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor

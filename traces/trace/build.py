@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.layout.settings import NEURON_FORMATS, Layout
 from traces.networks.checks import check_order
 from traces.networks.network import Network

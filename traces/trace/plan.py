@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layout.settings import BEST, NEURON_FORMATS, Layout, choose_kind
 from traces.networks.checks import weights_of

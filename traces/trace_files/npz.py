@@ -15,7 +15,8 @@ import numpy as np
 
 from traces.base.archive import read_bytes, read_npy_header
 from traces.base.errors import InputError, brief
-from traces.base.files import claim, whole_file
+from traces.base.files import whole_file
+from traces.base.memory import claim
 from traces.trace.chunks import STORE, STREAMS, Chunk, Memory, Region, Trace
 from traces.trace_files.reader import TRACE_READERS, TraceReader
 from traces.trace_files.source import Source

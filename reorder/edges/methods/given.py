@@ -12,7 +12,7 @@ from reorder.base import ORDERINGS, Ordering, Task, check_order
 from reorder.edges.search.base_orders import own_is_topological
 from traces.base.archive import read_npy, read_npz
 from traces.base.errors import InputError
-from traces.base.files import read_within
+from traces.base.memory import read_within
 from traces.networks.network import Network
 
 

@@ -17,7 +17,8 @@ from scipy.sparse import coo_matrix, diags
 from scipy.sparse.linalg import eigsh
 
 from traces.base.errors import InputError, brief
-from traces.base.files import claim, need_regular
+from traces.base.files import need_regular
+from traces.base.memory import claim
 from traces.networks.checks import check_order
 from traces.networks.network import Network
 

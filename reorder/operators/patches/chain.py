@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, brief, did_you_mean, unknown_name
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.operators.opgraph import INPUT, Operator, OpGraph
 
 KINDS = ("conv", "depthwise")

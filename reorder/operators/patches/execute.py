@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from reorder.operators.patches.chain import ConvolutionLayer, LayerChain
 from reorder.operators.patches.plans import Block, PatchPlan, rows_made, tile_rows, window
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.base.progress import Limit
 
 Int8 = npt.NDArray[np.int8]

@@ -32,7 +32,7 @@ import numpy as np
 from reorder.operators.patches.chain import LayerChain
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.base.progress import Limit
 
 TILES = (1, 2, 4, 8)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import InputError
-from traces.base.files import claim, max_bytes
+from traces.base.memory import claim, max_bytes
 from traces.operators.opgraph import OpGraph
 
 MAX_BLOCK_ACCESSES = 2**31

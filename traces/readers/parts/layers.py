@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, unknown_name
-from traces.base.files import claim
+from traces.base.memory import claim
 from traces.networks.network import MAX_NEURONS, Network, is_real
 
 

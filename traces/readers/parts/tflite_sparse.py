@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.files import claim
+from traces.base.memory import claim
 
 SPARSE = 1  # format of a dimension
 _LISTS = {1: ("Int32Vector", 4), 2: ("Uint16Vector", 2), 3: ("Uint8Vector", 1)}
