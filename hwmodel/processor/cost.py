@@ -75,22 +75,17 @@ class Limits:
         return (self.l1_bytes, self.l1_ways), (self.l2_bytes, self.l2_ways)
 
 
-def cache_bytes() -> dict[str, int]:
-    """Return the sizes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them."""
+def core_caches() -> dict[str, tuple[int, int]]:
+    """Return (bytes, ways) of a core's data caches, l1, l2 and l3, as Linux or, for sizes, the C library tells them."""
     names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
-    sizes = {level: size for level, (size, _) in _told_by_linux().items()}
-    for level, name in names.items():
+    caches = _told_by_linux()
+    for level in names.keys() - caches.keys():
         try:
-            told = os.sysconf(name)
+            told = os.sysconf(names[level])
         except (ValueError, OSError, AttributeError):
             told = 0
-        sizes.setdefault(level, told if told > 0 else ASSUMED[level])
-    return sizes
-
-
-def cache_ways() -> dict[str, int]:
-    """Return the ways of a core's data caches, l1, l2 and l3, as Linux tells them."""
-    return {level: ASSUMED_WAYS for level in ASSUMED} | {level: ways for level, (_, ways) in _told_by_linux().items()}
+        caches[level] = (told if told > 0 else ASSUMED[level]), ASSUMED_WAYS
+    return caches
 
 
 def _told_by_linux() -> dict[str, tuple[int, int]]:
@@ -111,7 +106,8 @@ def _told_by_linux() -> dict[str, tuple[int, int]]:
 def measure_limits() -> Limits:
     """Measure for about a second, by the widest loads and multiply-adds there are."""
     level = level_number()
-    sizes, ways = cache_bytes(), cache_ways()
+    caches = core_caches()
+    sizes = {name: size for name, (size, _) in caches.items()}
     tested = {
         "l1": sizes["l1"] // 2, "l2": (sizes["l1"] + sizes["l2"]) // 2, "l3": (sizes["l2"] + sizes["l3"] // 2) // 2,
         "dram": 4 * sizes["l3"],
@@ -132,7 +128,7 @@ def measure_limits() -> Limits:
     fma = flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
     return Limits(
         sizes["l1"], sizes["l2"], sizes["l3"], speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma,
-        ways["l1"], ways["l2"],
+        caches["l1"][1], caches["l2"][1],
     )  # fmt: skip
 
 
@@ -237,15 +233,6 @@ def _loop_changes(lengths: npt.NDArray[np.int64], shared: npt.NDArray[np.int64])
     return int(np.count_nonzero(np.diff(own)) + np.count_nonzero(np.diff(paired)))
 
 
-def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], pairs: bool = False) -> int:
-    """Predict misses of the first cache (bytes, ways) in one pass of many, nothing fitted: rows, and the stream.
-
-    pairs: of a kernel that takes runs in pairs.
-    """
-    counts = traffic(work, lanes, (l1, (1 << 30, 16)), pairs)
-    return counts.l1_fills + counts.l1_stream
-
-
 def stream_lines(work: OrderedWork) -> float:
     """Lines of 64 bytes of the float32 stream of one pass, places of 2 bytes."""
     lengths = np.diff(work.starts)
@@ -323,20 +310,21 @@ def load_processor(path: str | Path) -> Processor:
     known = {field.name: field.type for field in fields(Processor)}
     _same_keys(path, "", set(map(str, data)) - {"kind"}, set(known))
     limits, ns = data["limits"], data["nanoseconds"]
+    numbers = {name: data[name] for name in ("fitted_on", "remembered_runs", "median_error")}
     for name, given, keys in (
         ("limits", limits, {field.name for field in fields(Limits)}), ("nanoseconds", ns, set(TERMS)),
     ):  # fmt: skip
         if not isinstance(given, dict):
             raise InputError(f"{path}: {name} is a mapping, not a {type(given).__name__}")
         _same_keys(path, f"{name}.", set(map(str, given)), keys)
-        for key, value in given.items():
-            if not _number(value, int if key.endswith(("_bytes", "_ways")) else float):
-                raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {str(value)[:40]!r}")
-            if name == "limits" and not value:
-                raise InputError(f"{path}: {name}.{key} is 0: no processor has none")
-    for name in ("fitted_on", "remembered_runs", "median_error"):
-        if not _number(data[name], float if name == "median_error" else int):
-            raise InputError(f"{path}: {name} must be a number of at least 0, not {str(data[name])[:40]!r}")
+        numbers |= {f"{name}.{key}": value for key, value in given.items()}
+    for name, value in numbers.items():
+        whole = name.endswith(("_bytes", "_ways", "_on", "_runs"))
+        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value < 1e18:
+            raise InputError(f"{path}: {name} must be a number of at least 0, not {str(value)[:40]!r}")
+        if name.startswith("limits.") and not value:
+            raise InputError(f"{path}: {name} is 0: no processor has none")
     if data["simd"] not in tuple(VECTOR_FLOATS):
         named = str(data["simd"])[:40]
         raise InputError(f"{path}: unknown SIMD level {named!r}{did_you_mean(named, VECTOR_FLOATS)}")
@@ -351,12 +339,6 @@ def load_processor(path: str | Path) -> Processor:
         Limits(**limits), {term: float(ns[term]) for term in TERMS}, data["remembered_runs"], str(data["simd"]),
         data["fitted_on"], float(data["median_error"]), str(data["source"]),
     )  # fmt: skip
-
-
-def _number(value: object, kind: type) -> bool:
-    """Whether it is a finite number of at least 0, an integer where kind is int."""
-    allowed = (int,) if kind is int else (int, float)
-    return isinstance(value, allowed) and not isinstance(value, bool) and 0 <= value < 1e18
 
 
 def _same_keys(path: str | Path, where: str, given: set[str], wanted: set[str]) -> None:
