@@ -52,7 +52,7 @@ def bill(idle: str | float, part: Part, *, time_ns: float, moved_bytes: int, foo
         peak = o.channels * o.burst_bytes / (o.burst_cycles * part.tck_ns)  # bytes per ns
         share = moved_bytes / (peak * time_ns) if time_ns else 0.0
     else:
-        share = {"all": 1.0, "none": 0.0}.get(idle, idle) if isinstance(idle, str) else idle
+        share = idle if not isinstance(idle, str) else 1.0 if idle == "all" else 0.0
     return Bill(idle, min(float(share), 1.0), idle != "none")
 
 
