@@ -57,8 +57,8 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), time (ns), streams (name -> bytes) and
-    terms (energy term -> pJ).
+    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ) and what of idle energy is billed (`idle`),
+    time (ns), streams (name -> bytes) and terms (energy term -> pJ).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
@@ -85,6 +85,7 @@ def costs_of(
         "energy": energy.total_pj,
         "dynamic": energy.kind_pj("dynamic"),
         "static": energy.kind_pj("static"),
+        "idle": energy.bill.idle,
         "time": time_ns,
         "streams": _stream_bytes(result),
         "terms": {row.term: row.energy_pj for row in energy.rows},

@@ -27,6 +27,11 @@ def summary(data: ReportData) -> list[str]:
     said = [
         f"{len(played)} points. Changes are against the baseline, {row(base)['label']}: {_cost(row(base))}.",
         *swept_words(data),
+        *(
+            f"Of the DRAM's static energy is billed: {idle}."
+            for idle in [", ".join(distinct(data.rows, "idle"))]
+            if idle
+        ),
     ]
     if len(played) == 1:
         return said + _work_words(data)
@@ -118,7 +123,9 @@ def _work_words(data: ReportData) -> list[str]:
 
 
 def _cost(row: Row) -> str:
-    return f"{energy(row['energy_pj'])} in {duration(row['time_ns'])}"
+    dynamic = row.get("dynamic_energy_pj")  # older records have it not
+    share = f" ({100 * dynamic / row['energy_pj']:.0f} % of it dynamic)" if dynamic and row["energy_pj"] else ""
+    return f"{energy(row['energy_pj'])}{share} in {duration(row['time_ns'])}"
 
 
 def _change(row: Row, key: str) -> str:
