@@ -97,8 +97,9 @@ class RunEnergy:
     def as_record(self) -> dict[str, Any]:
         """Return the energies of a record, JSON values in pJ: dynamic + static = total = the sum of the terms."""
         memory = ReplayEnergy(self.interface, self.core)
-        low, high = self.range_pj
-        memory_low, memory_high = memory.range_pj(self.part)
+        low, high = memory_low, memory_high = memory.range_pj(self.part)
+        if self.chip is not None:
+            low, high = low + self.chip.low_pj, high + self.chip.high_pj
         chip = {} if self.chip is None else {"onchip": self.chip.memory_pj, "compute": self.chip.compute_pj}
         return {
             "io": memory.io_pj,
