@@ -66,6 +66,15 @@ def two_command_buses():
     return variant({"tRRD": 2, "tFAW": 8, "tPPD": 0}, {"command_buses": 2})
 
 
+def pseudo_channels():
+    """Two channels of two ranks and two pseudo-channels each, with two command buses."""
+    organisation = {
+        "channels": 4, "pseudo_channels": 2, "ranks": 2, "bank_groups": 2, "banks_per_group": 2, "command_buses": 2,
+    }  # fmt: skip
+    timing = {"tRRD": 2, "tRRD_L": 6, "tFAW": 20, "tPPD": 0, "tCCD_L": 12, "tRTRS": 3, "tREFI": 1501}
+    return variant(timing, organisation, "offset:5 channel:1 column:6 rank:1 channel:1 bank_group:1 bank:1 row:16")
+
+
 def bank_pairs():
     """A per-bank refresh takes two banks of different groups; command wires rest at 1."""
     organisation = {"bank_groups": 2, "banks_per_group": 4, "refresh_banks": 2}
@@ -98,7 +107,17 @@ def split_activates():
     return load_part("lpddr5-6400+wck-sync+two-act-late")
 
 
-MADE = (busy_rules, split_activates, shipped, grouped, two_channels, quick_refresh, two_command_buses, bank_pairs)
+MADE = (
+    busy_rules,
+    split_activates,
+    shipped,
+    grouped,
+    pseudo_channels,
+    two_channels,
+    quick_refresh,
+    two_command_buses,
+    bank_pairs,
+)
 PARTS = {part.__name__: part for part in MADE}
 
 

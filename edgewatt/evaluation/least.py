@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.trace.ports import cycles_of
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, InterfaceCounts, running_wires, strobes
@@ -75,7 +76,7 @@ def least_energy(
     plan: Plan = trace.plan
     memory = trace.memory
     if machine.scratchpad is not None:
-        memory = Scratchpad(trace, machine.scratchpad, access_bytes=machine.engine.access_bytes).transfers.trace.memory
+        memory = Scratchpad(trace, machine.scratchpad, machine.engine).transfers.trace.memory
     reads, writes = _bursts_read(plan, memory, machine), _bursts_written(plan, machine)
     spec = controller_spec(machine.memory_controller())
     every = np.concatenate((reads, writes))
@@ -94,8 +95,7 @@ def least_energy(
 
     per_channel = np.bincount(channel_of(every, mapped), minlength=part.organisation.channels)
     apart = min(part.timing.tCCD, part.organisation.burst_cycles)
-    accesses = _accesses(plan, machine)
-    computing = int(accesses / (machine.engine.accesses_per_ns * part.tck_ns))
+    computing = int(_cycles(plan, machine) * machine.engine.cycle_ns / part.tck_ns)
     clocks = int(per_channel.max() - 1) * apart
     first = machine.caches[0] if machine.caches else None
     if timing == "replay" and first is not None and machine.flush and first.write == "back" and first.allocate:
@@ -208,12 +208,16 @@ def _row_accesses(plan: Plan, access_bytes: int) -> int:
     return -(-plan.row_bytes // access_bytes)
 
 
-def _accesses(plan: Plan, machine: Machine) -> int:
-    """Return the fewest accesses of the engine: the arrays of each connection, a row at each (two connections differ in
-    one end at least), and each computed row once to store it. Of elements below a byte several may come at once."""
-    whole = int(np.count_nonzero(plan.element[:, 1] >= 8))
-    rows = len(plan.source) + int(plan.is_computed.sum())
-    return whole * len(plan.source) + rows * _row_accesses(plan, machine.engine.access_bytes)
+def _cycles(plan: Plan, machine: Machine) -> float:
+    """Return the fewest cycles of the engine: of the accesses to the arrays of each connection, to a row at each (two
+    connections differ in one end at least), and to store each computed row once. Of elements below a byte several may
+    come at once."""
+    whole, steps = int(np.count_nonzero(plan.element[:, 1] >= 8)), len(plan.source)
+    pieces = _row_accesses(plan, machine.engine.access_bytes)
+    stores = int(plan.is_computed.sum()) * pieces
+    each = cycles_of(machine.engine, whole, 0, pieces, 0, plan.lanes, pieces)
+    every = cycles_of(machine.engine, steps * whole, 0, steps * pieces, stores, steps * plan.lanes, steps * pieces)
+    return max(steps * each, every)
 
 
 def _background(clocks: int, busy: Int64Array, part: Part, spec: Any) -> float:

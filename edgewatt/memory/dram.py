@@ -49,7 +49,7 @@ def play_requests(
     opened = open_trace(trace, format, access_bytes=int(burst))
     chunks = list(opened)
     arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
-    spec = controller_spec(dict(controller or {}))
+    spec = controller_spec({"requests_per_clock": 1, **(controller or {})})
     machine = _data_machine(chunks, loaded, spec, encoder)
     if machine is not None:
         spec = machine.memory_controller()  # an encoder may lengthen reads

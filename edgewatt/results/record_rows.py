@@ -13,6 +13,7 @@ from typing import Any, Literal
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
+from traces.base.units import shares_in_words
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Column:
     brief: str = ""
     listed: bool = True
 
+
+BOUNDS = ("bandwidth", "latency", "engine", "dma")
 
 _COLUMNS = (
     Column("network", "network", quiet=True),
@@ -77,6 +80,10 @@ _COLUMNS = (
     Column("time_ns", "time", "quantity", cost=True, brief="time"),
     Column("time_change", "time ± %", "share"),
     Column("area_um2", "area um2", "count", "area on chip (um2)", cost=True),
+    Column("bound_by", "bound by", title="what bounds the time"),
+    *(Column(f"bound_by_{name}", f"{name} %", "share", f"time bound by {name}", listed=False) for name in BOUNDS),
+    Column("roofline_bandwidth_ns", "bytes at peak", "quantity", "bytes over peak bandwidth"),
+    Column("roofline_engine_ns", "work at peak", "quantity", "operations over peak rate"),
     Column("accuracy", "right %", "share"),
     Column("agreement", "as float64 %", "share"),
     Column("relative_error", "relative error", "decimal"),
@@ -332,6 +339,10 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
         "time_ns": results["time_ns"],
         "area_um2": results.get("area_um2"),
     }
+    if "bound_by" in results:
+        row["bound_by"] = shares_in_words(results["bound_by"])
+        row |= {f"bound_by_{name}": results["bound_by"][name] for name in BOUNDS}
+        row |= {f"roofline_{name}_ns": results["roofline_ns"][name] for name in ("bandwidth", "engine")}
     return row
 
 

@@ -69,12 +69,15 @@ def onchip_energy(result: ReplayResult, machine: Machine, time_ns: float) -> OnC
         rows += _first_level_rows(result, machine, technology) if level == 1 else _lookup_rows(level, machine, counts)
         rows += _line_rows(f"l{level}", spec, counts, technology, time_ns)
     compute = []
-    if result.multiply_adds:
+    if result.work.multiply_adds:
         value_format = str(result.description["layout"]["value_format"])
         each = technology.arithmetic(value_format)
         mark = f" (estimate from {' and '.join(each.estimated_from)})" if each.estimated_from else ""
         unit = f"multiply-adds in {value_format}{mark}"
-        compute.append(EnergyRow("multiply_add", result.multiply_adds, unit, each.total_pj))
+        compute.append(EnergyRow("multiply_add", result.work.multiply_adds, unit, each.total_pj))
+    if result.work.instructions:
+        each_pj = machine.engine.instruction_pj
+        compute.append(EnergyRow("instruction", result.work.instructions, "instructions", each_pj))
     return OnChipEnergy(tuple(row for row in rows if row.count), tuple(compute), technology)
 
 

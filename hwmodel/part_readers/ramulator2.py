@@ -25,7 +25,7 @@ TIMING = {
     "tCCD_L_WR": ("nCCDL_WR",),
     "tRTP": ("nRTP", "nRTPS", "nRTPL"), "tWR": ("nWR", "nWTP"), "tWTR": ("nWTRS", "nWTR"), "tWTR_L": ("nWTRL",),
     "tPPD": ("nPPD",), "tRFCab": ("nRFC", "nRFCab", "nRFC1"), "tRFCpb": ("nRFCpb", "nRFCsb"), "tREFI": ("nREFI",),
-    "tREFpb_gap": ("nPBR2PBR", "nRREFD"), "tPBR2ACT": ("nPBR2ACT",), "BL_L": ("nBL_max",), "tWCKPST": ("nWCKPST",),
+    "tREFpb_gap": ("nPBR2PBR", "nRREFD"), "tPBR2ACT": ("nPBR2ACT",), "tAAD": ("nAAD",), "BL_L": ("nBL_max",), "tWCKPST": ("nWCKPST",),
     "tRTRS": ("nCS",),
 }  # fmt: skip
 NEEDED = ("RL", "WL", "tRCD", "tRP", "tRAS", "tRRD", "tFAW", "tCCD", "tRTP", "tWR", "tWTR", "tRFCab", "tREFI")
@@ -146,7 +146,8 @@ def _read(tree: Tree) -> Specification | None:
         return None
     number = {name: value or 1 for name, value in (sizes | rest).items()}
     organisation = {
-        "channels": number["channels"] * number["pseudo"], "ranks": number["ranks"] * number["stacks"],
+        "channels": number["channels"] * number["pseudo"], "pseudo_channels": number["pseudo"],
+        "ranks": number["ranks"] * number["stacks"],
         "bank_groups": number["bank_groups"], "banks_per_group": number["banks_per_group"], "rows": number["rows"],
         "columns": number["columns"], "device_dq_bits": dq, "devices_per_rank": max((width or dq) // dq, 1),
         "burst_beats": burst_clocks * beats_per_clock, "beats_per_clock": beats_per_clock, "column_step": 0,

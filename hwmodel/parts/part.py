@@ -61,6 +61,7 @@ class Organisation:
     column_step: int = later()  # columns of a burst; 0: one column a beat
     # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
     refresh_banks: int = later(1)
+    pseudo_channels: int = later(1)  # of `channels`, so many neighbours share command wires (HBM)
     overhead_bits: int = later()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property

@@ -97,10 +97,9 @@ class Document:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
         target: Any = self.data
-        for depth, step in enumerate(place, 1):
-            if isinstance(target, dict):  # 'a.1' names the key '1' of a mapping, the second item of a list
-                place = (*place[: depth - 1], str(step), *place[depth:])
-            here = place[depth - 1]
+        for depth, step in enumerate(place, 1):  # 'a.1' names the key '1' of a mapping, the second item of a list
+            here = int(step) if isinstance(target, list) and is_whole(str(step)) else str(step)
+            place = (*place[: depth - 1], here, *place[depth:])
             if depth == len(place):
                 break
             if isinstance(target, dict) and target.get(here) is None:
@@ -127,6 +126,17 @@ class Document:
         self.keys.update({place + p: m for p, m in part.keys.items()})
         self.values.update({place + p: m for p, m in part.values.items()})
 
+    def lay(self, over: Document, place: Place = ()) -> None:
+        """Lay another document on this one: mappings key by key, everything else replaced."""
+        data, here = over.get(place), self.get(place)
+        for key in data:
+            at = (*place, key)
+            if isinstance(data[key], dict) and isinstance(here.get(key), dict):
+                self.values[at] = over.mark(at)
+                self.lay(over, at)
+            else:
+                self.put(at, over.at(at), over.mark(at, key=True))
+
     def take(self, place: Place) -> Document:
         """Remove the part at `place` and return it."""
         part = self.at(place)
@@ -145,11 +155,6 @@ class Document:
 def dotted(place: Place) -> str:
     """Write a place as a user does: ``dram.part``, ``caches.0.ways``."""
     return ".".join(map(str, place))
-
-
-def undotted(text: str) -> Place:
-    """Read what `dotted` writes."""
-    return tuple(int(step) if is_whole(step) else step for step in text.split("."))
 
 
 def value_at(data: Any, place: Place) -> Any:

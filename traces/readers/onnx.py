@@ -19,6 +19,7 @@ from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.model_network import to_network
+from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
 from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 
@@ -71,7 +72,6 @@ class _Reader:
         try:
             import onnx
             import onnx.numpy_helper
-            import onnx.shape_inference
         except ImportError as error:
             raise MissingExtraError("onnx", "models") from error
         from google.protobuf.message import DecodeError
@@ -105,6 +105,9 @@ class _Reader:
         if graph.sparse_initializer:
             raise self.fail("weights are stored sparsely, which this reader does not take apart: store them densely")
         nodes = []
+        versions = [entry.version for entry in self.model.opset_import if entry.domain in ("", "ai.onnx")]
+        self.opset = int(versions[0]) if versions else 1
+        self.signatures: dict[str, Signature] = {}
         for node in graph.node:
             self._check_kind(node)
             if node.op_type == "Constant":
@@ -114,8 +117,10 @@ class _Reader:
         if self.batch is not None:
             self._set_batch(self.batch)
         self.tensors = self._described()
-        values = Values(self.model, self.constants, self.tensors, self._inferred, self.path)
-        kept = [(k, node) for k, node in enumerate(in_running_order(nodes)) if not values.take(node)]
+        nodes = in_running_order(nodes)
+        with Inference(self.onnx, self.path) as inference:
+            values = Values(self.model, self.constants, self.tensors, inference)
+            kept = [(k, node) for k, node in enumerate(nodes) if not values.take(nodes, k)]
         read = {name for _, node in kept for name in node.input}
         made = {name for _, node in kept for name in node.output}
         outputs = tuple(dict.fromkeys(o.name for o in graph.output if o.name not in self.constants))
@@ -141,9 +146,17 @@ class _Reader:
         graphs = {self.onnx.AttributeProto.GRAPH, self.onnx.AttributeProto.GRAPHS}
         if node.op_type in CONTROL_FLOW or any(attribute.type in graphs for attribute in node.attribute):
             raise self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
-        if not self.onnx.defs.has(node.op_type, node.domain):
+        if node.domain not in ("", "ai.onnx") or node.op_type not in NUMERIC:
             domain = f" of domain {node.domain!r}" if node.domain else ""
-            raise self.fail(f"{at}: an unknown operator{domain}: only those of the ONNX standard are known")
+            raise self.fail(f"{at}: an unknown operator{domain}: those of the ONNX standard on numbers are known")
+        if node.op_type not in self.signatures:
+            try:
+                schema = self.onnx.defs.get_schema(node.op_type, self.opset, "")
+            except self.onnx.defs.SchemaError as error:
+                raise self.fail(f"{at}: no operator of operator set {self.opset}") from error
+            self.signatures[node.op_type] = Signature.of(schema)
+        if wrong := self.signatures[node.op_type].odd(node):
+            raise self.fail(f"{at}: {wrong}")
 
     def _array(self, tensor: Any) -> npt.NDArray[Any]:
         at = f"constant {tensor.name!r}"
@@ -205,14 +218,6 @@ class _Reader:
             given = {value.name for value in graph.input}
             known = {k: v for k, v in known.items() if k in given or all(s.HasField("dim_value") for s in v.shape.dim)}
         return known
-
-    def _inferred(self) -> dict[str, Any]:
-        """Return name -> type of every tensor as inference over the whole model has it."""
-        try:
-            inferred = self.onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
-        except (self.onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
-            raise self.fail(f"shape inference failed: {brief(error)}") from error
-        return {v.name: v.type.tensor_type for v in (*inferred.input, *inferred.value_info, *inferred.output)}
 
     def _tensor(self, name: str, where: str) -> Tensor:
         described = self.tensors.get(name)
