@@ -16,7 +16,8 @@ typedef struct {
     const int64_t *move_scalar;             /* of loads that bring a bias as a scalar: its image offset, else -1 */
     int64_t n_moves;
     const edgewatt_array *arrays;
-    int64_t n_arrays, scalar_array; /* the last holds bias scalars */
+    int64_t n_arrays, scalar_array; /* of bias scalars */
+    int64_t descriptor_array;       /* of 4 bytes for each move; -1: none */
     const int64_t *element_array, *event_array; /* the array that an element or structure load lies in */
     const uint8_t *is_computed;     /* of each neuron */
     int64_t n_neurons, row_accesses;
@@ -77,6 +78,10 @@ static int edgewatt_make_moves(edgewatt_transfers *t, edgewatt_sink *out, int64_
     edgewatt_walk *walk = t->walk;
     for (; t->move < t->n_moves && t->move_step[t->move] <= k; t->move++) {
         const int64_t neuron = t->move_neuron[t->move], scalar = t->move_scalar[t->move];
+        if (t->descriptor_array >= 0) {
+            const int64_t end = t->arrays[t->descriptor_array].start + 4 * (t->move + 1);
+            if (!edgewatt_fetch(t, out, t->descriptor_array, end)) return 0;
+        }
         if (scalar >= 0) {
             if (!edgewatt_fetch(t, out, t->scalar_array, scalar + 4)) return 0;
             continue;

@@ -17,6 +17,7 @@ class TransferWalk(ForwardWalk):
         element_array: Any,
         event_array: Any,
         scalar_array: int,
+        descriptor_array: int,
         row_accesses: int,
         engine: Any,
     ) -> None: ...
@@ -49,3 +50,12 @@ def first_loads(
     load: int,
     live: int,
 ) -> tuple[npt.NDArray[np.uint8], str]: ...
+def slots_of(
+    step: npt.NDArray[np.int32],
+    neuron: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.uint8],
+    source: npt.NDArray[np.int32],
+    target: npt.NDArray[np.int32],
+    n_neurons: int,
+    load: int,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], int]: ...

@@ -62,10 +62,10 @@ def least_energy(
     """Return what every order of the network costs at least on a machine with a part, for one pass of `layout.lanes`.
 
     plain: int64[W], any order. timing: 'system', or 'replay', in which what is written back at the end waits for the
-    engine. None where nothing is proved: for a layout whose bytes depend on the order, and a part with an event of
+    engine. None where nothing is proved: for a layout or addressing whose bytes depend on the order, and a part with an event of
     negative energy. O(W + N lanes).
     """
-    if not LAYOUTS[layout.kind].item.same_bytes:
+    if not LAYOUTS[layout.kind].item.same_bytes or getattr(machine.scratchpad, "addressing", "ids") != "ids":
         return None
     part = machine.part
     core = core_constants_pj(part)
