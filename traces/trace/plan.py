@@ -59,7 +59,8 @@ class Plan:
     neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
         in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
     is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
-    id_bytes: of an id of a neuron. zeroed: stored non-zero weights that became zero in value_format. padding: steps that are ELLPACK padding.
+    id_bytes: of a neuron's id. zeroed: stored non-zero weights that became zero in value_format.
+    padding: steps that are ELLPACK padding.
     hand_over: uint8[K], 1 where another engine goes on: what was in registers goes through memory.
     """
 

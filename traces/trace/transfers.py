@@ -107,9 +107,10 @@ def transfers(
 
         assert memory.image is not None
         engine.__dict__.update(EngineAccesses().__dict__)
+        row_accesses = -(-plan.row_bytes // engine_spec.access_bytes)
         made = TransferWalk(
             plan, memory.image.copy(), NEURON_STREAMS, moves, scalars, arrays, lookup(plan.element[:, 0]),
-            lookup(plan.event_offset), len(starts) - 1, descriptors, -(-plan.row_bytes // engine_spec.access_bytes), engine_spec,
+            lookup(plan.event_offset), len(starts) - 1, descriptors, row_accesses, engine_spec,
         )  # fmt: skip
         buffers = ChunkBuffers(chunk_accesses, max(piece, plan.widest_access))
         while not made.done:
