@@ -14,9 +14,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/simd.h"
+
 enum { EW_ONES = 0, EW_TOGGLES = 1, EW_RISING = 2, EW_FLAGS = 3, EW_KINDS = 4 }; /* of bytes; of a flag byte's bits, the first three */
 enum { EW_LANES = 64, EW_WINDOW = 2048, EW_SEGMENTS = 256 }; /* at most: of a bus, bytes and segments of a window */
-enum { EW_VECTOR = 16, EW_ROWS = 16, EW_ROW_PLANES = 4, EW_CARRY_PLANES = 12, EW_BATCHES = (1 << EW_CARRY_PLANES) - 1 };
+enum { EW_VECTOR = 32, EW_ROWS = 16, EW_ROW_PLANES = 4, EW_CARRY_PLANES = 12, EW_BATCHES = (1 << EW_CARRY_PLANES) - 1 };
 
 typedef struct {
     uint8_t level[EW_LANES], flag[EW_LANES]; /* what each lane carries */
@@ -253,7 +255,7 @@ static int64_t ew_return_to_idle(ew_window *w, int64_t lanes, uint8_t rest, int6
 
 /* Sends segments, which the caller has checked, over the bus. counters: ew_counters_bytes at a multiple of 64 bytes, what is
  * not in the counts yet; zeros at first. counts: int64[n_streams][3][9 * lanes]. */
-static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
+static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
     const int64_t lanes = bus->lanes;
     const ew_layout of = ew_layout_of(lanes);
     int64_t i = 0, k = 0; /* byte, segment */
@@ -305,5 +307,21 @@ static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t
         bus->flag[lane] = w.flag[at];
     }
     bus->place = w.places;
+}
+
+#if EDGEWATT_X86
+EDGEWATT_AVX2 __attribute__((flatten)) static void ew_send_avx2(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
+    ew_send_body(bus, sent, counters, counts);
+}
+#endif
+
+static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
+#if EDGEWATT_X86
+    if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) {
+        ew_send_avx2(bus, sent, counters, counts);
+        return;
+    }
+#endif
+    ew_send_body(bus, sent, counters, counts);
 }
 #endif

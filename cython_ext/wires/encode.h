@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/simd.h"
+
 static inline int ew_popcount8(uint8_t x) { return __builtin_popcount(x); }
 static inline int ew_popcount64(uint64_t x) { return __builtin_popcountll(x); }
 
@@ -53,7 +55,7 @@ static ew_pattern ew_pattern_of(int64_t element, int64_t block) {
 
 /* Bytes from `start` to `end` of a stream, of which src[0] is the first; p: offset of the one at `start` in its block. history:
  * the `element` bytes before src[0]. */
-static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
+static inline void ew_encode_run_body(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
                           const uint8_t *history, int64_t p, int dbi) {
     const int64_t element = of->element, block = of->block;
     for (int64_t i = start; i < end;) {
@@ -76,5 +78,23 @@ static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst
             p = p + 1 < block ? p + 1 : 0;
         }
     }
+}
+
+#if EDGEWATT_X86
+EDGEWATT_AVX2 __attribute__((flatten)) static void ew_encode_run_avx2(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags,
+                                                                      int64_t start, int64_t end, const uint8_t *history, int64_t p, int dbi) {
+    ew_encode_run_body(of, src, dst, flags, start, end, history, p, dbi);
+}
+#endif
+
+static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
+                          const uint8_t *history, int64_t p, int dbi) {
+#if EDGEWATT_X86
+    if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) {
+        ew_encode_run_avx2(of, src, dst, flags, start, end, history, p, dbi);
+        return;
+    }
+#endif
+    ew_encode_run_body(of, src, dst, flags, start, end, history, p, dbi);
 }
 #endif
