@@ -77,6 +77,7 @@ class EngineSpec:
     they are loads and stores. values_per_cycle: multiply-adds.
     instructions_per_cycle: what a core issues: its loads, stores and multiply-adds (access_bytes wide each), and
     instructions_per_connection beside them; None: no instructions. instruction_pj: energy of one.
+    skip_zeros: a connection whose source is zero in all lanes costs its record and the test, a scratchpad's only.
     A rate of None has no limit. The defaults take a connection a cycle. Raises InputError naming the field.
     """
 
@@ -93,6 +94,7 @@ class EngineSpec:
     instructions_per_connection: int = field(default=0, metadata={"later": True})
     instruction_pj: float = field(default=0.0, metadata={"later": True})
     dma_bytes: int = field(default=1024, metadata={"later": True})
+    skip_zeros: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -160,6 +162,8 @@ class Machine(Shown):
                     f"scratchpad stream_bytes {self.scratchpad.stream_bytes} is smaller than a burst of "
                     f"{self.bus.block_bytes} bytes: the connections need room for at least one"
                 )
+        elif self.engine.skip_zeros:
+            raise InputError("engine skip_zeros needs a scratchpad: through caches every value of a trace is asked for")
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")

@@ -25,7 +25,9 @@ typedef struct {
     int64_t *fetched;  /* of each array, up to where */
     uint8_t *finished; /* of each neuron: whether its value is final */
     int64_t move, row_reads, row_writes, connection_accesses, instructions;
-    double cycles; /* of the engine */
+    int64_t multiply_adds;
+    int32_t in_registers; /* the row of the held target was read */
+    double cycles;        /* of the engine */
 } edgewatt_transfers;
 
 static void edgewatt_start_arrays(edgewatt_transfers *t) {
@@ -103,6 +105,12 @@ static inline int64_t edgewatt_element_at(const edgewatt_element *element, int64
     return element->offset + ((element->slot[k] * element->bits) >> 3);
 }
 
+static int edgewatt_is_zero(const edgewatt_walk *walk) { /* the source of the step that was computed last */
+    for (int64_t lane = 0; lane < walk->lanes; lane++)
+        if (walk->source_row[lane] != 0) return 0;
+    return 1;
+}
+
 /* Write the next transfers. Before a step come the pieces of the connection arrays that it needs, then its moves; moves
  * of step n_steps come after the last one. */
 static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
@@ -117,14 +125,18 @@ static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
                 if (!edgewatt_fetch(t, out, t->element_array[e], end)) return;
             }
             if (!edgewatt_make_moves(t, out, k)) return;
-            edgewatt_operation o = {0, walk->source[k] != walk->held_source, walk->target[k] != walk->held_target, 0,
-                                    walk->lanes, t->row_accesses};
+            edgewatt_operation o = {0, walk->source[k] != walk->held_source, 0, 0, walk->lanes, t->row_accesses};
+            if (walk->target[k] != walk->held_target) t->in_registers = 0;
             for (int64_t e = 0; e < walk->n_elements; e++) {
                 const int64_t at = edgewatt_element_at(&walk->element[e], k);
                 o.elements += walk->element[e].bits >= 8 || at != walk->last_byte[e];
                 walk->last_byte[e] = at;
             }
-            o.stores = !edgewatt_compute(walk, 0, k);
+            const int keeps = edgewatt_compute(walk, 0, k);
+            if (t->ports.skips && edgewatt_is_zero(walk)) o.values = 0;
+            if (!t->in_registers && (o.values || walk->finish[k])) o.targets = t->in_registers = 1;
+            if (!keeps) o.stores = t->in_registers, t->in_registers = 0;
+            t->multiply_adds += o.values;
             t->connection_accesses += o.elements;
             t->row_reads += o.sources + o.targets;
             t->row_writes += o.stores;

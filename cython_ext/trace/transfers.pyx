@@ -28,7 +28,8 @@ cdef extern from "trace/transfers.h" nogil:
         edgewatt_ports ports
         int64_t *fetched
         uint8_t *finished
-        int64_t row_reads, row_writes, connection_accesses, instructions
+        int64_t row_reads, row_writes, connection_accesses, instructions, multiply_adds
+        int32_t in_registers
         double cycles
     void edgewatt_start_arrays(edgewatt_transfers *transfers)
     int64_t edgewatt_engine_accesses(const edgewatt_transfers *transfers)
@@ -77,6 +78,7 @@ cdef class TransferWalk(ForwardWalk):
         transfers.scalar_array, transfers.descriptor_array = scalar_array, descriptor_array
         transfers.row_accesses = row_accesses
         transfers.ports, transfers.cycles, transfers.instructions = open_ports(engine), 0, 0
+        transfers.multiply_adds = transfers.in_registers = 0
         transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
         edgewatt_start_arrays(transfers)
 
@@ -89,6 +91,11 @@ cdef class TransferWalk(ForwardWalk):
     def cycles(self):
         """Cycles of the engine so far."""
         return self.transfers.cycles
+
+    @property
+    def multiply_adds(self):
+        """Multiply-adds so far: those of skipped connections are not made."""
+        return self.transfers.multiply_adds
 
     @property
     def instructions(self):

@@ -63,11 +63,11 @@ def least_energy(
 
     plain: int64[W], any order. timing: 'system', or 'replay', in which what is written back at the end waits for the
     engine. None where nothing is proved: for a layout or addressing whose bytes depend on the order, for streams that
-    pass by, and a part with an event of negative energy. O(W + N lanes).
+    pass by, for skipped zeros, and a part with an event of negative energy. O(W + N lanes).
     """
     if not LAYOUTS[layout.kind].item.same_bytes or any(cache.bypass for cache in machine.caches):
         return None
-    if machine.scratchpad is not None and machine.scratchpad.addressing != "ids":
+    if machine.engine.skip_zeros or (machine.scratchpad is not None and machine.scratchpad.addressing != "ids"):
         return None
     part = machine.part
     core = core_constants_pj(part)

@@ -53,8 +53,8 @@ class EngineSide:
     def work(self) -> EngineWork:
         """What the engine has done so far."""
         done: Any = self._clock if self._scratchpad is None else self._scratchpad.transfers.engine
-        issued = done.instructions if self._issues else 0
-        return EngineWork(done.accesses, done.cycles, self._multiply_adds, issued)
+        added = self._multiply_adds if self._scratchpad is None else done.multiply_adds
+        return EngineWork(done.accesses, done.cycles, added, done.instructions if self._issues else 0)
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:

@@ -280,3 +280,26 @@ def test_slots_name_the_rows_that_are_there(made, memory, policy, bias):
     chunks = list(slots.transfers.trace)
     read = sum(int(chunk.size[chunk.stream == STREAMS.index("ids")].sum()) for chunk in chunks)
     assert read == 4 * len(words) or read == 4 * move  # moves behind the last step are asked for too
+
+
+@settings(max_examples=30, deadline=None)
+@given(networks, st.sampled_from((1, 3)))
+def test_zero_sources_cost_their_record_and_their_test(made, lanes):
+    """Counted by hand from the values that the walk reads; what moves and what is left in memory stays the same."""
+    rng, _ = made
+    network = random_network(rng, activation="relu")
+    trace = build_trace(network, topological_order(network, rng, rows=False), layout=Layout("tuples", lanes=lanes))
+    spec, plan = ScratchpadSpec(4096), trace.plan
+    whole, skips = (Scratchpad(trace, spec, EngineSpec(skip_zeros=flag)) for flag in (False, True))
+    images = [final_image(pad.transfers.trace) for pad in (whole, skips)]
+    assert np.array_equal(*images)
+    values = stored_activations(trace, network.n_neurons)
+    zero = (values[:, plan.source] == 0).all(axis=0)
+    adds = skips.transfers.engine.multiply_adds
+    assert adds == lanes * int((~zero).sum()) and whole.transfers.engine.multiply_adds == lanes * len(zero)
+    runs = np.split(np.arange(len(zero)), np.flatnonzero(np.diff(plan.target)) + 1)
+    written = sum(bool((~zero[run]).any() or plan.finish[run].any()) for run in runs)
+    assert skips.counts.rows_written == written
+    same_source = np.r_[False, np.diff(plan.source) == 0]
+    assert skips.counts.rows_read == written + int((~same_source).sum())
+    assert skips.transfers.engine.cycles <= whole.transfers.engine.cycles

@@ -31,7 +31,7 @@ RowMoves = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.ui
 @dataclass
 class EngineAccesses:
     """What the engine has done so far: rows read and written in fast memory, accesses to connections, accesses of no
-    more than its width in all, cycles and instructions."""
+    more than its width in all, cycles, instructions and multiply-adds."""
 
     rows_read: int = 0
     rows_written: int = 0
@@ -39,6 +39,7 @@ class EngineAccesses:
     accesses: int = 0
     cycles: float = 0.0
     instructions: int = 0
+    multiply_adds: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,7 @@ def transfers(
             n = made.fill_transfers(address, size, op, stream, offset, payload, work)
             engine.rows_read, engine.rows_written, engine.connections = made.counts
             engine.accesses, engine.cycles, engine.instructions = made.accesses, made.cycles, made.instructions
+            engine.multiply_adds = made.multiply_adds
             if n:
                 yield buffers.chunk(n, work[:n])
 
