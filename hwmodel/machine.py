@@ -23,6 +23,8 @@ from traces.trace.chunks import STREAMS
 if TYPE_CHECKING:
     from hwmodel.dram.controller import ControllerSpec
 
+IDLE = ("all", "none", "capacity", "bandwidth")
+
 MOST_OUTSTANDING = 2**24
 RATES = ("accesses_per_ns", "clock_ghz", "records_per_cycle", "loads_per_cycle", "stores_per_cycle",
          "accumulates_per_cycle", "values_per_cycle", "instructions_per_cycle")  # fmt: skip
@@ -124,7 +126,8 @@ class Machine(Shown):
     the name of a stream (None: what the trace says of each stream, else 4). part, controller: of hwmodel.dram.engine;
     part None stops after the bus. flush: write dirty lines back at the end (counted apart). scratchpad: memory that
     software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path, mapping or Technology:
-    what on-chip memory and arithmetic cost; None counts neither.
+    what on-chip memory and arithmetic cost; None counts neither. idle: how much of the DRAM's static energy is billed
+    (`hwmodel.energy.total.bill`): 'all', 'none' (no leakage either), 'capacity', 'bandwidth' or a share from 0 to 1.
     """
 
     caches: tuple[CacheSpec, ...] = ()
@@ -137,6 +140,7 @@ class Machine(Shown):
     flush: bool = True
     scratchpad: ScratchpadSpec | None = None
     technology: Any = None
+    idle: str | float = "all"
 
     __repr__ = Shown.__repr__
 
@@ -164,6 +168,8 @@ class Machine(Shown):
                 )
         elif self.engine.skip_zeros:
             raise InputError("engine skip_zeros needs a scratchpad: through caches every value of a trace is asked for")
+        if self.idle not in IDLE and (isinstance(self.idle, str) or not 0 <= self.idle <= 1):
+            raise InputError(f"idle is one of {', '.join(IDLE)} or a share from 0 to 1, not {self.idle!r}")
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")

@@ -15,6 +15,7 @@ from cython_ext.common.checks cimport need
 cdef extern from "dram/memory.h" nogil:
     enum: COMMANDS
     enum: SCOPES
+    enum: MAX_BANKS
     enum: MAX_CHANNELS
     enum: MAX_PORTS
     enum: MAX_FIELDS
@@ -30,6 +31,7 @@ cdef extern from "dram/memory.h" nogil:
     enum: PAGE_OPEN
     enum: PAGE_CLOSED
     enum: PAGE_ADAPTIVE
+    enum: PAGE_STRICT
     enum: REFRESH_NONE
     enum: REFRESH_ALL_BANK
     enum: REFRESH_PER_BANK
@@ -53,7 +55,7 @@ cdef extern from "dram/memory.h" nogil:
     ctypedef struct dram_config:
         int64_t gap[4][18][18]
         int64_t wire_cycles[18]
-        int32_t ranks, n_fields, ca_wires
+        int32_t ranks, pseudo_channels, n_fields, ca_wires
         int32_t field_kind[16]
         int32_t field_source[16]
         int32_t field_bits[16]
@@ -123,10 +125,12 @@ SETTINGS = {(<bytes>dram_settings[k].name).decode(): (dram_settings[k].least, dr
             for k in range(N_SETTINGS)}
 """Scalar settings of a part and its controller: name -> least and most value, in the order of the C library's file."""
 CODES = {
-    "page": {"open": PAGE_OPEN, "closed": PAGE_CLOSED, "adaptive": PAGE_ADAPTIVE},
+    "page": {"open": PAGE_OPEN, "closed": PAGE_CLOSED, "adaptive": PAGE_ADAPTIVE, "strict": PAGE_STRICT},
     "refresh": {"none": REFRESH_NONE, "all-bank": REFRESH_ALL_BANK, "per-bank": REFRESH_PER_BANK},
 }
 """Settings whose values have names."""
+MOST_BANKS = MAX_BANKS
+"""Banks behind one set of command wires."""
 FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row", "channel")
 TRACE_DTYPE = np.dtype(
     [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),
@@ -232,7 +236,7 @@ cdef class Tables:
 
 cdef class Memory:
     """All channels of a part. width: requests accepted per clock over all channels. trace: keep commands. sent: keep
-    what was on the wires.
+    what was on the wires. Pseudo-channels that share queues and command wires are channels to the caller.
 
     Raises MemoryError.
     """
@@ -240,16 +244,19 @@ cdef class Memory:
     cdef dram_memory *memory
     cdef Tables tables
     cdef list held
+    cdef int pseudo  # channels that share command wires and queues
     cdef bint untaken  # a run already stopped for what was sent
 
     def __cinit__(self, Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
                   bint trace=False, bint sent=False):
         if not 1 <= n_ports <= MAX_PORTS:
             raise ValueError("n_ports out of range")
-        if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
-            raise ValueError("at most 64 channels, at least one request per clock")
+        if not 1 <= n_channels <= MAX_CHANNELS or n_channels % tables.tables.c.pseudo_channels or width < 1:
+            raise ValueError("at most 64 channels, all of their pseudo-channels, at least one request per clock")
         self.tables = tables
-        self.memory = dram_new(&tables.tables, n_channels, n_ports, width, out_size, out_size if trace else 0, sent)
+        self.pseudo = tables.tables.c.pseudo_channels
+        self.memory = dram_new(&tables.tables, n_channels // self.pseudo, n_ports, width, out_size,
+                               out_size if trace else 0, sent)
         if self.memory is NULL:
             raise MemoryError
         self.held = [None] * n_ports
@@ -267,10 +274,14 @@ cdef class Memory:
             raise IndexError(f"channel {channel} of {self.memory.n_channels}")
         return self.memory.channel[channel]
 
+    cdef by_channel(self, counts):
+        """Return counts [channel, bank or rank, ...] of channels, those of pseudo-channels one after the other."""
+        return counts.reshape(self.n_channels, -1, *counts.shape[2:])
+
     @property
     def n_channels(self):
         """Number of channels."""
-        return self.memory.n_channels
+        return self.memory.n_channels * self.pseudo
 
     def set_port(self, int port, *, limit=None, int line_reads=1, bint relative=False):
         """Allow `limit` lines in flight (None: any number), each of `line_reads` reads one after the other; relative:
@@ -387,24 +398,35 @@ cdef class Memory:
         """Return how many requests completed that were not taken yet."""
         return self.memory.out.n_done
 
-    def take_trace(self, int channel):
-        """Return the commands issued on a channel since the last call, TRACE_DTYPE[n], in order of cycle."""
-        cdef dram_engine *e = self.at(channel)
-        cdef int64_t n = e.n_trace
-        trace = np.empty(n, TRACE_DTYPE)
-        cdef uint8_t[::1] raw = trace.view(np.uint8)
-        if n:
-            memcpy(&raw[0], e.trace, n * sizeof(dram_command))
-        e.n_trace = 0
-        return trace
+    def take_traces(self):
+        """Return the commands issued since the last call, TRACE_DTYPE[n] of each channel in order of cycle."""
+        cdef dram_engine *e
+        cdef int c, ranks
+        cdef uint8_t[::1] raw
+        traces = []
+        for c in range(self.memory.n_channels):
+            e = self.memory.channel[c]
+            trace = np.empty(e.n_trace, TRACE_DTYPE)
+            raw = trace.view(np.uint8)
+            if e.n_trace:
+                memcpy(&raw[0], e.trace, e.n_trace * sizeof(dram_command))
+            e.n_trace = 0
+            ranks = e.c.ranks // self.pseudo
+            pseudo = trace["rank"] // ranks
+            trace["rank"] %= ranks
+            traces += [trace] if self.pseudo == 1 else [trace[pseudo == p] for p in range(self.pseudo)]
+        return traces
 
     def now(self):
         """Return the last processed cycle."""
         return self.memory.now
 
     def state(self, int channel):
-        """Return what waits where: for the message of a run that is stuck."""
-        cdef dram_engine *e = self.at(channel)
+        """Return what waits where, in the first of pseudo-channels with common queues: for the message of a run that is
+        stuck."""
+        if channel % self.pseudo:
+            return {}
+        cdef dram_engine *e = self.at(channel // self.pseudo)
         return {
             "read queue": e.reads_waiting,
             "write queue": e.writes_waiting,
@@ -436,7 +458,7 @@ cdef class Memory:
                 to_conflicts[c, b] = bank.conflicts
                 for k in range(COMMANDS):
                     to_commands[c, b, k] = bank.count[k]
-        return commands, conflicts
+        return self.by_channel(commands), self.by_channel(conflicts)
 
     def rank_counts(self, int64_t until):
         """Return (commands, int64[channel, rank, command]; clocks up to `until`, int64[channel, rank, 5]: active,
@@ -454,14 +476,15 @@ cdef class Memory:
                     to_commands[c, r, k] = rank.count[k]
                 for k in range(BACKGROUNDS):
                     to_clocks[c, r, k] = rank.clocks[k]
-        return commands, clocks
+        return self.by_channel(commands), self.by_channel(clocks)
 
     def completed(self):
         """Return int64[command]: commands up to the last completion, before writes that still waited were drained."""
         return copied(self.memory.completed, COMMANDS)
 
     def command_wires(self):
-        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires."""
+        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires (one set of pseudo-
+        channels that share them)."""
         cdef int c, k, wires = self.memory.channel[0].c.ca_wires
         result = np.empty((2, self.memory.n_channels, wires), np.int64)
         cdef int64_t[:, :, ::1] to = result

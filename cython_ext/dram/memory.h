@@ -22,8 +22,7 @@ static int is_idle(const dram_engine *e) {
 }
 
 static int64_t refresh_period(const dram_engine *e) { /* after so many clocks every bank had its turn */
-    int64_t sets = e->c->refresh_sets;
-    return e->c->refresh == REFRESH_PER_BANK ? e->c->tREFI / sets * sets : e->c->tREFI;
+    return refresh_interval(e->c) * (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
 }
 
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
@@ -328,15 +327,8 @@ static inline void accept_some(dram_memory *m, int64_t t, int n_ports) {
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
-static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int n_channels, int n_ports) {
-    m->now = t;
-    m->entered = 0;
-    if (m->limited) note_waiting(m, t, n_ports);
-    if (offer <= t) {
-        if (m->limited) land_reads(m, t);
-        accept_some(m, t, n_ports);
-        if (m->limited) note_waiting(m, t, n_ports); /* what is due now waits while bursts of this clock begin */
-    }
+/* Let the channels do what they have to do at t: those that took a request, and those whose time has come. */
+static inline void process_due(dram_memory *m, int64_t t, int flush, int n_channels) {
     if (n_channels == 1) {
         dram_engine *e = m->channel[0];
         if (m->entered || e->next_event <= t || (flush && e->pending && !e->queued)) process(e, t, flush);
@@ -351,6 +343,29 @@ static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int
         const int c = lowest(due);
         process(m->channel[c], t, flush);
         m->next_event[c] = m->channel[c]->next_event;
+    }
+}
+
+/* One clock. A request may issue in the clock in which it is accepted; with pooled queues in the next one, but it may
+ * take a place that becomes free in this one. */
+static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int n_channels, int n_ports) {
+    const int commands_first = m->channel[0]->c->pooled;
+    m->now = t;
+    m->entered = 0;
+    if (commands_first) process_due(m, t, flush, n_channels);
+    if (m->limited) note_waiting(m, t, n_ports);
+    if (offer <= t || commands_first) {
+        if (m->limited) land_reads(m, t);
+        accept_some(m, t, n_ports);
+        if (m->limited) note_waiting(m, t, n_ports); /* what is due now waits while bursts of this clock begin */
+    }
+    if (!commands_first) {
+        process_due(m, t, flush, n_channels);
+        return;
+    }
+    for (; m->entered; m->entered &= m->entered - 1) {
+        const int c = lowest(m->entered);
+        m->next_event[c] = m->channel[c]->next_event = sooner(m->channel[c]->next_event, t + 1);
     }
 }
 

@@ -13,6 +13,7 @@
 /* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every request. */
 #define EW_INLINED inline __attribute__((always_inline))
 
+enum { ROW_WIRES = 1, COLUMN_WIRES = 2, ALL_WIRES = 3 }; /* command wires */
 enum { MAX_LEVELS = 256 };
 typedef uint64_t dram_pair __attribute__((vector_size(16))); /* levels and rising edges */
 
@@ -322,13 +323,13 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
         bank->group_number = (int16_t)(bank->group % c->bank_groups);
         bank->levels = (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     }
-    int64_t interval = c->tREFI;
-    if (c->refresh == REFRESH_PER_BANK) interval /= c->bank_groups * c->banks_per_group;
+    int64_t interval = refresh_interval(c);
+    if (c->refresh == REFRESH_PER_BANK) interval = c->tREFI / (c->bank_groups * c->banks_per_group);
     for (int r = 0; r < c->ranks; r++) {
-        /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval (and the
-         * one before it where queues are pooled, as in the tool that they are after). */
-        e->rank[r].next_refresh =
-            c->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / c->ranks - !c->pooled;
+        /* Cycle 0 is the first clock of the interval (and the one before it where queues are pooled, as in the tool that
+         * they are after). */
+        const int64_t first = c->refresh_together ? interval : interval * (r + 1) / c->ranks;
+        e->rank[r].next_refresh = c->refresh == REFRESH_NONE ? NEVER : first - !c->pooled;
         for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -c->tFAW;
     }
     e->clock_until = -1;

@@ -57,13 +57,12 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy (pJ), time (ns), bound_by (shares of the time), streams (name -> bytes) and terms
-    (energy term -> pJ).
+    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), time (ns), bound_by (shares of the time),
+    streams (name -> bytes) and terms (energy term -> pJ).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
+    from hwmodel.energy.total import run_energy
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
     from hwmodel.system.bounds import issue_time
@@ -77,21 +76,19 @@ def costs_of(
     else:
         result = replay(trace, machine, progress=progress)
         timed = issue_time(result, machine)
-    energy = replay_energy(result, machine)
-    rows = [*energy.interface, *energy.core]
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, timed.time_ns)
-        rows += [*chip.memory, *chip.compute]
+    energy = run_energy(result, machine, timed.time_ns)
     pad = machine.scratchpad or ScratchpadSpec(2**20)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
     return {
         "io": io.total,
         "bytes": result.read_bytes + result.written_bytes,
-        "energy": sum(row.energy_pj for row in rows),
+        "energy": energy.total_pj,
+        "dynamic": energy.kind_pj("dynamic"),
+        "static": energy.kind_pj("static"),
         "time": timed.time_ns,
         "bound_by": timed.bound_by.as_dict(),
         "streams": _stream_bytes(result),
-        "terms": {row.term: row.energy_pj for row in rows},
+        "terms": {row.term: row.energy_pj for row in energy.rows},
     }
 
 

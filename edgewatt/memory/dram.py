@@ -194,4 +194,7 @@ def imported_in_words(imported: Imported) -> list[str]:
         f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
         f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {imported.data['extends']}"
     ]
+    if imported.inherited:
+        names, base = ", ".join(imported.inherited), imported.data["extends"]
+        said.append(f"not in the file: {names}; an event takes the energy that it takes on {base}")
     return [*said, *([f"not used: {', '.join(imported.unused)}"] if imported.unused else [])]

@@ -30,7 +30,7 @@ _ANY_NETWORK = {"generate": {"kind": "uniform-layers", "widths": [2, 2], "densit
 def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
     """Return the machine of a system: a Machine, a shipped name, a YAML file or a mapping with a system's keys."""
     from edgewatt.config.loading import as_document
-    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.model import build_machine
     from edgewatt.runs.plan import points_of
 
     if isinstance(system, Machine):

@@ -26,6 +26,8 @@ from edgewatt.runs.model import (
     Point,
     PointFastMemory,
     TraceWork,
+    build_machine,
+    burst_bytes,
     check_unchanged,
 )
 from hwmodel.machine import EngineSpec
@@ -120,7 +122,6 @@ def wants_machine(point: Point) -> bool:
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
     from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
-    from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
     assert point.layout is not None
@@ -411,7 +412,7 @@ def _all(result: Any) -> Mapping[str, Any]:
     return parts
 
 
-_ON_MACHINE = ("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing")
+_ON_MACHINE = ("caches", "scratchpad", "technology", "idle", "bus", "encoder", "engine", "dram", "timing")
 _PACE = tuple(f"engine.{f.name}" for f in fields(EngineSpec) if f.name not in ENGINE_WAITS)
 _MEMORY = ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning")
 
@@ -501,7 +502,7 @@ STEPS: Mapping[str, Step] = {
         Step(
             "cache_pass",
             reads=("caches", "scratchpad", *_PACE),
-            derived={"block_bytes": machine.burst_bytes},
+            derived={"block_bytes": burst_bytes},
             after=("trace",),
             make=machine.keep_pass,
             keep="arrays",

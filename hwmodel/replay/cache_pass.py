@@ -44,6 +44,7 @@ class CachePass:
         self.description: Mapping[str, Any] = trace.description
         self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._engine = EngineSide(trace, machine)
+        self.footprint_bytes = self._engine.trace.memory.total_bytes
         self._hierarchy = open_hierarchy(self._engine.trace, machine)
 
     @property
@@ -93,6 +94,7 @@ class KeptPass:
             self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
             self._partial_writes = {name: int(meta["partial_writes"][name]) for name in ("run", "flush")}
             self.work = EngineWork(**meta["work"])
+            self.footprint_bytes = int(meta["footprint_bytes"])
             self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
             if not sound:
                 _check(arrays, self._n_run, self._block)
@@ -194,6 +196,7 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         **{name: end["levels"] for name, end in ends.items()},
         "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
         "work": asdict(caches.work),
+        "footprint_bytes": caches.footprint_bytes,
         "scratchpad": None if caches.scratchpad is None else asdict(caches.scratchpad),
     }
     arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}

@@ -52,7 +52,7 @@ class ReplayResult(Shown):
     at its end. block_bytes: bytes of a burst. partial_writes: stores that passed the last level.
     dram: the DRAM's result for all bursts, None without a part. description: of the trace.
     work: what the engine did (of several, in all, and the cycles of the one that took most). scratchpad: what it moved;
-    loads and stores are then its transfers.
+    loads and stores are then its transfers. footprint_bytes: of the trace's memory.
     """
 
     loads: Int64Array
@@ -68,6 +68,7 @@ class ReplayResult(Shown):
     description: dict[str, Any]
     work: EngineWork = field(default_factory=EngineWork)
     scratchpad: ScratchpadCounts | None = None
+    footprint_bytes: int = 0
 
     __repr__ = Shown.__repr__
 
@@ -151,6 +152,7 @@ def replay(
         description=dict(source.description),
         work=source.work,
         scratchpad=source.scratchpad,
+        footprint_bytes=source.footprint_bytes,
     )
     check_conservation(result, source.levels, machine)
     return result

@@ -152,6 +152,7 @@ def simulate(
         description=dict(traces[0].description),
         work=_work_of_all(sides),
         scratchpad=sides[0].scratchpad,
+        footprint_bytes=sides[0].trace.memory.total_bytes,
     )
     check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)
     runs = tuple(engine.result() for engine in engines)

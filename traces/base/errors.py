@@ -41,10 +41,6 @@ class EdgewattWarning(UserWarning):
     """Base of every warning this suite gives on purpose; the command line prints it as one line."""
 
 
-class DamageWarning(EdgewattWarning):
-    """A damaged file was set aside and what it held is made again."""
-
-
 class IgnoredSettingWarning(EdgewattWarning):
     """A setting that varies, or was asked for, has no influence on what is shown."""
 

@@ -170,6 +170,8 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     engines = f"; {first['engines']} engines" if first["engines"] > 1 else ""
     notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{lanes}{engines}")
     notes.append("layout   " + _layouts(rows))
+    if idle := ", ".join(dict.fromkeys(row["idle"] for row in rows if row.get("idle"))):
+        notes.append(f"energy   total = dynamic + static; of the DRAM's static energy is billed: {idle}")
     padded = max(record.results.get("padded_lanes", 0) for record in records)
     if padded:
         notes.append(f"note     {padded} lanes of the last pass have no input vector and compute on zeros")
