@@ -9,6 +9,7 @@ again, its accesses spread evenly over the layer.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from traces.accelerators.scalesim import TENSORS, TensorTraffic
 from traces.base.errors import InputError
-from traces.base.memory import claim
+from traces.base.memory import claim, read_within
 
 _SAME = {"i": "ifmap", "w": "filter", "o": "ofmap", "inputs": "ifmap", "weights": "filter", "outputs": "ofmap"}
 _MOST_WALKED = 1 << 30  # bytes
@@ -84,8 +85,7 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     """
     walked = []
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = list(csv.DictReader(io.StringIO(read_within(Path(path), 100).decode("utf-8"), newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     columns = {"layer", "tensor", "dram_reads", "dram_writes", "access_bits"}

@@ -18,7 +18,7 @@ from traces.trace_files.source import Source
 
 Record = tuple[int, int, int, int]  # address, size (0: not said), op, clock of arrival (-1: not said)
 
-_CHUNK = 2**16
+_CHUNK, _CHUNK_BYTES = 2**16, 2**24
 DIGITS = {10: frozenset("0123456789"), 16: frozenset("0123456789abcdefABCDEF")}
 
 
@@ -68,7 +68,7 @@ class TextReader(TraceReader):
         number, last_cycle = 1, 0
         with source.open() as stream:
             lines = raw_lines(stream)
-            while raws := list(islice(lines, _CHUNK)):
+            while raws := _next_lines(lines):
                 tried = (_plain(raws, line, self.separators, access_bytes, last_cycle) for line in self.plain)
                 chunk = next((chunk for chunk in tried if chunk is not None), None)
                 if chunk is None:
@@ -78,6 +78,16 @@ class TextReader(TraceReader):
                         last_cycle = int(chunk.cycle[-1])
                     yield chunk
                 number += len(raws)
+
+
+def _next_lines(lines: Iterator[bytes]) -> list[bytes]:
+    """Return the next lines: so many, or fewer that take megabytes."""
+    raws: list[bytes] = []
+    size = 0
+    while len(raws) < _CHUNK and size < _CHUNK_BYTES and (more := list(islice(lines, 256))):
+        raws += more
+        size += sum(map(len, more))
+    return raws
 
 
 def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
