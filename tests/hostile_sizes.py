@@ -305,9 +305,10 @@ def scalesim() -> Made:
 
 def words(kind: str) -> Made:
     """Lists of numbers as text and tables: orders, buffers, chains."""
+    table = b"id,lower,upper,size\n"
     heads = {
         "order": [b"0\n", b"0 ", b"00000\n", b"\n", b"9" * 50],
-        "buffers": [b"id,lower,upper,size\n" + b"a,0,1,1\n", b"id,lower,upper,size\n,,,\n", b"\n", b"id\n" + b"a" * 99, b",\n"],
+        "buffers": [table + b"a,0,1,1\n", table + b",,,\n", b"\n", b"id\n" + b"a" * 99, b",\n"],
         "chain": [b"name\n", b",\n", b"\n", b'"a\n', b"a,"],
     }  # fmt: skip
     for word in heads[kind]:

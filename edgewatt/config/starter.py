@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.resources import shipped_path
@@ -117,7 +118,5 @@ def _layers(widths: Sequence[int]) -> str:
 
 
 def _first_line(path: Path) -> str:
-    import yaml
-
-    data = yaml.safe_load(path.read_text("utf-8"))
+    data = read_document(path).data
     return str(data.get("description", path.stem)).partition("\n")[0]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from traces.base.errors import InputError
 
@@ -199,3 +199,8 @@ def refuse_inputs(output: str | Path | None, inputs: Iterable[str | Path], *, fo
             continue
         if same:
             raise InputError(f"{output}: is read and would be replaced; name another file, or add --force")
+
+
+def harmless(value: Any) -> Any:
+    """Return a cell of a CSV table that no spreadsheet runs as a formula: a text that begins like one gets a '."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -19,7 +19,7 @@ import numpy as np
 
 from reorder.operators.arena.base import Buffers, Int64Array
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import whole_file, why_no_file
+from traces.base.files import harmless, whole_file, why_no_file
 from traces.base.memory import read_within
 
 COLUMNS = ("id", "lower", "upper", "size")
@@ -165,8 +165,8 @@ def write_placement(
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     b = given.buffers
-    columns = [given.names, b.lower.tolist(), b.upper.tolist(), b.size.tolist(), offset.tolist()]
+    columns = [map(harmless, given.names), b.lower.tolist(), b.upper.tolist(), b.size.tolist(), offset.tolist()]
     rows.writerow((*COLUMNS, "offset", *(("bank",) if banks is not None else ())))
-    rows.writerows(zip(*columns, *((banks,) if banks is not None else ()), strict=True))
+    rows.writerows(zip(*columns, *((map(harmless, banks),) if banks is not None else ()), strict=True))
     with whole_file(path) as stream:
         stream.write(text.getvalue().encode("utf-8", "backslashreplace"))
