@@ -47,6 +47,7 @@ _FACADE = {
     "cell": "traces.generators.operators",
     "count_io": "hwmodel.fastmemory.iomodel",
     "compile_inference": "hwmodel.processor.inference",
+    "memory_mask": "edgewatt.prune.mask",
     "order": "edgewatt.orders.ordering",
     "fastest_order": "edgewatt.orders.timed",
     "renumber": "edgewatt.orders.ordering",

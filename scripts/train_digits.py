@@ -1,5 +1,8 @@
 """Train the shipped networks digits_small and digits_wide: python scripts/train_digits.py [--out FOLDER] [NAME ...]
 
+With --memory M each is trained a second time, inside windows that a fast memory of M values has room for, with as many
+connections and at most as many neurons, and written as NAME_memory_M.npz with the order that belongs to it.
+
 Handwritten digits of scikit-learn (8 x 8 pixels, 1,797 images), one image in five held out. A multilayer perceptron is
 trained with Adam while its smallest weights are set to zero along the cubic schedule of Zhu & Gupta 2017 ("To prune,
 or not to prune", equation 1), all layers ranked together, then fine-tuned with the final mask. Needs scikit-learn for
@@ -20,6 +23,8 @@ import numpy as np
 
 from traces.networks.forward import forward
 from traces.networks.network import Network
+from traces.pruning.selection import Candidates, choose
+from traces.pruning.windows import Windows, fit, mixed
 from traces.readers import native
 from traces.readers.parts.layers import dense_layer, from_layers
 
@@ -67,16 +72,30 @@ def remaining(recipe: Recipe, step: int, total: int) -> int:
     return recipe.n_connections + round((total - recipe.n_connections) * (1 - t) ** 3)
 
 
-def train(recipe: Recipe, images: np.ndarray, labels: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the masked weights (rows = outputs) and biases of every layer."""
+def train(
+    recipe: Recipe,
+    images: np.ndarray,
+    labels: np.ndarray,
+    windows: Windows | None = None,
+    neurons: int | None = None,
+    scale: float = PIXEL_MAX,
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the masked weights (rows = outputs) and biases of every layer.
+
+    windows: the connections allowed; None: all. neurons: how many may have connections in the end.
+    """
     rng = np.random.default_rng(recipe.seed)
     shapes = list(zip(recipe.widths[1:], recipe.widths[:-1], strict=True))
-    weights = [rng.normal(0, np.sqrt(2 / n_in), (n_out, n_in)).astype(np.float32) for n_out, n_in in shapes]
+    masks = [np.ones(shape, np.float32) for shape in shapes]
+    if windows is not None:
+        masks = [mask.astype(np.float32) for mask in windows.allowed()]
+        pairs = [windows.pairs(k) for k in range(len(shapes))]
+    fed = [float(mask.sum()) / len(mask) for mask in masks]  # inputs of a neuron
+    weights = [(rng.normal(0, np.sqrt(2 / n), m.shape) * m).astype(np.float32) for n, m in zip(fed, masks, strict=True)]
     biases = [np.zeros(n_out, np.float32) for n_out, _ in shapes]
-    masks = [np.ones_like(w) for w in weights]
-    total = sum(w.size for w in weights)
+    total, size = int(sum(mask.sum() for mask in masks)), sum(w.size for w in weights)
     moments = [(np.zeros_like(p), np.zeros_like(p)) for p in (*weights, *biases)]
-    inputs = images.astype(np.float32) / np.float32(PIXEL_MAX)
+    inputs = images.astype(np.float32) / np.float32(scale)
     for step in range(1, recipe.steps + 1):
         rows = rng.choice(len(inputs), recipe.rows_per_step, replace=False)
         gradients = _gradients(weights, biases, inputs[rows], labels[rows])
@@ -87,11 +106,15 @@ def train(recipe: Recipe, images: np.ndarray, labels: np.ndarray) -> tuple[list[
             p -= rate * (m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8) + recipe.weight_decay * p)
         if step % recipe.prune_every == 0 and step <= recipe.prune_to * recipe.steps + recipe.prune_every:
             keep = remaining(recipe, step, total)
-            magnitudes = np.concatenate([np.abs(w).ravel() for w in weights])
-            kept = np.zeros(total, np.float32)
-            kept[np.argsort(-magnitudes, kind="stable")[:keep]] = 1
-            parts = np.split(kept, np.cumsum([w.size for w in weights])[:-1])
-            masks = [part.reshape(w.shape) for part, w in zip(parts, weights, strict=True)]
+            if windows is not None:
+                most = None if neurons is None else sum(recipe.widths) - round((total - keep) / (total - recipe.n_connections) * (sum(recipe.widths) - neurons))
+                masks = choose(Candidates(recipe.widths, pairs, [np.abs(w) for w in weights]), keep, neurons=most)
+            else:
+                magnitudes = np.concatenate([np.abs(w).ravel() for w in weights])
+                kept = np.zeros(size, np.float32)
+                kept[np.argsort(-magnitudes, kind="stable")[:keep]] = 1
+                parts = np.split(kept, np.cumsum([w.size for w in weights])[:-1])
+                masks = [part.reshape(w.shape) for part, w in zip(parts, weights, strict=True)]
         for w, mask in zip(weights, masks, strict=True):
             w *= mask
     return weights, biases

@@ -186,7 +186,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     started = time.perf_counter()
     work, patterns, limit = graph, list(r.rewrite), left()
     again: dict[str, Any] = {}
-    words: list[str] = []
+    words = list(graph.notes)
     if r.recompute:
         made = recompute(rewrite_graph(graph, patterns), moves=r.recompute, time_limit_s=limit)
         work, patterns = made.graph, []
@@ -204,6 +204,8 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     if r.part is not None:
         try:
             add_energy(rows, graph, result, onchip or ONCHIP_BYTES[1], blocks, r.part, r.encoder, s["seed"], until)
+            if (data := rows[0]["energy"]["data"]) != "known":
+                words.append(f"data unknown ({data}): energy is without ones and toggles of the data wires")
         except InputError as error:
             unpriced = error
     summary = {

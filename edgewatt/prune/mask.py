@@ -1,0 +1,333 @@
+"""Masks of a layered network with which a small fast memory reads and writes no more than it must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from edgewatt.evaluation.costs import rows_of
+from edgewatt.orders.pays_machine import machine_of
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
+from hwmodel.machine import Machine
+from reorder.base import Ordering
+from reorder.order import order as make_order
+from traces.base.checks import whole_number
+from traces.base.errors import InputError
+from traces.base.shown import Shown
+from traces.layout.settings import Layout
+from traces.networks.checks import checked_memory, policy_codes
+from traces.networks.network import Network
+from traces.networks.prune import prune_magnitude
+from traces.pruning.assignment import arranged, strongest, with_hubs
+from traces.pruning.layers import Layers, layers_of
+from traces.pruning.selection import Candidates, Mask, choose
+from traces.pruning.windows import PATTERNS, Windows, fit, least_memory, memory_for, mixed, pairs_of
+
+LANES = 16  # vectors of a row where nothing else is said, as for orders on a machine
+QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
+Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
+HUBS = (0.0, 0.5)  # shares of a window over inputs or outputs that may never leave; which one is found by trying
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryMask(Shown):
+    """Which connections to keep for a memory, and the order that belongs to them.
+
+    masks: bool[outputs, inputs] of each layer. network: with these connections, layer by layer; their weights are the
+    given network's, or none. order: of its connections. total: its I/Os with M = `memory` under `policy`. bound: what
+    every order needs (Theorem 1), W + N + S. windows: all connections that the memory allows, of which `masks` are some
+    (`windows.allowed()`); any others of them do as well. free: I/Os of magnitude pruning to as many connections, in the
+    best order known (no search); None without weights. advice: a sentence where free pruning is as good, or windows did
+    not fit.
+    """
+
+    masks: list[Mask]
+    network: Network
+    order: Ordering
+    memory: int
+    policy: str
+    total: int
+    bound: int
+    windows: Windows
+    free: int | None = None
+    advice: str = ""
+
+    __repr__ = Shown.__repr__
+
+    @property
+    def proved(self) -> bool:
+        """Whether the total is the bound: no order, and no other mask of as many neurons, needs less."""
+        return self.total == self.bound
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "widths": "-".join(map(str, self.windows.widths)), "memory": self.memory, "policy": self.policy,
+            "connections": self.network.n_connections, "total": self.total, "bound": self.bound, "proved": self.proved,
+            "windows": self.windows.sizes, "free": self.free, "advice": self.advice or None,
+        }  # fmt: skip
+
+
+def memory_mask(
+    network: Network | Sequence[int],
+    *,
+    memory: int | None = None,
+    policy: str = "min",
+    pinning: str = "literal",
+    connections: int | None = None,
+    density: float | None = None,
+    machine: str | Path | Mapping[str, Any] | Machine | None = None,
+    lanes: int = LANES,
+    neurons: int | None = None,
+    pattern: str | None = None,
+    block: int = 1,
+    groups: tuple[int, int] | None = None,
+    extra: int = 0,
+    seed: int = 0,
+) -> MemoryMask:
+    """Return masks with so many connections that a memory needs as few I/Os as there can be.
+
+    network: widths of the layers, inputs first (then the connections kept are random), or a layered network: its
+    heaviest connections stay, and its neurons take the places at which windows keep the most weight.
+    memory: M of the I/O model; with `machine` (a system's name, file or mapping, or a Machine) that of its on-chip
+    memory for rows of `lanes` vectors. connections: how many to keep, or density, their share.
+    neurons: how many may have connections, in all layers; None: for a network as many as magnitude pruning leaves, so
+    that the total is at most that of any order of the freely pruned network; for widths as many as do.
+    pattern: 'windows' that slide, 'blocks' that jump (more room between hidden layers, less accuracy); None: windows
+    where they have the room. block: consecutive outputs with the same connections; groups: (2, 4) keeps at most 2 of 4
+    consecutive inputs of an output. extra: I/Os above the bound that a network's strongest connections outside
+    the windows may cost. With LRU and RR the windows are made smaller until the bound is reached.
+    Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
+    and `total` says what this one needs. Raises InputError naming the nearest M or number of connections.
+    """
+    policy_codes(policy, pinning)
+    layers = layers_of(network) if isinstance(network, Network) else None
+    widths = layers.widths if layers is not None else _widths(network)
+    memory = memory_of(memory, machine, lanes)
+    dense = len(layers.layer) if layers is not None else sum(a * b for a, b in pairs_of(widths))
+    wanted = wanted_of(connections, density, dense)
+    if block < 1 or (groups is not None and not 1 <= groups[0] <= groups[1]):
+        raise InputError(f"block is at least 1 and groups are (kept, of), not {block} and {groups}")
+    rng, free = np.random.default_rng(seed), None
+    counted: Any = {"memory": memory, "policy": policy, "pinning": pinning}
+    scores: list[Any] = [rng.random((b, a), dtype=np.float32) for a, b in pairs_of(widths)]
+    if layers is not None and layers.network.weights is not None:
+        scores = layers.matrices(np.abs(layers.network.weights))
+        pruned = prune_magnitude(layers.network, n_connections=wanted)
+        free = quick_total(pruned, memory, policy, pinning)
+        if neurons is None:
+            neurons = int(pruned.touched.sum()) + int((pruned.in_degree[pruned.outputs] > 0).sum()) - widths[-1]
+    room = wanted if groups is None else min(-(-wanted * groups[1] // groups[0]), dense)
+    windows, near = fitting(widths, memory, room, pattern, block)
+
+    def made(windows: Windows, outside: int = 0) -> MemoryMask:
+        masks = masks_of(windows, scores, wanted, layers=layers, neurons=neurons, groups=groups, outside=outside)
+        kept, parts = _kept(widths, masks, layers)
+        edges = order_in(windows, kept, parts)
+        total, bound = count_io(kept, edges, **counted).total, io_bounds(kept).lower_total
+        if (near or total > bound) and not outside and policy == "min" and kept.n_connections <= QUICK:
+            found = make_order(kept, "auto", seed=seed, moves=0, **counted).edges
+            least = count_io(kept, found, **counted).total
+            total, edges = (least, found) if least < total else (total, edges)
+        order = Ordering(edges, "memory-mask", {"memory": memory, "policy": policy}, seed)
+        return MemoryMask(masks, kept, order, memory, policy, total, bound, windows, free, near)
+
+    def at_places(windows: Windows) -> Windows:
+        return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)
+
+    best = made(at_places(windows))
+    if not best.proved and not near:  # a policy that does not see the future needs room to spare
+        best = _with_room_to_spare(lambda windows: made(at_places(windows)), best, room)
+        if not best.proved:
+            advice = f"with {policy} no windows tried reach the bound: {best.total - best.bound} I/Os are above it"
+            best = replace(best, advice=advice)
+    if extra and free is not None:
+        best = _with_outside(lambda outside: made(best.windows, outside), best, extra)
+    if free is not None and free <= best.total:
+        advice = f"prune freely here: magnitude pruning needs {free} I/Os, with windows it is {best.total}"
+        return replace(best, advice=advice)
+    return best
+
+
+def _with_outside(made: Any, best: MemoryMask, extra: int) -> MemoryMask:
+    """Return the mask with the most of the strongest connections outside its windows that stay within `extra` I/Os."""
+    low, high = 0, best.network.n_connections
+    while high - low > max(1, high // 100):
+        middle = (low + high + 1) // 2
+        tried = made(middle)
+        if tried.total - tried.bound <= extra:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
+
+
+def masks_of(
+    windows: Windows,
+    scores: Sequence[npt.NDArray[np.floating]],
+    connections: int,
+    *,
+    layers: Layers | None = None,
+    neurons: int | None = None,
+    groups: tuple[int, int] | None = None,
+    outside: int = 0,
+) -> list[Mask]:
+    """Return the best masks in windows; of the connections of `layers` alone where they are given.
+
+    outside: how many of the strongest connections that windows do not allow may stay as well; more where the windows
+    hold too few of the network's own.
+    """
+    inside = [windows.pairs(k) for k in range(len(windows.sizes))]
+    if layers is not None:
+        there = layers.matrices(np.ones(len(layers.layer), bool))
+        inside = [(t[on], s[on]) for (t, s), each in zip(inside, there, strict=True) for on in (each[t, s],)]
+    while True:
+        pairs = inside if not outside else _with_strongest(inside, scores, outside)
+        try:
+            candidates = Candidates(windows.widths, pairs, scores, block=windows.block, groups=groups)
+            return choose(candidates, connections, neurons=neurons)
+        except InputError:  # windows hold too few of a sparse network's connections
+            if layers is None or sum(len(t) for t, _ in pairs) >= len(layers.layer):
+                raise
+            outside = 2 * outside + max(1, len(layers.layer) // 64)
+
+
+def _with_strongest(inside: Sequence[Pairs], scores: Sequence[npt.NDArray[np.floating]], outside: int) -> list[Pairs]:
+    """Return the pairs and the strongest others, so many in all layers together."""
+    beyond = [np.array(score) for score in scores]
+    for score, (t, s) in zip(beyond, inside, strict=True):
+        score[t, s] = 0
+    ranked = np.sort(np.concatenate([score[score > 0] for score in beyond]))
+    least = ranked[max(0, len(ranked) - outside)] if len(ranked) else np.inf
+    more = [np.nonzero(score >= least) for score in beyond]
+    return [(np.concatenate((t, u)), np.concatenate((s, v))) for (t, s), (u, v) in zip(inside, more, strict=True)]
+
+
+def placed(windows: Windows, scores: Sequence[npt.NDArray[np.floating]], connections: int, seed: int) -> Windows:
+    """Return windows whose neurons stand where the most of the largest scores is allowed, with hubs if they help."""
+    total = sum(score.size for score in scores)
+    large = strongest(scores, [min(score.size, 2 * connections * score.size // total + 1) for score in scores])
+    found = [arranged(with_hubs(windows, share), large, seed=seed) for share in HUBS]
+    return max(found, key=lambda each: each[1])[0]
+
+
+def order_in(windows: Windows, network: Network, layers: Layers | None = None) -> npt.NDArray[np.int64]:
+    """Return the order of work of a network whose connections lie in windows: int64[W].
+
+    layers: of the network; None: its neurons are numbered layer by layer. A neuron of `values` > 1 (a channel) stands
+    for as many consecutive neurons of the network, the pixels of its map.
+    """
+    if layers is not None:
+        return windows.order(layers.layer, layers.target, layers.source)
+    values = windows.values or (1,) * len(windows.widths)
+    first = np.cumsum((0, *(n * v for n, v in zip(windows.widths, values, strict=True))))
+    layer = np.searchsorted(first, network.targets, side="right") - 2
+    each = np.array(values)
+    return windows.order(
+        layer, (network.targets - first[layer + 1]) // each[layer + 1], (network.sources - first[layer]) // each[layer]
+    )
+
+
+def quick_total(network: Network, memory: int, policy: str, pinning: str) -> int:
+    """Return the I/Os of the best order that needs no search."""
+    edges = make_order(network, "auto", memory=memory, policy=policy, pinning=pinning, moves=0)
+    return count_io(network, edges, memory=memory, policy=policy, pinning=pinning).total
+
+
+def _kept(widths: Sequence[int], masks: Sequence[Mask], layers: Layers | None) -> tuple[Network, Layers | None]:
+    """Return the network of the masks' connections, and its layers where they are those of a given network."""
+    if layers is not None:
+        kept = layers.at(masks).astype(bool)
+        part = (layers.layer[kept], layers.target[kept], layers.source[kept])
+        return layers.only(kept), replace(layers, layer=part[0], target=part[1], source=part[2])
+    first = np.cumsum((0, *widths))
+    ends = [np.nonzero(mask) for mask in masks]
+    return Network(
+        np.concatenate([s + first[k] for k, (_, s) in enumerate(ends)]),
+        np.concatenate([t + first[k + 1] for k, (t, _) in enumerate(ends)]),
+        n_neurons=int(first[-1]),
+        inputs=np.arange(widths[0]),
+        outputs=np.arange(first[-2], first[-1]),
+        layer=np.repeat(np.arange(len(masks)), [len(t) for t, _ in ends]),
+        name="-".join(map(str, widths)),
+    ), None
+
+
+def fitting(
+    widths: Sequence[int], memory: int, connections: int, pattern: str | None = None, block: int = 1
+) -> tuple[Windows, str]:
+    """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not)."""
+    dense = sum(a * b for a, b in pairs_of(widths))
+    if connections > dense:
+        raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")
+    patterns = PATTERNS if pattern is None else (pattern,)
+    held = [(room_in(widths, memory, each, block), each) for each in patterns]
+    for room, each in held:
+        if room >= connections:
+            return fit(widths, memory, connections=connections, pattern=each, block=block), ""
+    least, each = min((memory_for(widths, connections, pattern=each, block=block), -k) for k, each in enumerate(patterns))
+    most = max(held)[0]
+    wide = fit(widths, least, connections=connections, pattern=patterns[-each], block=block)
+    return wide, (
+        f"M = {memory} has room for {most} connections at the bound, a density of {100 * most / dense:.3g} %: windows "
+        f"for {connections} need M = {least}"
+    )
+
+
+def room_in(widths: Sequence[int], memory: int, pattern: str, block: int = 1) -> int:
+    """Return the most connections that windows of a pattern allow; 0 where they need a larger memory."""
+    if memory < least_memory(widths, pattern=pattern, block=block):
+        return 0
+    return fit(widths, memory, spread=0.0, pattern=pattern, block=block).capacity
+
+
+def _with_room_to_spare(made: Any, best: MemoryMask, connections: int) -> MemoryMask:
+    """Return the mask of the largest windows that reach the bound, or of those that come nearest."""
+    windows, proved = best.windows, None
+    low, high = least_memory(windows.widths, pattern=windows.pattern, block=windows.block), best.memory
+    while low < high:
+        middle = (low + high) // 2
+        if room_in(windows.widths, middle, windows.pattern, windows.block) < connections:
+            low = middle + 1
+            continue
+        tried = made(fit(windows.widths, middle, connections=connections, pattern=windows.pattern, block=windows.block))
+        best = min(best, tried, key=lambda mask: mask.total)
+        if tried.proved:
+            proved, low = tried, middle + 1
+        else:
+            high = middle
+    return proved or best
+
+
+def _widths(given: Any) -> tuple[int, ...]:
+    widths = tuple(whole_number(int(n) if isinstance(n, np.integer) else n, "a layer's width", 1) for n in given)
+    if len(widths) < 2:
+        raise InputError(f"a network needs the widths of two layers at least, not {list(widths)}")
+    return widths
+
+
+def memory_of(memory: int | None, machine: Any, lanes: int) -> int:
+    """Return M: as given, or that of a machine's on-chip memory for rows of `lanes` vectors."""
+    if (memory is None) == (machine is None):
+        raise InputError("give memory (M of the I/O model) or a machine, one of them")
+    if machine is not None:
+        return rows_of(machine_of(machine), Layout(lanes=lanes))
+    return checked_memory(memory)  # type: ignore[arg-type]
+
+
+def wanted_of(connections: int | None, density: float | None, dense: int) -> int:
+    """Return how many of `dense` connections to keep."""
+    if (connections is None) == (density is None):
+        raise InputError("give connections or density, one of them")
+    if density is not None:
+        if not 0 < density <= 1:
+            raise InputError(f"density is the share to keep, above 0 and at most 1, not {density}")
+        return max(1, round(density * dense))
+    assert connections is not None
+    if not 1 <= connections <= dense:
+        raise InputError(f"{connections} connections cannot be kept of {dense}")
+    return connections

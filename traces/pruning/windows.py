@@ -1,0 +1,378 @@
+"""Windows over layers: which connections a layered network may have so that a small fast memory reads each value once.
+
+Take the connections between two layers. The larger layer streams: its neurons pass one after the other, and each may
+connect to a window of the smaller layer, which meanwhile slides from its first neuron to its last. Fast memory holds
+the windows, the neuron that passes, and the connection in hand. A layer that streams on both sides is computed, spent
+and dropped; one that stays on both sides has one window that fills and, behind it, one that is read. Every value is
+then in fast memory from its first connection to its last, which is Compact Growth (Gleinig et al. 2023, Theorem 2):
+any subset of the connections allowed needs W + N + S I/Os and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.checks import whole_number
+from traces.base.errors import InputError, unknown_name
+from traces.networks.checks import checked_memory
+
+Int64Array = npt.NDArray[np.int64]
+PATTERNS = ("windows", "blocks")
+FIXED_GAIN = 4
+"""How much wider a window over inputs or outputs is than one over hidden neurons: what an input means is given, while
+training finds a place for a hidden neuron. A rule of thumb (digits, 64-256-128-256-10)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The connections that a memory allows. A position counts along a layer in the order in which its neurons pass.
+
+    widths: neurons of each layer, inputs first. sizes: of each layer's window, which lies over the smaller layer. hubs:
+    how many of these positions (the first ones) never leave; of inputs and outputs only. positions: per layer int64[n],
+    the position of each neuron. pattern: 'windows' slide, 'blocks' jump by their own size. block: the connections
+    allowed are the same for this many consecutive outputs. values: fast memory that a neuron of each layer takes (that
+    of a channel is its map).
+    """
+
+    widths: tuple[int, ...]
+    sizes: tuple[int, ...]
+    hubs: tuple[int, ...]
+    positions: tuple[Int64Array, ...]
+    pattern: str = "windows"
+    block: int = 1
+    values: tuple[int, ...] = ()
+
+    @cached_property
+    def pulls(self) -> list[bool]:
+        """Whether targets stream past a window of sources, by layer of connections; if not, sources past targets."""
+        return [b >= a for a, b in pairs_of(self.widths)]
+
+    @cached_property
+    def starts(self) -> list[Int64Array]:
+        """int64[streaming neurons] by layer of connections: the first position of each neuron's window."""
+        starts = []
+        for k, pull in enumerate(self.pulls):
+            staying, streaming = sorted(self.widths[k : k + 2])
+            step = np.arange(streaming) // (self.block if pull else 1)
+            span, room = staying - self.sizes[k], self.sizes[k] - self.hubs[k]
+            jumps = int(step[-1])
+            if self.pattern == "blocks":
+                blocks = -(-span // room)
+                first = np.round(step * (blocks + 1) // (jumps + 1) * (span / max(1, blocks)))
+            else:  # its middle slides from one end to the other, so the neurons at the ends are seen half as often
+                first = np.clip(np.round((step + 0.5) * (span + room) / (jumps + 1) - room / 2), 0, span)
+            first = first.astype(np.int64)
+            starts.append(self.hubs[k] + (first if pull else first // self.block * self.block))
+        return starts
+
+    def pairs(self, k: int) -> tuple[Int64Array, Int64Array]:
+        """Return (targets, sources) of the connections allowed in layer k, in the layers' own numbering."""
+        start, hubs = self.starts[k], self.hubs[k]
+        window = start[:, None] + np.arange(self.sizes[k] - hubs)
+        staying = np.concatenate([np.broadcast_to(np.arange(hubs), (len(start), hubs)), window], axis=1).ravel()
+        streaming = np.repeat(np.arange(len(start)), self.sizes[k])
+        sources, targets = (staying, streaming) if self.pulls[k] else (streaming, staying)
+        return np.argsort(self.positions[k + 1])[targets], np.argsort(self.positions[k])[sources]
+
+    def allowed(self) -> list[npt.NDArray[np.bool_]]:
+        """Return bool[outputs, inputs] of each layer of connections."""
+        masks = [np.zeros((b, a), bool) for a, b in pairs_of(self.widths)]
+        for k, mask in enumerate(masks):
+            mask[self.pairs(k)] = True
+        return masks
+
+    @property
+    def capacity(self) -> int:
+        """Connections allowed."""
+        return sum(size * max(pair) for size, pair in zip(self.sizes, pairs_of(self.widths), strict=True))
+
+    @cached_property
+    def ranks(self) -> list[Int64Array]:
+        """int64[n] for each layer, by position: when a neuron passes; -1 where none does, as the layer stays.
+
+        A neuron passes as soon as its sources are complete; what follows from it comes before the next one. O(N).
+        """
+        widths, ranks = self.widths, [np.full(n, -1, np.int64) for n in self.widths]
+        ready = [(start + self.sizes[k] - self.hubs[k]).tolist() for k, start in enumerate(self.starts)]
+        filled = [[*start[1:].tolist(), widths[k + 1]] for k, start in enumerate(self.starts)]  # no later one reaches
+        complete, passed, clock = [widths[0]] + [0] * len(self.sizes), [0] * len(self.sizes), 0
+
+        def follow(k: int) -> None:
+            nonlocal clock
+            layer, n = (k + 1, widths[k + 1]) if k < len(self.sizes) and self.pulls[k] else (k, widths[k])
+            while k < len(self.sizes) and passed[k] < n:
+                v = passed[k]
+                if (ready[k][v] if self.pulls[k] else v + 1) > complete[k]:
+                    return
+                if ranks[layer][v] < 0:
+                    ranks[layer][v] = clock
+                    clock += 1
+                passed[k] += 1
+                complete[k + 1] = passed[k] if self.pulls[k] else filled[k][v]
+                follow(k + 1)
+
+        follow(0)
+        return ranks
+
+    def _seen_by(self, k: int) -> tuple[Int64Array, Int64Array]:
+        """Return the first and the last streaming neuron that sees each position of the layer that stays."""
+        p, hubs = np.arange(min(self.widths[k : k + 2])), self.hubs[k]
+        first = np.searchsorted(self.starts[k] + self.sizes[k] - hubs, p, "right")
+        last = np.searchsorted(self.starts[k], p, "right") - 1
+        return np.where(p < hubs, 0, first), np.where(p < hubs, len(self.starts[k]) - 1, last)
+
+    def two_of_four(self) -> int:
+        """Return how many connections are allowed if at most 2 of 4 consecutive sources may have one. No hubs."""
+        count = 0
+        for k, start in enumerate(self.starts):
+            low, high = (start, start + self.sizes[k]) if self.pulls[k] else self._seen_by(k)
+            high = high if self.pulls[k] else high + 1
+            inner = np.maximum(high // 4 - -(-low // 4), 0)
+            ends = np.minimum(2, -low % 4) + np.minimum(2, high % 4)
+            one = low // 4 == (high - 1) // 4  # all in one group of four
+            count += int(np.where(one, np.minimum(2, high - low), 2 * inner + ends).sum())
+        return count
+
+    @property
+    def memory(self) -> int:
+        """The least M with which the whole of what is allowed reaches the lower bound. O(N log N)."""
+        n, lives = len(self.sizes), []
+        for layer, width in enumerate(self.widths):
+            times = []
+            for k, side in ((layer - 1, 1), (layer, 0)):  # connections into the layer, out of it
+                if not 0 <= k < n:
+                    continue
+                if self.pulls[k] == bool(side):  # the layer streams here
+                    first = last = self.ranks[layer]
+                else:
+                    first, last = (self.ranks[k + 1 - side][at] for at in self._seen_by(k))
+                phase = 0 if self.pulls[k] else 1
+                times += [2 * first + phase, 2 * last + phase]
+            values = np.full(width, self.values[layer] if self.values else 1)
+            lives.append((np.min(times, axis=0), np.max(times, axis=0) + 1, values))
+        begin, end, values = (np.concatenate(each) for each in zip(*lives, strict=True))
+        change = np.zeros(int(end.max()) + 1, np.int64)
+        np.add.at(change, begin, values)
+        np.add.at(change, end, -values)
+        return int(np.cumsum(change).max()) + 1
+
+    def order(self, layers: Int64Array, targets: Int64Array, sources: Int64Array) -> Int64Array:
+        """Return the order of work that belongs to the windows: int64[W], indices of connections.
+
+        layers: layer of each connection; targets, sources: neurons inside their layers. A connection is done when its
+        streaming neuron passes: first those into the neuron, then those out of it; one that no window allows waits
+        until its source is complete. O(W log W).
+        """
+        pull, first = np.array(self.pulls)[layers], np.cumsum((0, *self.widths))
+        place = np.concatenate(self.positions)
+        rank = np.concatenate([ranks[p] for ranks, p in zip(self.ranks, self.positions, strict=True)])
+        s, t = first[layers] + sources, first[layers + 1] + targets
+        when = 2 * rank[np.where(pull, t, s)] + ~pull
+        done = np.full(first[-1], -1)
+        for k in range(len(self.sizes)):
+            here = layers == k
+            when[here] = np.maximum(when[here], done[s[here]])
+            np.maximum.at(done, t[here], when[here])
+        return np.lexsort((place[np.where(pull, s, t)], layers, when))
+
+
+def mixed(windows: Windows, seed: int) -> Windows:
+    """Return the windows with inputs at random places: each window then shows a sample of all inputs, not a corner."""
+    inputs = np.random.default_rng(seed).permutation(windows.widths[0])
+    return replace(windows, positions=(inputs, *windows.positions[1:]))
+
+
+def pairs_of(widths: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the (sources, targets) of each layer of connections."""
+    return list(zip(widths, widths[1:], strict=False))
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The most connections that layers of given widths can have at the lower bound, with a memory M.
+
+    windows, blocks: with windows that slide or that jump. blocks_of_16: sliding windows, the same for 16 consecutive
+    outputs. two_of_four: sliding windows, at most 2 of 4 consecutive inputs. most: no pattern and no order has more.
+    """
+
+    memory: int
+    windows: int
+    blocks: int
+    blocks_of_16: int
+    two_of_four: int
+    most: int
+
+
+def capacity(widths: Sequence[int], memory: int) -> Capacity:
+    """Return what a memory has room for, by pattern; a pattern that needs a larger memory has 0.
+
+    The upper limit: values enter fast memory once each and leave it once; a value that enters meets at most M - 2
+    others, the first M - 1 values each other, and only values of neighbouring layers connect. So W <= N (M - 2) -
+    (M - 2)(M - 1) / 2, W <= sum of n min(M - 2, n before + n after), and W <= the dense layers'.
+    """
+    n, room = sum(widths), checked_memory(memory) - 2
+    first = min(room, n)
+    near = zip(widths, [0, *widths[:-1]], [*widths[1:], 0], strict=True)
+    most = min(
+        n * first - first * (first + 1) // 2,
+        sum(width * min(room, before + after) for width, before, after in near),
+        sum(a * b for a, b in pairs_of(widths)),
+    )
+
+    def held(pattern: str = "windows", block: int = 1) -> Windows | None:
+        if memory < least_memory(widths, pattern=pattern, block=block):
+            return None
+        return fit(widths, memory, spread=0.0, pattern=pattern, block=block)
+
+    slide = held()
+    kinds = [0 if each is None else each.capacity for each in (slide, held("blocks"), held(block=16))]
+    return Capacity(memory, *kinds, 0 if slide is None else slide.two_of_four(), most)
+
+
+def least_memory(
+    widths: Sequence[int], *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()
+) -> int:
+    """Return an M with which windows of the least sizes reach the bound."""
+    return _windows(widths, _sizes(widths, 0, 0.0, pattern, block, values), values, pattern, block).memory
+
+
+def fit(
+    widths: Sequence[int],
+    memory: int,
+    *,
+    connections: int = 0,
+    spread: float = 1.0,
+    pattern: str = "windows",
+    block: int = 1,
+    values: Sequence[int] = (),
+) -> Windows:
+    """Return windows that a memory has room for.
+
+    connections: how many they must allow at least. spread: 1 gives hidden layers windows of one size and inputs and
+    outputs wider ones (`FIXED_GAIN`); 0 gives all room to the layers in which a place allows the most connections; it
+    is lowered where `connections` ask for it. Neurons stand at the positions of their numbers.
+    Raises InputError where memory has no room for windows, or they for the connections; it names the nearest M.
+    """
+    if pattern not in PATTERNS:
+        raise unknown_name("pattern", pattern, PATTERNS)
+    least = least_memory(widths, pattern=pattern, block=block, values=values)
+    if memory < least:
+        raise InputError(
+            f"M = {memory} has no room for a window over each layer of {'-'.join(map(str, widths))}: the least is "
+            f"M = {least}"
+        )
+    best = _fitted(widths, memory, 0.0, pattern, block, values)
+    if best.capacity < connections:
+        raise InputError(
+            f"M = {memory} has room for {best.capacity} connections of {'-'.join(map(str, widths))} at the lower "
+            f"bound, not for {connections}"
+        )
+    low, high = 0.0, spread
+    found = _fitted(widths, memory, spread, pattern, block, values) if spread else best
+    if found.capacity >= connections:
+        return found
+    for _ in range(8):  # the largest spread that allows enough, to 1/256
+        middle = (low + high) / 2
+        tried = _fitted(widths, memory, middle, pattern, block, values)
+        if tried.capacity >= connections:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
+
+
+def memory_for(
+    widths: Sequence[int], connections: int, *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()
+) -> int:
+    """Return the least M whose windows have room for so many connections."""
+    low = least_memory(widths, pattern=pattern, block=block, values=values)
+    high = low + sum(n * v for n, v in zip(widths, values or [1] * len(widths), strict=True))
+    while low < high:
+        middle = (low + high) // 2
+        if _fitted(widths, middle, 0.0, pattern, block, values).capacity >= connections:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _least_size(pair: tuple[int, int], block: int) -> int:
+    """Return the least size of a window: every neuron under it, and whole blocks where outputs stay."""
+    a, b = pair
+    if b >= a:
+        return -(-a // -(-b // block))
+    return block if b % block == 0 else b
+
+
+def _fitted(
+    widths: Sequence[int], memory: int, spread: float, pattern: str, block: int, values: Sequence[int]
+) -> Windows:
+    """Return the largest windows of one kind that fit; `memory` has room for the least."""
+    reserve = 1 + max(values or [1])
+    found = None
+    while found is None or found.memory > memory:  # a value more or less where windows begin and end
+        sizes = _sizes(widths, memory - reserve, spread, pattern, block, values)
+        found = _windows(widths, sizes, values, pattern, block)
+        reserve += max(1, found.memory - memory)
+    return found
+
+
+def _sizes(
+    widths: Sequence[int], room: int, spread: float, pattern: str, block: int, values: Sequence[int]
+) -> list[int]:
+    """Return the size of each window: `spread` of the room even, the rest where a place allows the most.
+
+    Blocks over one layer are the same from both sides: what was filled is read before more is filled.
+    """
+    pairs, last = pairs_of(widths), len(widths) - 2
+    over = [k if b >= a else k + 1 for k, (a, b) in enumerate(pairs)]
+    groups = [[k] for k in range(last + 1)]
+    if pattern == "blocks":
+        groups = [[k for k in range(last + 1) if over[k] == layer] for layer in sorted(set(over))]
+    most = [widths[over[group[0]]] for group in groups]
+    least = [max(_least_size(pairs[k], block) for k in group) for group in groups]
+    unit = [block if any(over[k] == k + 1 for k in group) else 1 for group in groups]
+    least = [min(top, -(-low // each) * each) for top, low, each in zip(most, least, unit, strict=True)]
+    cost = [values[over[group[0]]] if values else 1 for group in groups]
+    gain = [FIXED_GAIN if over[group[0]] in (0, last + 1) else 1 for group in groups]
+    order = sorted(range(len(groups)), key=lambda g: -sum(max(pairs[k]) for k in groups[g]) / cost[g])
+
+    def whole(g: int, size: int) -> int:
+        """Return the largest size up to `size` that a window can have; blocks of one layer are about equal."""
+        n, step = most[g], unit[g]
+        size = n if size >= n else size // step * step
+        if pattern == "blocks" and size > 0:
+            size = -(-n // (-(-n // size)) // step) * step
+        return min(n, max(least[g], size))
+
+    def even(scale: float) -> list[int]:
+        return [whole(g, int(scale * gain[g])) for g in range(len(groups))]
+
+    def takes(sizes: list[int]) -> int:
+        return sum(size * each for size, each in zip(sizes, cost, strict=True))
+
+    base, low, high = takes(even(0)), 0.0, float(max(most))
+    share = base + spread * (room - base)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if takes(even(middle)) <= share else (low, middle)
+    sizes = even(low)
+    left = room - takes(sizes)
+    for g in order:
+        if (more := whole(g, sizes[g] + left // cost[g]) - sizes[g]) > 0:
+            sizes[g] += more
+            left -= more * cost[g]
+    of_layer = {k: sizes[g] for g, group in enumerate(groups) for k in group}
+    return [of_layer[k] for k in range(last + 1)]
+
+
+def _windows(
+    widths: Sequence[int], sizes: Sequence[int], values: Sequence[int], pattern: str, block: int
+) -> Windows:
+    places = tuple(np.arange(n) for n in widths)
+    return Windows(tuple(widths), tuple(sizes), (0,) * len(sizes), places, pattern, block, tuple(values))
