@@ -157,6 +157,16 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
         Path(name).unlink(missing_ok=True)  # gone after the rename; left only by an error
 
 
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, where the system knows how."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _stream_number(state: os.stat_result) -> int | None:
     """Return 1 or 2 where the file is this process's output or error stream, whatever it is called."""
     for number in (1, 2):
