@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.record import Record, Sections, canonical_json, content_hash, hash_of_text
+from edgewatt.results.record import NewerRecordError, Record, Sections, canonical_json, content_hash, hash_of_text
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, own_folder, replace_file
 from traces.base.memory import read_within

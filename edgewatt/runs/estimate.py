@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from edgewatt.results.record import Record
+from edgewatt.results.record import NewerRecordError, Record
 from edgewatt.results.store import Store
 from edgewatt.runs.compute import make_task
 from edgewatt.runs.model import Point
