@@ -24,7 +24,7 @@ import numpy as np
 from traces.networks.forward import forward
 from traces.networks.network import Network
 from traces.pruning.selection import Candidates, choose
-from traces.pruning.windows import Windows, fit, mixed
+from traces.pruning.windows import Windows
 from traces.readers import native
 from traces.readers.parts.layers import dense_layer, from_layers
 

@@ -212,7 +212,7 @@ class Values:
         if node.op_type == "Range":  # the differences of inference go round
             try:
                 start, limit, step = (self.constants[name].item() for name in read)
-                return max(0, math.ceil((limit - start) / step))
+                return int(max(0, math.ceil((limit - start) / step)))
             except (ValueError, ArithmeticError):
                 return None
         self.types.update(self._asked([node], read))  # the file's word counts for nothing here
