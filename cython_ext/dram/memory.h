@@ -218,6 +218,16 @@ static void note_waiting(dram_memory *m, int64_t t, int n_ports) {
     }
 }
 
+/* Where an address lies. */
+static inline void place_node(const dram_engine *e, uint64_t address, dram_node *node) {
+    int32_t value[FIELD_KINDS] = {0};
+    for (int f = 0; f < e->c->n_fields; f++)
+        value[e->tables->field[f].kind] |=
+            (int32_t)(address >> e->tables->field[f].source & e->tables->field[f].mask) << e->tables->field[f].target;
+    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c->bank_groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
+}
+
 static void accept(dram_memory *m, int64_t t, int p) {
     dram_port *port = &m->port[p];
     dram_engine *e = m->channel[port->channel];
@@ -267,14 +277,9 @@ static void accept(dram_memory *m, int64_t t, int p) {
     }
     int32_t k = e->free_nodes[--e->n_free];
     dram_node *node = &e->pool[k];
-    int32_t value[FIELD_KINDS] = {0};
-    for (int f = 0; f < e->c->n_fields; f++)
-        value[e->tables->field[f].kind] |=
-            (int32_t)(address >> e->tables->field[f].source & e->tables->field[f].mask) << e->tables->field[f].target;
+    place_node(e, address, node);
     node->id = id, node->burst = burst, node->accepted = node->taken = t;
     node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->line = line, node->merged = NONE;
-    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
-    node->bank = (int16_t)((value[FIELD_RANK] * e->c->bank_groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
     e->pending++;
     if (!write || !e->c->posted_writes) e->pending_reads++;
     if (!write) {

@@ -27,7 +27,7 @@ from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay.bus_traffic import Wires
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import Layout
+from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.network import Network
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Memory, Trace
@@ -66,9 +66,11 @@ def least_energy(
     engine. None where nothing is proved: for a layout or addressing whose bytes depend on the order, for streams that
     pass by, for skipped zeros, and a part with an event of negative energy. O(W + N lanes).
     """
-    if not LAYOUTS[layout.kind].item.same_bytes or any(cache.bypass for cache in machine.caches):
+    if layout.kind in (AUTO, BEST) or not LAYOUTS[layout.kind].item.same_bytes:
         return None
-    if machine.engine.skip_zeros or (machine.scratchpad is not None and machine.scratchpad.addressing != "ids"):
+    if any(cache.bypass for cache in machine.caches) or machine.engine.skip_zeros:
+        return None
+    if machine.scratchpad is not None and machine.scratchpad.addressing != "ids":
         return None
     part = machine.part
     core = core_constants_pj(part)

@@ -7,8 +7,10 @@ length of the trace, except that policy 'min' must see every look-up first (8 by
 
 Without a cache every access is a request of whole bursts.
 
-Choices: the bus carries one burst after the other without going back to its idle level in between. A store that passes
-the last level sends whole bursts (a burst has a fixed length), the bytes around it with their current content.
+Choices: the bus carries one burst after the other without going back to its idle level in between (`interface_energy`
+lets it rest in gaps, see docs/concepts/dram.md). The final flush writes level by level, the engine's own first, each by
+ascending address, which the levels behind see as stores. A store that passes the last level sends whole bursts (a burst
+has a fixed length), the bytes around it with their current content.
 Time is open-loop: an access is made when the engine's rate says so (or when the trace recorded it), whether earlier
 ones have been answered or not; hwmodel.system.simulation adds the waiting.
 """

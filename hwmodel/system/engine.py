@@ -107,7 +107,7 @@ class Engine:
         for chunk, end in self._pieces():
             if events := self._turns.open(self.number, self.accesses):
                 self.memory.park(self.number)
-                for event in events:  # one by one: with the last this engine goes on before its waker asks for more
+                for event in events:  # noqa: UP028 - one by one: with the last this engine goes on before its waker asks for more
                     yield event
                 own = self._clocks(float(chunk.work[0])) if chunk.work is not None else position
                 ready = accepted + own - position

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import cython_ext.trace.accesses as kernel
 from traces.base.shown import Shown
 
-STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases")
+STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases",
+           "instructions")  # fmt: skip
 """What an access is for; ``Chunk.stream`` holds indices into this tuple."""
 
 LOAD, STORE = 0, 1

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
-from traces.layout.settings import BEST, NEURON_FORMATS, Layout, choose_kind
+from traces.layout.settings import NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
 from traces.networks.network import ACTIVATIONS, Network
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region
@@ -135,7 +135,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
     weights_of(network, "a trace, which carries real bytes,")
     from cython_ext.trace.walk import neuron_bits, neuron_values
 
-    kind = smallest_kind(network, edges, layout) if layout.kind == BEST else choose_kind(network, edges, layout)
+    kind = smallest_kind(network, edges, layout)
     member = LAYOUTS[kind].item
     stored, weight, zeroed = _stored(network, edges, layout, member)
     steps, slot = stored.steps, stored.slot
@@ -186,14 +186,15 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
 
 
 def smallest_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
-    """Return the layout kind with the fewest bytes of connections among those that can hold the order."""
+    """Return the layout kind with the fewest bytes of connections among its `choices`."""
+    names = choices(network, edges, layout)
+    if len(names) == 1:
+        return names[0]
     sizes = {}
-    for name in LAYOUTS:
-        member = LAYOUTS[name].item
-        if member.holds(network, edges):
-            space = Space(0, 1)
-            member.store(_stored(network, edges, layout, member)[0], space)
-            sizes[name] = space.end
+    for name in names:
+        member, space = LAYOUTS[name].item, Space(0, 1)
+        member.store(_stored(network, edges, layout, member)[0], space)
+        sizes[name] = space.end
     return min(sizes, key=lambda name: sizes[name])
 
 
