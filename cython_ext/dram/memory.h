@@ -430,7 +430,7 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
     note_events(m);
     for (; slice > 0; slice--) {
         int over = 1, busy = 0, parked = 0;
-        int64_t offer = NEVER, when, quiet = 1; /* offer: the first that may come; quiet: none before */
+        int64_t offer = NEVER, limit = NEVER, when, quiet = 1; /* offer: the first that may come; quiet: none before */
         for (int p = 0; p < n_ports; p++) {
             const dram_port *port = &m->port[p];
             if (port->next < port->length) {
@@ -439,8 +439,9 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
                 if (at == NEVER) quiet = 0; /* waits for a channel */
                 offer = sooner(offer, at);
             } else if (!port->closed) {
-                if (!port->parked) return RUN_NEEDS_INPUT;
-                parked = 1;
+                if (port->asleep > m->now + 1) limit = sooner(limit, port->asleep), busy = 1;
+                else if (!port->parked) return RUN_NEEDS_INPUT;
+                else parked = 1;
             } else {
                 continue;
             }
@@ -450,6 +451,10 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
         if (output_full(&m->out) || (traced && trace_full(m))) return RUN_OUTPUT_FULL;
         when = offer = later(offer, m->now + 1);
         for (int c = 0; c < n_channels; c++) when = sooner(when, m->next_event[c]);
+        if (limit != NEVER && when >= limit) {
+            m->now = limit - 1;
+            return RUN_NEEDS_INPUT;
+        }
         const int flush = over && m->phase == DRAINING; /* no more writes come to fill the queue */
         if (over) {
             int pending = 0, reads = 0;
@@ -470,7 +475,7 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
             }
         }
         if (when == NEVER || (when - m->moving > config->watchdog && is_stuck(m, when))) return RUN_STUCK;
-        if (busy && quiet && offer > when + far) {
+        if (busy && quiet && limit == NEVER && offer > when + far) {
             m->until = offer;
             if (!run_all_alone(m)) return RUN_SLICE;
             m->now = offer - 1;

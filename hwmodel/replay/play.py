@@ -252,11 +252,15 @@ def check_conservation(result: ReplayResult, final: tuple[CacheCounts, ...], mac
         check_transfers(result, result.scratchpad)
     if not final:
         return
-    assert int(result.loads.sum() + result.stores.sum()) == result.caches[0].loads + result.caches[0].stores
+    first = result.caches[0]
+    assert int(result.loads.sum() + result.stores.sum()) == first.loads + first.stores + first.bypassing
     for inner, outer in pairwise(final):
-        assert outer.loads == inner.fills and outer.stores == inner.writebacks + inner.flushed + inner.through_writes
+        assert (
+            outer.loads + outer.bypassing == inner.fills + inner.bypassing_lines
+            and outer.stores == inner.writebacks + inner.flushed + inner.through_writes
+        )
     last, spec = final[-1], machine.caches[-1]
-    assert result.read_bytes == last.fills * spec.line_bytes
+    assert result.read_bytes == (last.fills + last.bypassing_lines) * spec.line_bytes
     whole = (last.writebacks + last.flushed) * spec.line_bytes
     if last.through_writes == 0:
         assert result.written_bytes == whole

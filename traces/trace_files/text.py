@@ -20,7 +20,7 @@ Record = tuple[int, int, int, int]  # address, size (0: not said), op (or FETCH)
 
 FETCH = 3  # the op of an instruction fetch in a Record
 
-_CHUNK = 2**16
+_CHUNK, _CHUNK_BYTES = 2**16, 2**24
 DIGITS = {10: frozenset("0123456789"), 16: frozenset("0123456789abcdefABCDEF")}
 
 
@@ -72,7 +72,7 @@ class TextReader(TraceReader):
         number, last_cycle = 1, 0
         with source.open() as stream:
             lines = raw_lines(stream)
-            while raws := list(islice(lines, _CHUNK)):
+            while raws := _next_lines(lines):
                 tried = (_plain(raws, line, self.separators, access_bytes, last_cycle) for line in self.plain)
                 chunk = next((chunk for chunk in tried if chunk is not None), None)
                 if chunk is None:
@@ -95,6 +95,16 @@ def _without_fetches(chunk: Chunk, kept: bool) -> Chunk:
         return replace(chunk, op=np.where(fetch, np.uint8(LOAD), chunk.op), stream=stream)
     cycle = None if chunk.cycle is None else chunk.cycle[~fetch]
     return external_chunk(chunk.address[~fetch], chunk.size[~fetch], chunk.op[~fetch], cycle)
+
+
+def _next_lines(lines: Iterator[bytes]) -> list[bytes]:
+    """Return the next lines: so many, or fewer that take megabytes."""
+    raws: list[bytes] = []
+    size = 0
+    while len(raws) < _CHUNK and size < _CHUNK_BYTES and (more := list(islice(lines, 256))):
+        raws += more
+        size += sum(map(len, more))
+    return raws
 
 
 def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
