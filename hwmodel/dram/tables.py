@@ -164,7 +164,7 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
 
 
 def shared_channels(part: Part, controller: ControllerSpec) -> int:
-    """Return how many neighbouring channels share queues and command wires: 1 where they have too many banks for that."""
+    """Return how many neighbouring channels share queues and command wires; 1 with too many banks for that."""
     o = part.organisation
     shared = math.gcd(o.pseudo_channels, o.channels) if controller.shared_pseudo_channels else 1
     return shared if shared * o.ranks * o.banks <= kernel.MOST_BANKS else 1

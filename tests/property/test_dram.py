@@ -349,8 +349,8 @@ def test_strictly_closed_pages_activate_for_every_burst():
     address = np.arange(64, dtype=np.uint64) * np.uint64(32)
     runs = {
         policy: simulate_dram(
-            address, np.zeros(64), np.zeros(64, int), part="lpddr4-3200", controller={"page_policy": policy}
-        )  # fmt: skip
+            address, np.zeros(64, bool), np.zeros(64, int), part="lpddr4-3200", controller={"page_policy": policy}
+        )
         for policy in ("closed", "closed-strict")
     }
     assert runs["closed"].commands["ACT"] < 20
