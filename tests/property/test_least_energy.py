@@ -104,7 +104,8 @@ def topological(edges):
     {"caches": [{"size_bytes": 128, "line_bytes": 64, "ways": 1, "policy": "lru"}], "technology": None},
 ])  # fmt: skip
 def test_all_orders_of_a_tiny_network(system):
-    judge = MachineCost(TINY, machine_of({**system, "encoder": "dbi-dc"}), Layout("tuples", lanes=16), "energy", "replay")
+    machine = machine_of({**system, "encoder": "dbi-dc"})
+    judge = MachineCost(TINY, machine, Layout("tuples", lanes=16), "energy", "replay")
     least = least_energy(TINY, judge.plain, judge.machine, judge.layout, timing="replay")
     orders = [edges for edges in permutations(range(TINY.n_connections)) if topological(edges)]
     assert len(orders) == 120
