@@ -100,10 +100,12 @@ def order_network(
     from edgewatt.orders.timed import speed_in_words
     from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
+    from traces.base.progress import left_of
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")
     check_writable(output, renumber, explain, json_file)
+    left = left_of(time_limit)
     loaded = read_network(
         network, orientation=orientation, names=names, image=image, windows=window, prune=prune
     )  # fmt: skip
@@ -112,12 +114,12 @@ def order_network(
         say(said, err=True)
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     if smallest:
-        _show_smallest(loaded, method, asked, seed, time_limit, output, json_file)
+        _show_smallest(loaded, method, asked, seed, left(), output, json_file)
         return
     request = OrderRequest(
         method=method or "auto", memory=memory, policy=policy, pinning=pinning,
         objective=read_value(objective) if objective else None, system=system, layout=layout, timing=timing,
-        value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=time_limit, renumber=renumber,
+        value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=left(), renumber=renumber,
         best_evictions=best_evictions, asked=asked,
     )  # fmt: skip
     with Interrupts.keeping_the_best(), progress(request.method) as report_progress:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
+from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.resources import shipped_path
@@ -133,7 +134,5 @@ def _layers(widths: Sequence[int]) -> str:
 
 
 def _first_line(path: Path) -> str:
-    import yaml
-
-    data = yaml.safe_load(path.read_text("utf-8"))
+    data = read_document(path).data
     return str(data.get("description", path.stem)).partition("\n")[0]

@@ -55,9 +55,9 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), time (ns), bound_by (shares of the time),
-    streams (name -> bytes), terms (energy term -> pJ), layout (its kind) and sources (energy by source of the
-    constants, with its range: `certainty.by_source`).
+    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), what of idle energy is billed (idle), time
+    (ns), bound_by (shares of the time), streams (name -> bytes), terms (energy term -> pJ), layout (its kind) and
+    sources (energy by source of the constants, with its range: `certainty.by_source`).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
@@ -85,6 +85,7 @@ def costs_of(
         "energy": energy.total_pj,
         "dynamic": energy.kind_pj("dynamic"),
         "static": energy.kind_pj("static"),
+        "idle": energy.bill.idle,
         "time": timed.time_ns,
         "bound_by": timed.bound_by.as_dict(),
         "streams": _stream_bytes(result),

@@ -63,10 +63,14 @@ def least_energy(
     """Return what every order of the network costs at least on a machine with a part, for one pass of `layout.lanes`.
 
     plain: int64[W], any order. timing: 'system', or 'replay', in which what is written back at the end waits for the
-    engine. None where nothing is proved: for a layout whose bytes depend on the order, and a part with an event of
-    negative energy. O(W + N lanes).
+    engine. None where nothing is proved: for a layout or addressing whose bytes depend on the order, for streams that
+    pass by, for skipped zeros, and a part with an event of negative energy. O(W + N lanes).
     """
     if layout.kind in (AUTO, BEST) or not LAYOUTS[layout.kind].item.same_bytes:
+        return None
+    if any(cache.bypass for cache in machine.caches) or machine.engine.skip_zeros:
+        return None
+    if machine.scratchpad is not None and machine.scratchpad.addressing != "ids":
         return None
     part = machine.part
     core = core_constants_pj(part)

@@ -21,6 +21,8 @@ def summary(data: ReportData) -> list[str]:
     inputs = distinct(data.rows, "inputs")
     many = "" if inputs == [1] else f", {' or '.join(map(str, sorted(inputs)))} inputs at a time"
     said = [f"{len(played)} points; energy and time per inference{many}.", *swept_words(data)]
+    if idle := ", ".join(distinct(data.rows, "idle")):
+        said.append(f"Of the DRAM's static energy is billed: {idle}.")
     if data.verdict.proxies:
         rho = ", ".join(f"{name} {value:.2f}" for name, value in data.verdict.proxies.items())
         said.append(f"Rank correlation with energy over the points: {rho}.")

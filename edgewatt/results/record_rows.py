@@ -73,7 +73,7 @@ _COLUMNS = (
     Column("dram_energy_pj", "DRAM", "quantity", "DRAM energy", cost=True, brief="DRAM"),
     Column("onchip_energy_pj", "chip", "quantity", "on-chip energy", cost=True, brief="chip"),
     Column("compute_energy_pj", "MAC", "quantity", cost=True, brief="MAC"),
-    Column("dynamic_energy_pj", "dynamic", "quantity", "dynamic energy", cost=True, brief="dynamic"),
+    Column("dynamic_energy_pj", "dynamic", "quantity", "dynamic energy", cost=True),
     Column("static_energy_pj", "static", "quantity", "static energy", cost=True, brief="static"),
     Column("energy_pj", "energy", "quantity", cost=True, brief="total"),
     Column("energy_low_pj", "energy, low end", "quantity"),

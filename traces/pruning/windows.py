@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +189,7 @@ def mixed(windows: Windows, seed: int) -> Windows:
 
 def pairs_of(widths: Sequence[int]) -> list[tuple[int, int]]:
     """Return the (sources, targets) of each layer of connections."""
-    return list(zip(widths, widths[1:], strict=False))
+    return list(pairwise(widths))
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief, did_you_mean
-from traces.base.memory import claim
+from traces.base.memory import claim, read_within
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.model_network import to_network
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
-from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside
+from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside, parsed_bytes
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions, Shapes
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
@@ -85,8 +85,9 @@ class _Reader:
 
         self.onnx = onnx
         try:
-            claim(4 * path.stat().st_size, str(path), "the model")
-            self.model = onnx.ModelProto.FromString(path.read_bytes())
+            data = read_within(path, 2)
+            claim(parsed_bytes(data), str(path), "the model")
+            self.model = onnx.ModelProto.FromString(data)
         except OSError as error:
             raise self.fail(f"cannot be read ({error.strerror or error})") from error
         except (DecodeError, RuntimeError, ValueError) as error:

@@ -59,7 +59,8 @@ class Plan:
     neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
         in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
     is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
-    zeroed: stored non-zero weights that became zero in value_format. padding: steps that are ELLPACK padding.
+    id_bytes: of a neuron's id. zeroed: stored non-zero weights that became zero in value_format.
+    padding: steps that are ELLPACK padding.
     hand_over: uint8[K], 1 where another engine goes on: what was in registers goes through memory.
     """
 
@@ -85,6 +86,7 @@ class Plan:
     row_pitch: int
     n_passes: int
     neuron_format: int
+    id_bytes: int
     registers: int
     zeroed: int
     padding: int
@@ -176,6 +178,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         row_pitch=row_pitch,
         n_passes=len(rows),
         neuron_format=neuron_format,
+        id_bytes=stored.id_bytes,
         registers=int(layout.registers == "run"),
         zeroed=zeroed,
         padding=int(steps.is_padding.sum()),
