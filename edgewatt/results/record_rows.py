@@ -58,6 +58,7 @@ _COLUMNS = (
     Column("reads", "reads", "count", cost=True),
     Column("writes", "writes", "count", cost=True),
     Column("io", "I/Os", "count", cost=True),
+    Column("distance", "distance", "count", "data movement distance"),
     Column("gap", "gap %", "share"),
     Column("gap_to_bound", "to best bound %", "share"),
     Column("bound", "best bound"),
@@ -296,6 +297,7 @@ def _row_of(record: Record) -> dict[str, Any]:
             row["ordering"] += f", {cut}"
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
+        row |= {"distance": results["movement_distance"]} if "movement_distance" in results else {}
         row["gap"] = results["gap"]
         best = results.get("best_bound")  # older records have Theorem 1 only
         row["io_bound"] = best["total"] if best else row["io_lower"]

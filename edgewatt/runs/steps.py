@@ -309,7 +309,7 @@ _BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: abou
 
 def count_io(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Return the I/Os of the order, Theorem 1's bounds, and the I/Os at the other memory sizes of the curve."""
-    from hwmodel.fastmemory.iomodel import io_bounds, io_curve
+    from hwmodel.fastmemory.iomodel import io_bounds, io_curve, movement_distance
 
     network, memory = before["network"], _memory(point)
     sizes = sorted({memory.size, *memory.curve})
@@ -319,6 +319,7 @@ def count_io(point: Point, before: Before, progress: Progress | None) -> dict[st
     return {
         "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},
         "bounds": asdict(io_bounds(network)),
+        "movement_distance": movement_distance(network, before["tuple_order"]["edges"]),
         "io_curve": [[size, counted[size].reads, counted[size].writes] for size in sizes] if memory.curve else [],
     }
 
