@@ -25,7 +25,7 @@ def prune_command(
         None, "--system", parser=MACHINE, help="Prune for this machine's memory and simulate it: a name or a file."
     ),
     lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors of one pass."),
-    rounds: int = typer.Option(3, "--rounds", min=1, help="Prune each layer in so many steps, least squares after each."),
+    rounds: int = typer.Option(3, "--rounds", min=1, help="Prune each layer in so many steps, each refitted."),
     steps: int = typer.Option(0, "--steps", min=0, help="Then fit all layers together: steps of gradient descent."),
     time_limit: float = typer.Option(5.0, "--time-limit", metavar="SECONDS", help="For free pruning's order."),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same network."),

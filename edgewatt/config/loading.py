@@ -28,7 +28,13 @@ from traces.base.errors import InputError, did_you_mean, printable
 from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
 
-_FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
+_FILE_KEYS = (
+    "network.file",
+    "network.files",
+    "network.labelled",
+    "network.prune.calibration",
+    "trace.file",
+)  # always paths
 _NAME_OR_FILE_KEYS = (
     "dram.part",
     "system",

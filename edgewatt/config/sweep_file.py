@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from edgewatt.config.sections import Section
+
+
+def _costs(names: list[str]) -> list[str]:
+    return ["accuracy_loss" if name == "accuracy" else name for name in names]
 
 
 class OptimizeSection(Section):
     """What to search for."""
 
-    objectives: list[str] = Field(default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
+    objectives: Annotated[list[str], AfterValidator(_costs)] = Field(
+        default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise, or accuracy, to maximise"
+    )
     constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
     trials: int = Field(
         default=100, ge=1, description="points to try; a space of no more points is searched completely"

@@ -27,16 +27,30 @@ GeneratorChoice = Annotated[Any, KindChoice("generators")]
 
 
 class Prune(Section):
-    """Magnitude pruning before anything else: keep a density or a number of connections."""
+    """Pruning before anything else: keep a density or a number of connections."""
 
     density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
     n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
     scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
+    method: Literal["magnitude", "memory"] = Field(
+        default="magnitude",
+        description="magnitude: the heaviest; memory: in the windows that `memory` has room for, with an order of the "
+        "network's own (`orderings: own`) that belongs to them",
+    )
+    memory: int | None = Field(default=None, ge=3, description="M that `method: memory` prunes for")
+    calibration: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs`: what stays is fitted to what each layer computed on them (needs `density`)",
+    )
 
     @model_validator(mode="after")
     def _one_of(self) -> Prune:
         if (self.density is None) == (self.n_connections is None):
             raise ValueError("give either density or n_connections")
+        if (self.method == "memory") != (self.memory is not None):
+            raise ValueError("method 'memory' and the key 'memory' belong together: give both or none")
+        if self.calibration is not None and self.density is None:
+            raise ValueError("with calibration each layer keeps the same share: give density, not n_connections")
         return self
 
 
@@ -54,6 +68,11 @@ class NetworkSection(Section):
         default=None, description="generator and its parameters, instead of a file"
     )
     prune: Prune | None = None
+    labelled: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs` and `labels` (positions among the outputs) that `accuracy` is measured on "
+        "(default: those of the network's file)",
+    )
     activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
         default=None, description="replaces the activation that the file names"
     )

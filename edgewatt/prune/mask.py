@@ -40,10 +40,10 @@ class MemoryMask(Shown):
 
     masks: bool[outputs, inputs] of each layer. network: with these connections, layer by layer; their weights are the
     given network's, or none. order: of its connections. total: its I/Os with M = `memory` under `policy`. bound: what
-    every order needs (Theorem 1), W + N + S; both None where `values` were given. windows: all connections that the memory allows, of which `masks` are some
-    (`windows.allowed()`); any others of them do as well. free: I/Os of magnitude pruning to as many connections, in the
-    best order known (no search); None without weights. advice: a sentence where free pruning is as good, or windows did
-    not fit.
+    every order needs (Theorem 1), W + N + S; both None where `values` were given. windows: all connections that the
+    memory allows, of which `masks` are some (`windows.allowed()`); any others of them do as well. free: I/Os of
+    magnitude pruning to as many connections, in the best order known without a search; None without weights. advice: a
+    sentence where free pruning is as good, or windows did not fit.
     """
 
     masks: list[Mask]
@@ -305,9 +305,7 @@ def fitting(
     )
 
 
-def room_in(
-    widths: Sequence[int], memory: int, pattern: str, *, block: int = 1, values: Sequence[int] = ()
-) -> int:
+def room_in(widths: Sequence[int], memory: int, pattern: str, *, block: int = 1, values: Sequence[int] = ()) -> int:
     """Return the most connections that windows of a pattern allow; 0 where they need a larger memory."""
     if memory < least_memory(widths, pattern=pattern, block=block, values=values):
         return 0

@@ -40,6 +40,7 @@ from traces.pruning.selection import Mask
 from traces.pruning.windows import Windows, fit, pairs_of
 
 SPREADS = (1.0, 0.5, 0.0)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
+ROUNDS = 3
 TEST_SHARE = 5  # one calibration vector in so many measures, the others fit
 _ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
     "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(z.dtype)),
@@ -107,6 +108,11 @@ class _Task:
     def functions(self) -> tuple[Activation, Activation]:
         return _ACTIVATIONS[self.layers.network.activation]
 
+    def counts(self, density: float) -> list[int]:
+        """Return how many connections each layer keeps."""
+        wanted_of(None, density, len(self.layers.layer))
+        return [max(1, round(density * np.count_nonzero(w))) for w in self.weights]
+
     def outputs(self, weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats) -> Floats:
         for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
             inputs = inputs @ w.T + b
@@ -120,9 +126,7 @@ class _Task:
         if self.steps:
             truth = self.outputs(self.weights, self.biases, self.fit)
             activation, slope = self.functions
-            made = refined(
-                made, self.fit, truth, activation=activation, slope=slope, steps=self.steps, seed=self.seed
-            )
+            made = refined(made, self.fit, truth, activation=activation, slope=slope, steps=self.steps, seed=self.seed)
         return made
 
     def network(self, made: Reconstructed) -> tuple[Network, npt.NDArray[np.bool_]]:
@@ -148,9 +152,10 @@ class _Task:
             )
         accuracy = None if self.labels is None else float((outputs.argmax(axis=1) == self.labels).mean())
         return PrunedResult(
-            method, self.memory, density, network.n_connections, int(network.touched.sum()), alike(outputs - truth, truth),
-            accuracy, tuple(made.errors), tuple(sizes), count_io(network, edges, memory=self.memory).total,
-            io_bounds(network).lower_total, cost.get("energy"), cost.get("time"),
+            method, self.memory, density, network.n_connections, int(network.touched.sum()),
+            alike(outputs - truth, truth), accuracy, tuple(made.errors), tuple(sizes),
+            count_io(network, edges, memory=self.memory).total, io_bounds(network).lower_total,
+            cost.get("energy"), cost.get("time"),
         )  # fmt: skip
 
 
@@ -162,7 +167,7 @@ def prune(
     memory: int | None = None,
     system: str | Path | Mapping[str, Any] | Machine | None = None,
     lanes: int = LANES,
-    rounds: int = 3,
+    rounds: int = ROUNDS,
     steps: int = 0,
     time_limit_s: float = 5.0,
     seed: int = 0,
@@ -170,8 +175,8 @@ def prune(
 ) -> PrunedNetwork:
     """Prune a trained layered network into windows that a memory has room for, and compare with magnitude pruning.
 
-    calibration: input vectors [B, inputs], or an npz (or mapping) with the array `inputs` and, for an accuracy, `labels`
-    (positions among the outputs). One in five measures, the others fit the weights; they need no labels.
+    calibration: input vectors [B, inputs], or an npz (or mapping) with the array `inputs` and, for an accuracy,
+    `labels` (positions among the outputs). One in five measures, the others fit the weights; they need no labels.
     memory: M; or system: a machine whose on-chip memory it is (rows of `lanes` vectors), and which is then simulated.
     density: the share of the connections to keep, of each layer; several give a Pareto front, the first one is chosen.
     rounds: in how many steps each layer is pruned, with least squares after each. steps: of gradient descent on all
@@ -179,29 +184,17 @@ def prune(
     Raises InputError for calibration of another width, a network that is no chain of layers, an activation other than
     relu and identity, or a memory without room, naming the nearest M and density.
     """
-    weights_of(network, "pruning")
-    if network.activation not in _ACTIVATIONS:
-        raise InputError(f"{network.name}: pruning fits networks of relu or identity, not {network.activation}")
-    layers, layout = layers_of(network), Layout(lanes=lanes)
     machine = None if system is None else machine_of(system)
     rows = memory_of(memory, None, lanes) if machine is None else memory_of(None, machine, lanes)
     if machine is not None and memory is not None:
         rows = checked_memory(memory)
-    inputs, labels = _calibration(calibration, len(network.inputs))
-    test = np.arange(len(inputs)) % TEST_SHARE == 0
-    biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
-    weights = layers.matrices(np.asarray(network.weights, np.float64))
-    task = _Task(
-        layers, weights, [biases[ids].astype(np.float64) for ids in layers.neurons[1:]], inputs[~test], inputs[test],
-        None if labels is None else labels[test], rows, machine, layout, rounds, steps, seed,
-    )  # fmt: skip
+    task = _task(network, calibration, rows, machine, Layout(lanes=lanes), rounds, steps, seed)
     densities = [density] if isinstance(density, int | float) else list(density)
     done, total = 0, 2 * len(densities)
     chosen: tuple[Network, Ordering] | None = None
     results: list[PrunedResult] = []
     for share in densities:
-        counts = [max(1, round(share * np.count_nonzero(w))) for w in weights]
-        wanted_of(sum(counts), None, len(layers.layer))
+        counts = task.counts(share)
         for make in (_in_windows, _by_magnitude):
             pruned, order, result = make(task, share, counts, time_limit_s)
             results.append(result)
@@ -213,6 +206,45 @@ def prune(
     cost = [[r.error, float(r.ios if r.energy_pj is None else r.energy_pj)] for r in results]
     front = tuple(results[i] for i in pareto_front(cost))
     return PrunedNetwork(*chosen, tuple(results), front, _verdict(results[0], results[1]))
+
+
+def prune_one(
+    network: Network, method: str, *, calibration: Any, density: float, memory: int | None, seed: int = 0
+) -> Network:
+    """Return the network pruned in one way, 'memory' or 'magnitude', and fitted to calibration vectors as by `prune`.
+
+    For a memory its own order of connections is the one that belongs to the windows.
+    """
+    task = _task(network, calibration, memory or 3, None, Layout(), ROUNDS, 0, seed)
+    if method == "memory":
+        pruned, order, _ = _in_windows(task, density, task.counts(density), 0)
+        return pruned.in_order(order.edges)
+    made = task.fitted([w != 0 for w in task.weights], task.counts(density), ROUNDS)
+    return task.network(made)[0]
+
+
+def _task(
+    network: Network,
+    calibration: Any,
+    memory: int,
+    machine: Machine | None,
+    layout: Layout,
+    rounds: int,
+    steps: int,
+    seed: int,
+) -> _Task:
+    weights = weights_of(network, "pruning").astype(np.float64)
+    if network.activation not in _ACTIVATIONS:
+        raise InputError(f"{network.name}: pruning fits networks of relu or identity, not {network.activation}")
+    layers = layers_of(network)
+    inputs, labels = calibration_of(calibration, len(network.inputs))
+    test = np.arange(len(inputs)) % TEST_SHARE == 0
+    biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
+    return _Task(
+        layers, layers.matrices(weights), [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
+        inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
+        seed,
+    )  # fmt: skip
 
 
 def _in_windows(
@@ -297,10 +329,8 @@ def _live(made: Reconstructed, activation: Callable[[Floats], Floats]) -> tuple[
     return masks, biases
 
 
-def _numbered(
-    whole: Network, number: npt.NDArray[np.int64], pruned: Network, kept: npt.NDArray[np.bool_]
-) -> Network:
-    """Return the pruned network with the numbers that the whole one's neurons get; its connections keep their places."""
+def _numbered(whole: Network, number: npt.NDArray[np.int64], pruned: Network, kept: npt.NDArray[np.bool_]) -> Network:
+    """Return the pruned network with the numbers that the whole one's neurons get, its connections in place."""
     new = renumbered(whole, number)
     assert pruned.biases is not None
     biases = np.empty_like(pruned.biases)
@@ -311,13 +341,16 @@ def _numbered(
     )  # fmt: skip
 
 
-def _calibration(given: Any, width: int) -> tuple[Floats, npt.NDArray[np.integer] | None]:
+def calibration_of(given: Any, width: int) -> tuple[Floats, npt.NDArray[np.integer] | None]:
+    """Return input vectors and their labels, if there are some. Raises InputError naming the file and the fault."""
     where, labels = "calibration", None
     if isinstance(given, str | Path):
         where, given = str(given), read_npz(given)
     if isinstance(given, Mapping):
         if "inputs" not in given:
-            raise InputError(f"{where}: no array 'inputs' of calibration vectors (there are {', '.join(given) or 'none'})")
+            raise InputError(
+                f"{where}: no array 'inputs' of calibration vectors (there are {', '.join(given) or 'none'})"
+            )
         given, labels = given["inputs"], given.get("labels")
     inputs = np.asarray(given)
     if inputs.ndim != 2 or inputs.shape[1] != width or inputs.dtype.kind not in "iuf":

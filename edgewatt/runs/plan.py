@@ -25,6 +25,7 @@ from edgewatt.config.models import RunConfig
 from edgewatt.config.problems import KnownSections, validate
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.config.sweep_file import SweepConfig
+from edgewatt.config.work import Prune
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.machine import build_machine
 from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash
@@ -307,7 +308,12 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         config["trace"] = {"files": [file_identity(run.trace.file)], **_others(run.trace, "file")}
     else:
         assert run.network is not None
-        network = _others(run.network, "file", "files", "generate")
+        network = _others(run.network, "file", "files", "generate", "labelled")
+        if run.network.prune is not None:
+            network["prune"] = _prune(run.network.prune, paths)
+        if run.network.labelled is not None:
+            paths["labelled"] = [run.network.labelled]
+            network["labelled"] = [file_identity(run.network.labelled)]
         network["generate"] = _member(run.network.generate) if run.network.generate is not None else None
         if run.network.generate is None:
             paths["network"] = run.network.files or [str(run.network.file)]
@@ -328,6 +334,16 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     config["dram"] = _dram(run.dram.plain)
     paths["part"] = [run.dram.part]
     return config, paths
+
+
+def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
+    """Return how a network is pruned; keys of later versions only where they say something."""
+    usual = {"method": "magnitude", "memory": None, "calibration": None}
+    said = {key: value for key, value in section.plain.items() if value != usual.get(key, ...)}
+    if section.calibration is not None:
+        paths["calibration"] = [section.calibration]
+        said["calibration"] = file_identity(section.calibration)
+    return said
 
 
 def _others(section: Section, *names: str) -> dict[str, Any]:

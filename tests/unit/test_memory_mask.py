@@ -1,4 +1,4 @@
-"""Masks for a memory: they reach the bound where they say so, feed every neuron, and never cost more than free pruning."""
+"""Masks for a memory reach the bound where they say so, feed every neuron, and never cost more than free pruning."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_a_mask_has_the_connections_asked_for_and_feeds_every_neuron(
 
 @pytest.mark.parametrize("widths", [[2, 2], [2, 3], [1, 2, 1], [2, 2, 2], [1, 3, 1]])
 @pytest.mark.parametrize("memory", [3, 4, 5])
-def test_capacity_lies_below_what_any_order_holds_and_that_below_the_upper_limit(widths: list[int], memory: int) -> None:
+def test_capacity_lies_below_what_any_order_holds(widths: list[int], memory: int) -> None:
     held, most = capacity(widths, memory), most_at_the_bound(widths, memory)
     assert max(held.windows, held.blocks, held.blocks_of_16, held.two_of_four) <= most <= held.most
 

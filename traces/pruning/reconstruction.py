@@ -34,7 +34,9 @@ class Reconstructed:
     errors: list[float]
 
 
-def importances(weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats, activation: Activation) -> list[Floats]:
+def importances(
+    weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats, activation: Activation
+) -> list[Floats]:
     """Return the share that each connection has in the variance of the outputs: [outputs, inputs] of each layer.
 
     Each output counts alike: one of them may hold nearly all of the plain variance.
