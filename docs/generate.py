@@ -13,9 +13,8 @@ from pydantic import BaseModel
 
 import edgewatt
 from edgewatt.catalogue import catalogue, lists
-from edgewatt.config.models import RunConfig, ordering_section, stride_section
+from edgewatt.config.models import OptimizeSection, RunConfig, SweepConfig, ordering_section, stride_section
 from edgewatt.config.sections import Section, keys_of
-from edgewatt.config.sweep_file import OptimizeSection, SweepConfig
 
 
 def write(folder: Path) -> None:

@@ -66,8 +66,7 @@ def _member(members: Registry[Any], name: str) -> dict[str, Any]:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a run configuration and of a sweep file."""
-    from edgewatt.config.models import RunConfig
-    from edgewatt.config.sweep_file import SweepConfig
+    from edgewatt.config.models import RunConfig, SweepConfig
 
     run = RunConfig.model_json_schema()
     definitions = run.pop("$defs", {})

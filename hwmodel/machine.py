@@ -23,6 +23,11 @@ from traces.trace.chunks import STREAMS
 if TYPE_CHECKING:
     from hwmodel.dram.controller import ControllerSpec
 
+IDLE = ("all", "none", "capacity", "bandwidth")
+
+MOST_OUTSTANDING = 2**24
+RATES = ("accesses_per_ns", "clock_ghz", "records_per_cycle", "loads_per_cycle", "stores_per_cycle",
+         "accumulates_per_cycle", "values_per_cycle", "instructions_per_cycle")  # fmt: skip
 UNKNOWN_ELEMENT_BYTES = 4
 """What the encoder takes for one value of a stream that a trace says nothing of."""
 
@@ -63,21 +68,51 @@ class BusSpec:
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """The compute engine: `outstanding_misses` line requests in flight, `accesses_per_ns` cache accesses per ns.
+    """The compute engine: resources side by side. A connection takes the maximum of their times, not the sum.
 
-    access_bytes: the widest access; a row of many lanes takes several.
+    outstanding_misses: lines of the last cache in flight. dma_bytes: bytes that the DMA of a scratchpad reads ahead.
+    accesses_per_ns: one port for all accesses, and nothing else that limits; None: the resources below.
+    access_bytes: the widest access; a row of many lanes takes several. clock_ghz: cycles per ns.
+    records_per_cycle: connections that a FIFO brings; None: their ids and values are loads.
+    loads_per_cycle, stores_per_cycle: accesses of rows, and of what no other resource takes.
+    accumulates_per_cycle: rows of partial sums read, modified and written (in registers while a run lasts: none); None:
+    they are loads and stores. values_per_cycle: multiply-adds.
+    instructions_per_cycle: what a core issues: its loads, stores and multiply-adds (access_bytes wide each), and
+    instructions_per_connection beside them; None: no instructions. instruction_pj: energy of one.
+    A rate of None has no limit. The defaults take a connection a cycle. Raises InputError naming the field.
     """
 
     outstanding_misses: int = 8
-    accesses_per_ns: float = 1.0
+    accesses_per_ns: float | None = field(default=None, metadata={"later": True})
     access_bytes: int = field(default=64, metadata={"later": True})
+    clock_ghz: float = field(default=1.0, metadata={"later": True})
+    records_per_cycle: float | None = field(default=1.0, metadata={"later": True})
+    loads_per_cycle: float | None = field(default=1.0, metadata={"later": True})
+    stores_per_cycle: float | None = field(default=1.0, metadata={"later": True})
+    accumulates_per_cycle: float | None = field(default=1.0, metadata={"later": True})
+    values_per_cycle: float | None = field(default=16.0, metadata={"later": True})
+    instructions_per_cycle: float | None = field(default=None, metadata={"later": True})
+    instructions_per_connection: int = field(default=0, metadata={"later": True})
+    instruction_pj: float = field(default=0.0, metadata={"later": True})
+    dma_bytes: int = field(default=1024, metadata={"later": True})
 
     def __post_init__(self) -> None:
         check_fields(self)
-        whole_number(self.outstanding_misses, "engine outstanding_misses")
-        whole_number(self.access_bytes, "engine access_bytes", 16)
-        if not self.accesses_per_ns > 0 or self.accesses_per_ns == float("inf"):
-            raise InputError(f"engine accesses_per_ns must be a positive number, not {self.accesses_per_ns!r}")
+        whole_number(self.outstanding_misses, "engine outstanding_misses", 1, MOST_OUTSTANDING)
+        whole_number(self.access_bytes, "engine access_bytes", 1)
+        whole_number(self.dma_bytes, "engine dma_bytes", 1, MOST_OUTSTANDING)
+        whole_number(self.instructions_per_connection, "engine instructions_per_connection", 0)
+        for name in RATES:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"engine {name} must be a positive number, not {value!r}")
+        if not 0 <= self.instruction_pj < float("inf"):
+            raise InputError(f"engine instruction_pj must not be negative, not {self.instruction_pj!r}")
+
+    @property
+    def cycle_ns(self) -> float:
+        """Duration of a cycle; with one port for all, of an access."""
+        return 1 / (self.accesses_per_ns or self.clock_ghz)
 
 
 @dataclass(frozen=True)
@@ -89,7 +124,8 @@ class Machine(Shown):
     the name of a stream (None: what the trace says of each stream, else 4). part, controller: of hwmodel.dram.engine;
     part None stops after the bus. flush: write dirty lines back at the end (counted apart). scratchpad: memory that
     software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path, mapping or Technology:
-    what on-chip memory and arithmetic cost; None counts neither.
+    what on-chip memory and arithmetic cost; None counts neither. idle: how much of the DRAM's static energy is billed
+    (`hwmodel.energy.total.bill`): 'all', 'none' (no leakage either), 'capacity', 'bandwidth' or a share from 0 to 1.
     """
 
     caches: tuple[CacheSpec, ...] = ()
@@ -102,6 +138,7 @@ class Machine(Shown):
     flush: bool = True
     scratchpad: ScratchpadSpec | None = None
     technology: Any = None
+    idle: str | float = "all"
 
     __repr__ = Shown.__repr__
 
@@ -127,6 +164,8 @@ class Machine(Shown):
                     f"scratchpad stream_bytes {self.scratchpad.stream_bytes} is smaller than a burst of "
                     f"{self.bus.block_bytes} bytes: the connections need room for at least one"
                 )
+        if self.idle not in IDLE and (isinstance(self.idle, str) or not 0 <= self.idle <= 1):
+            raise InputError(f"idle is one of {', '.join(IDLE)} or a share from 0 to 1, not {self.idle!r}")
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
@@ -203,11 +242,12 @@ class Machine(Shown):
         """Return the ControllerSpec, with the latency the encoder chain declares.
 
         A chain that inverts reads with the part's DBI latency; the clocks that its decoders take are spent in the
-        controller.
+        controller. Where the controller does not say how many requests enter a clock, each channel takes one.
         """
         from hwmodel.dram.controller import controller_spec
 
-        return _decoding(controller_spec(self.controller), self.encoder_facts)
+        part, spec = self._part(), _decoding(controller_spec(self.controller), self.encoder_facts)
+        return spec if part is None else _as_wide(spec, part.organisation.channels)
 
 
 @lru_cache(maxsize=256)
@@ -219,6 +259,11 @@ def _decoding(controller: ControllerSpec, facts: ChainFacts) -> ControllerSpec:
         latency = controller.controller_latency_cycles + facts.latency_cycles
         controller = replace(controller, controller_latency_cycles=latency)
     return controller
+
+
+@lru_cache(maxsize=256)
+def _as_wide(controller: ControllerSpec, channels: int) -> ControllerSpec:
+    return controller if controller.requests_per_clock else replace(controller, requests_per_clock=channels)
 
 
 def _burst_cells(part: Part) -> BurstCells | None:

@@ -1,5 +1,7 @@
 """Parts derived from the shipped LPDDR4-3200 for tests: other organisations and constants; reads of LPDDR6."""
 
+import json
+
 import numpy as np
 
 from hwmodel.dram.engine import load_part
@@ -19,6 +21,17 @@ def variant(timing=None, organisation=None, address_map=None, base="lpddr4-3200"
     if address_map:
         data["address_map"] = made(address_map)
     return load_part(data)
+
+
+def of_reference_runs(reference):
+    """LPDDR4-3200 with the currents of the DRAMsim3 and DRAMPower runs: what a die of two channels draws, on one."""
+    given = json.loads((reference / "dram" / "drampower_parameters_A.json").read_text())
+    rails = {rail: given[f"idd_{rail}_A"] for rail in ("vdd1", "vdd2")}
+    currents = {
+        f"{name}_mA": {**{rail: 1e3 * amperes[name] for rail, amperes in rails.items()}, "source": "reference"}
+        for name in rails["vdd1"]
+    }
+    return load_part({"extends": "lpddr4-3200", "name": "reference", "currents": currents})
 
 
 def shipped():
@@ -53,6 +66,15 @@ def two_command_buses():
     return variant({"tRRD": 2, "tFAW": 8, "tPPD": 0}, {"command_buses": 2})
 
 
+def pseudo_channels():
+    """Two channels of two ranks and two pseudo-channels each, with two command buses."""
+    organisation = {
+        "channels": 4, "pseudo_channels": 2, "ranks": 2, "bank_groups": 2, "banks_per_group": 2, "command_buses": 2,
+    }  # fmt: skip
+    timing = {"tRRD": 2, "tRRD_L": 6, "tFAW": 20, "tPPD": 0, "tCCD_L": 12, "tRTRS": 3, "tREFI": 1501}
+    return variant(timing, organisation, "offset:5 channel:1 column:6 rank:1 channel:1 bank_group:1 bank:1 row:16")
+
+
 def bank_pairs():
     """A per-bank refresh takes two banks of different groups; command wires rest at 1."""
     organisation = {"bank_groups": 2, "banks_per_group": 4, "refresh_banks": 2}
@@ -85,7 +107,17 @@ def split_activates():
     return load_part("lpddr5-6400+wck-sync+two-act-late")
 
 
-MADE = (busy_rules, split_activates, shipped, grouped, two_channels, quick_refresh, two_command_buses, bank_pairs)
+MADE = (
+    busy_rules,
+    split_activates,
+    shipped,
+    grouped,
+    pseudo_channels,
+    two_channels,
+    quick_refresh,
+    two_command_buses,
+    bank_pairs,
+)
 PARTS = {part.__name__: part for part in MADE}
 
 

@@ -38,14 +38,13 @@ def lpddr5(config):
 
 def ddr(config):
     t, o = config["timing_clocks"], config["organisation"]
-    late = config["clocks_on_the_command_wires"]["ACT"] - 1  # distances count from the end of a command to an end
     burst = t["nBL"]
     timing = {
-        "RL": t["nCL"], "RL_dbi": t["nCL"], "WL": t["nCWL"], "tRCD": t["nRCD"], "tRP": t["nRP"] - late,
-        "tRPab": t["nRP"] - late, "tRAS": t["nRAS"] + late, "tRC": t["nRC"], "tRRD": t["nRRDS"], "tRRD_L": t["nRRDL"],
+        "RL": t["nCL"], "RL_dbi": t["nCL"], "WL": t["nCWL"], "tRCD": t["nRCD"], "tRP": t["nRP"],
+        "tRPab": t["nRP"], "tRAS": t["nRAS"], "tRC": t["nRC"], "tRRD": t["nRRDS"], "tRRD_L": t["nRRDL"],
         "tFAW": t["nFAW"], "tCCD": t["nCCDS"], "tCCD_L": t["nCCDL"], "tCCD_L_WR": t.get("nCCDL_WR", t["nCCDL"]),
-        "tRTP": t["nRTP"] + late, "tWR": t["nWR"] + late, "tWTR": t["nWTRS"], "tWTR_L": t["nWTRL"],
-        "tPPD": t.get("nPPD", 0), "tRFCab": t["nRFC"] - late, "tREFI": t["nREFI"],
+        "tRTP": t["nRTP"], "tWR": t["nWR"], "tWTR": t["nWTRS"], "tWTR_L": t["nWTRL"],
+        "tPPD": t.get("nPPD", 0), "tRFCab": t["nRFC"], "tREFI": t["nREFI"],
         "turnaround": config["rules_clocks"]["RD_to_WR"] - (t["nCL"] + burst - t["nCWL"]),
     }  # fmt: skip
     organisation = {

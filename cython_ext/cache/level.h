@@ -2,7 +2,7 @@
 #ifndef EDGEWATT_CACHE_LEVEL_H
 #define EDGEWATT_CACHE_LEVEL_H
 
-#include "cache/sets.h"
+#include "cache/wide.h"
 
 typedef struct { /* what became of misses: those of stores, displaced lines, dirty ones, stores that filled nothing */
     int64_t stores, evictions, writebacks, skipped;

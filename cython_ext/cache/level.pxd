@@ -26,6 +26,21 @@ cdef extern from "cache/policy.h" nogil:
         int64_t (*victim)(edgewatt_sets *sets, uint64_t set) noexcept nogil
 
 
+cdef extern from "cache/wide.h" nogil:
+    int EDGEWATT_WIDE_WAY_BITS
+    ctypedef struct edgewatt_wide:
+        uint32_t *place
+        uint64_t mask
+        int bits
+        uint64_t *last
+        uint32_t *recent
+        uint64_t *heap
+        int64_t room
+        int64_t *now
+        int64_t *tail
+    uint64_t edgewatt_wide_place(const edgewatt_wide *wide, const uint64_t *words, uint64_t line)
+
+
 cdef extern from "cache/sets.h" nogil:
     uint64_t EDGEWATT_NO_LINE, EDGEWATT_NO_FILL
     ctypedef struct edgewatt_cache:
@@ -35,6 +50,7 @@ cdef extern from "cache/sets.h" nogil:
         uint64_t set_mask, dirty
         int64_t ways, stride
         int allocate
+        edgewatt_wide *wide
     ctypedef int64_t (*edgewatt_loop)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
                                       uint32_t *missed, uint64_t *displaced) noexcept nogil
     int64_t edgewatt_find_baseline(const uint64_t *words, int64_t stride, uint64_t key)
@@ -57,6 +73,7 @@ cdef class CacheKernel:
     cdef edgewatt_loop loop  # of a compiled policy; null: the policy decides through its functions
     cdef const edgewatt_policy *policy
     cdef edgewatt_policy in_python
+    cdef edgewatt_wide wide  # where it looks up sets of many ways
     cdef Transactions out  # kept between calls; all zero at first
     cdef object _arrays, _owner
     cdef uint64_t[::1] keys, displaced

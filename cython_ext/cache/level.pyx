@@ -14,6 +14,7 @@ cdef extern from "cache/level.h" nogil:
     void edgewatt_cache_tally(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
                               edgewatt_tally *found)
     edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
+    edgewatt_loop edgewatt_wide_loop_of(const char *name)
     int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_cache *cache, const uint64_t *keys,
                                      const int64_t *next_use, int64_t n, uint32_t *missed, uint64_t *displaced)
     int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
@@ -26,6 +27,7 @@ cdef extern from "cache/level.h" nogil:
 
 
 cdef enum:
+    MANY_WAYS = 64  # with more, LRU, FIFO and MIN do not search the words of a set (cache/wide.h)
     BLOCK = 4096  # look-ups per call of the core: keys, misses and victims together stay in the host's first cache
 
 
@@ -137,6 +139,8 @@ cdef class CacheKernel:
         self.core.sets.random = seed
         self.core.set_mask, self.core.dirty = sets - 1, not through
         self.core.ways, self.core.stride, self.core.allocate = ways, stride, allocate
+        if isinstance(policy, str) and ways > MANY_WAYS:
+            _index_ways(self, policy)
         self.needs_future = needs_future
         self.sets, self.line_shift, self.through = sets, line_shift, through
         self.keys, self.displaced = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
@@ -251,6 +255,31 @@ cdef _find_policy(CacheKernel self, policy, int64_t stride):
         self.loop = edgewatt_loop_of(name, stride, &self.policy)
     else:
         self._owner = policy  # a capsule keeps what it holds
+
+
+cdef _index_ways(CacheKernel self, str policy):
+    """Have a level of many ways look up its lines in a table, where its policy can."""
+    cdef bytes name = policy.encode()
+    cdef int64_t words = self.core.sets.sets * self.core.stride, room = 4
+    cdef edgewatt_loop loop = edgewatt_wide_loop_of(name)
+    if loop == NULL or words >= 2**31 or self.core.ways >= <int64_t>1 << EDGEWATT_WIDE_WAY_BITS:
+        return
+    self.wide.bits = 2
+    while <int64_t>1 << self.wide.bits < 2 * words:
+        self.wide.bits += 1
+    while room < 4 * self.core.ways:
+        room *= 2
+    self.wide.mask, self.wide.room = (<uint64_t>1 << self.wide.bits) - 1, room
+    listed, heaped = (self.core.sets.sets * room if policy == each else 1 for each in ("lru", "min"))
+    arrays = (np.zeros(1 << self.wide.bits, np.uint32), np.zeros(words, np.uint64), np.zeros(listed, np.uint32),
+              np.zeros(heaped, np.uint64), np.zeros(self.core.sets.sets, np.int64), np.zeros(self.core.sets.sets, np.int64))
+    cdef uint32_t[::1] place = arrays[0], recent = arrays[2]
+    cdef uint64_t[::1] last = arrays[1], heap = arrays[3]
+    cdef int64_t[::1] now = arrays[4], tail = arrays[5]
+    self.wide.place, self.wide.last, self.wide.recent, self.wide.heap = &place[0], &last[0], &recent[0], &heap[0]
+    self.wide.now, self.wide.tail = &now[0], &tail[0]
+    self._arrays += arrays
+    self.core.wide, self.loop = &self.wide, loop
 
 
 cdef _check_future(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size):

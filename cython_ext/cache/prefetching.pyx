@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.cache.level cimport EDGEWATT_NO_LINE, CacheKernel, Transactions, const_uint16_t, \
-    edgewatt_find_baseline, put, release, reserve
+    edgewatt_find_baseline, edgewatt_wide_place, put, release, reserve
 from cython_ext.common.checks cimport need
 
 import numpy as np
@@ -153,8 +153,7 @@ cdef class PrefetchingKernel(CacheKernel):
                 if line < 0:
                     continue
                 key = <uint64_t>line << 1
-                if edgewatt_find_baseline(self.core.words + (<uint64_t>line & self.core.set_mask) * self.core.stride,
-                                          self.core.stride, key) >= 0:
+                if self._holds(<uint64_t>line):
                     continue  # held already: nothing to fetch, and its place in the set stays
                 if reserve(&self.prefetched, 1):
                     return -1
@@ -165,6 +164,12 @@ cdef class PrefetchingKernel(CacheKernel):
                 self.prefetches += 1
                 edgewatt_line_add(&self.unused, <uint64_t>line)
         return 0
+
+    cdef bint _holds(self, uint64_t line) noexcept nogil:
+        if self.core.wide != NULL:
+            return self.wide.place[edgewatt_wide_place(self.core.wide, self.core.words, line)] != 0
+        return edgewatt_find_baseline(
+            self.core.words + (line & self.core.set_mask) * self.core.stride, self.core.stride, line << 1) >= 0
 
     def __dealloc__(self):
         release(&self.triggers)

@@ -19,6 +19,8 @@
 #define EDGEWATT_NO_LINE UINT64_MAX          /* an empty way, and "nothing was displaced" */
 #define EDGEWATT_NO_FILL (UINT64_MAX - 1)    /* a store miss that does not allocate */
 
+typedef struct edgewatt_wide edgewatt_wide; /* of sets of many ways, see wide.h */
+
 typedef struct {
     edgewatt_sets sets;    /* what the policy sees */
     uint64_t *words;       /* sets * stride, aligned to 64 bytes */
@@ -27,6 +29,7 @@ typedef struct {
     uint64_t dirty;        /* 1 for write-back, 0 for write-through: stores then leave lines clean */
     int64_t ways, stride;
     int allocate;
+    edgewatt_wide *wide;   /* null: the words of a set are searched */
 } edgewatt_cache;
 
 /* Make `n` look-ups. For each miss write its index and the displaced word (or NO_LINE, NO_FILL); return the misses.

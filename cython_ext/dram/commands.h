@@ -140,9 +140,11 @@ static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int 
         hold_group(e, bank, &gaps[SAME_GROUP][command], t);
         bank->count[command]++;
     }
-    if (e->c->ranks > 1 && is_column(command))
-        for (int other = 0; other < e->c->ranks; other++)
+    if (e->c->ranks > 1 && is_column(command)) { /* ranks on the same data wires */
+        const int together = e->c->ranks / e->c->pseudo_channels, first = r / together * together;
+        for (int other = first; other < first + together; other++)
             if (other != r) hold(e->rank[other].ready, &gaps[OTHER_RANK][command], t);
+    }
     if (e->c->wire_cycles[command])
         e->wires_free[e->c->command_buses == 2 && is_column(command)] = t + e->c->wire_cycles[command];
     if (command != PDE && command != PDX) rank->last_command = t;
@@ -266,12 +268,13 @@ static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram
 static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {
     if (t < rank->next_refresh) return;
     rank->refresh_due++;
-    rank->next_refresh += e->c->tREFI / (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
+    rank->next_refresh += refresh_interval(e->c);
 }
 
 static inline void complete(dram_engine *e, int64_t id, int64_t accepted, int64_t cycle) {
     dram_output *out = e->out;
     out->done_id[out->n_done] = id;
+    if (out->done_bursts) out->done_bursts[out->n_done] = out->bursts;
     out->done_accepted[out->n_done] = accepted;
     out->done_cycle[out->n_done++] = cycle;
     e->counts.last_done = later(e->counts.last_done, cycle);
@@ -297,8 +300,10 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
     e->counts.data_clock_cycles += sooner(t - e->last_burst, e->c->clock_run_on);
     e->last_burst = t;
     e->last_progress = t;
+    e->out->bursts++;
     if (e->out->sent_id) {
-        e->out->sent_channel[e->out->n_sent] = (uint8_t)e->number;
+        const int pseudo = e->c->pseudo_channels;
+        e->out->sent_channel[e->out->n_sent] = (uint8_t)(e->number * pseudo + bank->rank * pseudo / e->c->ranks);
         e->out->sent_id[e->out->n_sent++] = node->id;
     }
     drop_pending(e, k);
@@ -319,7 +324,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         complete(e, node->id, node->accepted, done);
         note_latency(e, done - node->accepted);
         e->flight_done[e->flight_tail] = done;
-        e->flight_port[e->flight_tail] = node->port;
+        e->flight_line[e->flight_tail] = node->line;
         e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
         e->free_nodes[e->n_free++] = k;
         e->pending--;

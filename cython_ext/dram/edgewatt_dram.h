@@ -81,6 +81,9 @@ struct edgewatt_dram {
     int64_t arrival, request;
 };
 
+/* Whether the commands of a clock go before its requests come (memory.h: step), else when it passes. */
+static int commands_first(const edgewatt_dram *m) { return m->tables.c.pooled; }
+
 static int heap_less(const edgewatt_dram *m, int64_t a, int64_t b) {
     if (m->heap[a].clock != m->heap[b].clock) return m->heap[a].clock < m->heap[b].clock;
     return m->heap[a].order < m->heap[b].order;
@@ -128,7 +131,7 @@ static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done 
     }
 }
 
-/* ---- the file: "edgewatt-dram 3", then numbers in the order written by hwmodel.dram.tables ---------------------- */
+/* ---- the file: "edgewatt-dram 4", then numbers in the order written by hwmodel.dram.tables ---------------------- */
 
 static int read_number(FILE *file, int64_t least, int64_t most, int64_t *value) {
     long long number;
@@ -175,7 +178,7 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
     double clock_ns;
     FILE *file = fopen(path, "r");
     if (!file) return refuse(error, size, path, "cannot be read", NULL);
-    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 3 || !(clock_ns > 0))
+    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 4 || !(clock_ns > 0))
         return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
     edgewatt_dram *m = (edgewatt_dram *)calloc(1, sizeof *m);
     if (!m) return refuse(error, size, path, "memory is short", file);
@@ -218,21 +221,24 @@ int edgewatt_dram_send(edgewatt_dram *m, uint64_t address, int is_write, uint64_
     m->address = address, m->write = is_write != 0, m->arrival = m->clock, m->request = (int64_t)id;
     port->next = 0, port->length = 1;
     port_moved(m->memory, port);
+    dram_engine *e = m->memory->channel[port->channel];
     accept(m->memory, m->clock, 0);
+    if (commands_first(m)) e->next_event = sooner(e->next_event, m->clock + 1);
     m->sent++;
     return 1;
 }
 
 void edgewatt_dram_tick(edgewatt_dram *m) {
     dram_memory *memory = m->memory;
-    memory->now = m->clock;
+    const int64_t now = memory->now = m->clock + commands_first(m);
     for (int c = 0; c < memory->n_channels; c++) {
         dram_engine *e = memory->channel[c];
-        if (e->next_event <= m->clock || e->last_accepted == m->clock) process(e, m->clock, 0);
+        if (e->next_event <= now || e->last_accepted == now) process(e, now, 0);
     }
-    report_done(m, m->clock);
+    if (!commands_first(m)) report_done(m, now);
     m->clock++;
     m->sent = 0;
+    if (commands_first(m)) report_done(m, now);
 }
 
 int64_t edgewatt_dram_next_event(const edgewatt_dram *m) {
@@ -246,10 +252,11 @@ void edgewatt_dram_advance(edgewatt_dram *m, int64_t clock) {
     if (clock <= m->clock) return;
     if (m->sent) edgewatt_dram_tick(m);
     for (int c = 0; c < m->memory->n_channels && clock > m->clock; c++)
-        while (!run_alone(m->memory->channel[c], clock - 1)) collect_done(m);
-    report_done(m, clock - 1);
+        while (!run_alone(m->memory->channel[c], clock - 1 + commands_first(m))) collect_done(m);
+    if (!commands_first(m)) report_done(m, clock - 1);
     m->clock = later(m->clock, clock);
-    m->memory->now = m->clock - 1;
+    if (commands_first(m)) report_done(m, m->clock);
+    m->memory->now = m->clock - 1 + commands_first(m);
 }
 
 void edgewatt_dram_drain(edgewatt_dram *m) {

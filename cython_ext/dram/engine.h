@@ -146,24 +146,48 @@ static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t
     }
 }
 
-/* Issue one command, if one can go over these wires: a refresh that is due, or what a bank asks for, the banks in turn. */
-static EW_INLINED int issue_one(dram_engine *e, int64_t t, int row_wires, int column_wires, int64_t *next) {
+/* Of the banks that ask for a command on some wires (`look`) take the next in turn, and issue it if it goes over `wires`.
+ * Returns the wires that it went over. */
+static EW_INLINED int issue_in_turn(dram_engine *e, int64_t t, const int look, const int wires, int64_t *next) {
     uint64_t can[NEXT_KINDS] = {0};
-    if (row_wires)
-        for (int r = 0; r < e->c->ranks; r++)
-            if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return 1;
     const int64_t when = find_issuable(e, t, e->refreshing || e->extras || e->c->power_down_cycles ? barred_banks(e) : 0, can, 0);
-    uint64_t banks = 0;
-    if (row_wires) banks |= can[NEXT_ACT] | can[NEXT_PRE] | can[NEXT_RFM];
-    if (column_wires) banks |= (can[NEXT_RD] | can[NEXT_WR] | can[NEXT_MWR]) & ~can[NEXT_PRE];
+    const uint64_t rows = can[NEXT_ACT] | can[NEXT_PRE] | can[NEXT_RFM];
+    uint64_t banks = look & ROW_WIRES ? rows : 0;
+    if (look & COLUMN_WIRES) banks |= (can[NEXT_RD] | can[NEXT_WR] | can[NEXT_MWR]) & ~can[NEXT_PRE];
     if (!banks) {
-        if (column_wires) *next = sooner(*next, when);
+        if (look & COLUMN_WIRES) *next = sooner(*next, when);
         return 0;
     }
     const uint64_t after = banks & ~(((uint64_t)2 << e->turn) - 1); /* the last one served */
     e->turn = lowest(after ? after : banks);
+    const int used = rows >> e->turn & 1 ? ROW_WIRES : COLUMN_WIRES;
+    if (!(used & wires)) return 0;
     issue_for(e, t, &e->bank[e->turn], can);
-    return 1;
+    return used;
+}
+
+/* Issue one command, if one can go over these wires: a refresh that is due, or what a bank asks for, the banks in turn. */
+static EW_INLINED int issue_one(dram_engine *e, int64_t t, const int wires, int64_t *next) {
+    if (wires & ROW_WIRES)
+        for (int r = 0; r < e->c->ranks; r++)
+            if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return ROW_WIRES;
+    return issue_in_turn(e, t, wires, wires, next);
+}
+
+/* Two command buses: one command on each; or, in turn, the next bank's, and that of the bank after it unless it needs the
+ * same wires, in which case nothing else goes over the others. */
+static int issue_two(dram_engine *e, int64_t t, int64_t *next) {
+    if (!e->c->dual_in_turn) {
+        const int row = issue_one(e, t, ROW_WIRES, next);
+        return row | issue_one(e, t, COLUMN_WIRES, next);
+    }
+    const int first = issue_one(e, t, ALL_WIRES, next);
+    if (!first) return 0;
+    int64_t *busy = &e->wires_free[first == COLUMN_WIRES], until = *busy;
+    *busy = t; /* they do not matter in the choice of the next bank */
+    issue_in_turn(e, t, ALL_WIRES, ALL_WIRES & ~first, next);
+    *busy = until;
+    return first;
 }
 
 /* ---- the queues before the banks -------------------------------------------------------------------------------- */
@@ -183,7 +207,12 @@ static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_
         const dram_node *node = &e->pool[k];
         const uint64_t bit = (uint64_t)1 << node->bank;
         if (!(room & bit)) continue;
-        if (node->write && !e->c->strict_order && find_pending(e, node->burst, 0) != NONE) continue;
+        if (node->write && !e->c->strict_order && find_pending(e, node->burst, 0) != NONE) {
+            if (!e->c->hazard_ends_drain) continue;
+            e->draining = 0;
+            *blocked = at;
+            return 0;
+        }
         dram_bank *bank = &e->bank[node->bank];
         if (e->c->page == PAGE_ADAPTIVE) learn_idle_limit(e, bank, node->row);
         bank->hit |= (uint64_t)(node->row == bank->row) << bank->queued;
@@ -220,6 +249,8 @@ static EW_INLINED int move_request(dram_engine *e, int flush) {
             e->draining--;
             return 1;
         }
+        /* A drain that ended may begin again in the next clock, and would for ever with nothing in the banks' queues. */
+        if (e->c->hazard_ends_drain) return !e->draining && !e->queued && move_read(e);
         /* Writes that wait for an older read of the same burst must not keep that read from moving. */
         for (int at = 0; at < e->writes_waiting && e->waiting_banks[0] & e->banks_with_room; at++) {
             const dram_node *node = &e->pool[e->write_queue[at]];
@@ -244,8 +275,9 @@ static inline int can_move(const dram_engine *e, int flush) {
 static EW_INLINED void end_cycle(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
     int moved = move_request(e, flush);
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
-    int more = moved && ((e->waiting_banks[0] & e->banks_with_room) || e->draining ||
-                         e->writes_waiting >= e->c->write_high || e->extras);
+    const int reads_can = (e->waiting_banks[0] & e->banks_with_room) != 0, full = e->writes_waiting >= e->c->write_high;
+    int more = moved ? reads_can || e->draining || full || e->extras
+                     : e->c->hazard_ends_drain && !e->c->strict_order && !e->draining && reads_can && !full; /* one ended */
     if (more || ((issued || moved) && (e->refreshing || e->c->power_down_cycles || e->extras))) next = t + 1;
     else if (issued || moved) next = sooner(next, next_issuable(e, t));
     e->next_event = later(next, t + 1);
@@ -291,10 +323,9 @@ static void process(dram_engine *e, int64_t t, int flush) {
         issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
     }
     if (e->c->command_buses == 2) {
-        int row = issue_one(e, t, 1, 0, &next), column = issue_one(e, t, 0, 1, &next);
-        issued = row || column;
+        issued = issue_two(e, t, &next);
     } else {
-        issued = issue_one(e, t, 1, 1, &next);
+        issued = issue_one(e, t, ALL_WIRES, &next);
     }
     if (e->second_act_by) {
         if (t > e->second_act_by - e->c->second_act && wires_ready(e, ACT2) <= t) { /* a clock that nothing else wants */

@@ -15,6 +15,7 @@ from cython_ext.common.checks cimport need
 cdef extern from "dram/memory.h" nogil:
     enum: COMMANDS
     enum: SCOPES
+    enum: MAX_BANKS
     enum: MAX_CHANNELS
     enum: MAX_PORTS
     enum: MAX_FIELDS
@@ -30,6 +31,7 @@ cdef extern from "dram/memory.h" nogil:
     enum: PAGE_OPEN
     enum: PAGE_CLOSED
     enum: PAGE_ADAPTIVE
+    enum: PAGE_STRICT
     enum: REFRESH_NONE
     enum: REFRESH_ALL_BANK
     enum: REFRESH_PER_BANK
@@ -53,7 +55,7 @@ cdef extern from "dram/memory.h" nogil:
     ctypedef struct dram_config:
         int64_t gap[4][18][18]
         int64_t wire_cycles[18]
-        int32_t ranks, n_fields, ca_wires
+        int32_t ranks, pseudo_channels, n_fields, ca_wires
         int32_t field_kind[16]
         int32_t field_source[16]
         int32_t field_bits[16]
@@ -74,7 +76,8 @@ cdef extern from "dram/memory.h" nogil:
         const uint8_t *write
         const int64_t *arrival
         const int64_t *request
-        int64_t next, length, limit
+        int64_t next, length, limit, last_accepted, bursts, waited, waited_for_line, waited_bursts
+        int32_t line_reads
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
         pass
@@ -84,10 +87,11 @@ cdef extern from "dram/memory.h" nogil:
         int64_t *done_id
         int64_t *done_cycle
         int64_t *done_accepted
+        int64_t *done_bursts
         int64_t *sent_id
         int64_t *unsent_id
         uint8_t *sent_channel
-        int64_t n_done, done_limit, n_sent, n_unsent
+        int64_t n_done, done_limit, n_sent, n_unsent, bursts
     ctypedef struct dram_engine:
         const dram_config *c
         dram_bank bank[64]
@@ -121,10 +125,12 @@ SETTINGS = {(<bytes>dram_settings[k].name).decode(): (dram_settings[k].least, dr
             for k in range(N_SETTINGS)}
 """Scalar settings of a part and its controller: name -> least and most value, in the order of the C library's file."""
 CODES = {
-    "page": {"open": PAGE_OPEN, "closed": PAGE_CLOSED, "adaptive": PAGE_ADAPTIVE},
+    "page": {"open": PAGE_OPEN, "closed": PAGE_CLOSED, "adaptive": PAGE_ADAPTIVE, "strict": PAGE_STRICT},
     "refresh": {"none": REFRESH_NONE, "all-bank": REFRESH_ALL_BANK, "per-bank": REFRESH_PER_BANK},
 }
 """Settings whose values have names."""
+MOST_BANKS = MAX_BANKS
+"""Banks behind one set of command wires."""
 FIELD_NAMES = ("column", "bank", "bank_group", "rank", "row", "channel")
 TRACE_DTYPE = np.dtype(
     [("cycle", "i8"), ("request", "i8"), ("command", "i4"), ("rank", "i4"), ("bank_group", "i4"), ("bank", "i4"),
@@ -230,7 +236,7 @@ cdef class Tables:
 
 cdef class Memory:
     """All channels of a part. width: requests accepted per clock over all channels. trace: keep commands. sent: keep
-    what was on the wires.
+    what was on the wires. Pseudo-channels that share queues and command wires are channels to the caller.
 
     Raises MemoryError.
     """
@@ -238,16 +244,19 @@ cdef class Memory:
     cdef dram_memory *memory
     cdef Tables tables
     cdef list held
+    cdef int pseudo  # channels that share command wires and queues
     cdef bint untaken  # a run already stopped for what was sent
 
     def __cinit__(self, Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
                   bint trace=False, bint sent=False):
         if not 1 <= n_ports <= MAX_PORTS:
             raise ValueError("n_ports out of range")
-        if not 1 <= n_channels <= MAX_CHANNELS or width < 1:
-            raise ValueError("at most 64 channels, at least one request per clock")
+        if not 1 <= n_channels <= MAX_CHANNELS or n_channels % tables.tables.c.pseudo_channels or width < 1:
+            raise ValueError("at most 64 channels, all of their pseudo-channels, at least one request per clock")
         self.tables = tables
-        self.memory = dram_new(&tables.tables, n_channels, n_ports, width, out_size, out_size if trace else 0, sent)
+        self.pseudo = tables.tables.c.pseudo_channels
+        self.memory = dram_new(&tables.tables, n_channels // self.pseudo, n_ports, width, out_size,
+                               out_size if trace else 0, sent)
         if self.memory is NULL:
             raise MemoryError
         self.held = [None] * n_ports
@@ -265,15 +274,22 @@ cdef class Memory:
             raise IndexError(f"channel {channel} of {self.memory.n_channels}")
         return self.memory.channel[channel]
 
+    cdef by_channel(self, counts):
+        """Return counts [channel, bank or rank, ...] of channels, those of pseudo-channels one after the other."""
+        return counts.reshape(self.n_channels, -1, *counts.shape[2:])
+
     @property
     def n_channels(self):
         """Number of channels."""
-        return self.memory.n_channels
+        return self.memory.n_channels * self.pseudo
 
-    def set_port(self, int port, *, limit=None, bint relative=False):
-        """Allow `limit` reads in flight (None: any number); relative: arrivals count from the port's own time."""
+    def set_port(self, int port, *, limit=None, int line_reads=1, bint relative=False):
+        """Allow `limit` lines in flight (None: any number), each of `line_reads` reads one after the other; relative:
+        arrivals count from the port's own time."""
         self.check_port(port)
+        need(line_reads > 0 and (limit is None or limit > 0), "lines of one read at least")
         self.memory.port[port].limit = NEVER if limit is None else limit
+        self.memory.port[port].line_reads = line_reads
         self.memory.port[port].relative = relative
         if limit is not None:
             self.memory.limited = 1
@@ -321,6 +337,18 @@ cdef class Memory:
                 self.untaken = 1
         return status
 
+    def waited(self, int port):
+        """Return clocks that a port's requests waited to be accepted, of them those of reads that found room but as many
+        lines in flight as may be, and the bursts that began meanwhile on all channels. Of a memory with a limit."""
+        self.check_port(port)
+        p = &self.memory.port[port]
+        return p.waited, p.waited_for_line, p.waited_bursts
+
+    def bursts_since(self, int port):
+        """Return the clock at which a port's last request was accepted, and the bursts begun since."""
+        self.check_port(port)
+        return self.memory.port[port].last_accepted, self.memory.out.bursts - self.memory.port[port].bursts
+
     def hungry_ports(self):
         """Return the ports that must be fed, closed or parked before the memory can go on."""
         hungry, parked, busy = [], [], False
@@ -341,6 +369,12 @@ cdef class Memory:
         out.n_done = 0
         return taken
 
+    def done_bursts(self):
+        """Return int64[n]: of each request that `take_done` would return, the bursts begun on all channels when its own had
+        begun (a posted write: when it was accepted). Of a memory with `sent`."""
+        need(self.memory.out.done_bursts is not NULL, "a memory that keeps what was sent")
+        return copied(self.memory.out.done_bursts, self.memory.out.n_done)
+
     def take_sent(self):
         """Return int64[n] requests whose burst was on the wires since the last call, in the order of their commands,
         uint8[n] their channels, and int64[m] requests that turned out to have no burst of their own."""
@@ -358,24 +392,35 @@ cdef class Memory:
         """Return how many requests completed that were not taken yet."""
         return self.memory.out.n_done
 
-    def take_trace(self, int channel):
-        """Return the commands issued on a channel since the last call, TRACE_DTYPE[n], in order of cycle."""
-        cdef dram_engine *e = self.at(channel)
-        cdef int64_t n = e.n_trace
-        trace = np.empty(n, TRACE_DTYPE)
-        cdef uint8_t[::1] raw = trace.view(np.uint8)
-        if n:
-            memcpy(&raw[0], e.trace, n * sizeof(dram_command))
-        e.n_trace = 0
-        return trace
+    def take_traces(self):
+        """Return the commands issued since the last call, TRACE_DTYPE[n] of each channel in order of cycle."""
+        cdef dram_engine *e
+        cdef int c, ranks
+        cdef uint8_t[::1] raw
+        traces = []
+        for c in range(self.memory.n_channels):
+            e = self.memory.channel[c]
+            trace = np.empty(e.n_trace, TRACE_DTYPE)
+            raw = trace.view(np.uint8)
+            if e.n_trace:
+                memcpy(&raw[0], e.trace, e.n_trace * sizeof(dram_command))
+            e.n_trace = 0
+            ranks = e.c.ranks // self.pseudo
+            pseudo = trace["rank"] // ranks
+            trace["rank"] %= ranks
+            traces += [trace] if self.pseudo == 1 else [trace[pseudo == p] for p in range(self.pseudo)]
+        return traces
 
     def now(self):
         """Return the last processed cycle."""
         return self.memory.now
 
     def state(self, int channel):
-        """Return what waits where: for the message of a run that is stuck."""
-        cdef dram_engine *e = self.at(channel)
+        """Return what waits where, in the first of pseudo-channels with common queues: for the message of a run that is
+        stuck."""
+        if channel % self.pseudo:
+            return {}
+        cdef dram_engine *e = self.at(channel // self.pseudo)
         return {
             "read queue": e.reads_waiting,
             "write queue": e.writes_waiting,
@@ -407,7 +452,7 @@ cdef class Memory:
                 to_conflicts[c, b] = bank.conflicts
                 for k in range(COMMANDS):
                     to_commands[c, b, k] = bank.count[k]
-        return commands, conflicts
+        return self.by_channel(commands), self.by_channel(conflicts)
 
     def rank_counts(self, int64_t until):
         """Return (commands, int64[channel, rank, command]; clocks up to `until`, int64[channel, rank, 5]: active,
@@ -425,14 +470,15 @@ cdef class Memory:
                     to_commands[c, r, k] = rank.count[k]
                 for k in range(BACKGROUNDS):
                     to_clocks[c, r, k] = rank.clocks[k]
-        return commands, clocks
+        return self.by_channel(commands), self.by_channel(clocks)
 
     def completed(self):
         """Return int64[command]: commands up to the last completion, before writes that still waited were drained."""
         return copied(self.memory.completed, COMMANDS)
 
     def command_wires(self):
-        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires."""
+        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires (one set of pseudo-
+        channels that share them)."""
         cdef int c, k, wires = self.memory.channel[0].c.ca_wires
         result = np.empty((2, self.memory.n_channels, wires), np.int64)
         cdef int64_t[:, :, ::1] to = result

@@ -22,8 +22,7 @@ static int is_idle(const dram_engine *e) {
 }
 
 static int64_t refresh_period(const dram_engine *e) { /* after so many clocks every bank had its turn */
-    int64_t sets = e->c->refresh_sets;
-    return e->c->refresh == REFRESH_PER_BANK ? e->c->tREFI / sets * sets : e->c->tREFI;
+    return refresh_interval(e->c) * (e->c->refresh == REFRESH_PER_BANK ? e->c->refresh_sets : 1);
 }
 
 typedef struct { /* the state of an idle channel relative to a cycle, and its counts */
@@ -153,13 +152,21 @@ static inline int has_room(const dram_engine *e, int write) {
  *
  * Relative arrivals say how many clocks after the last access the next one is made (the port's own time: that of its
  * source, which stands still while the source waits); negative: a further request of the same access. */
+static inline int64_t made_at(const dram_port *port) {
+    int64_t arrival = port->arrival[port->next];
+    return port->relative ? port->own_time + later(arrival, 0) : arrival;
+}
+
+/* Whether the next request begins a line, and as many as may be are in flight. */
+static inline int short_of_lines(const dram_port *port) {
+    return !port->write[port->next] && !port->line_left && port->in_flight >= port->limit;
+}
+
 static inline int64_t offer_cycle(const dram_memory *m, const dram_port *port) {
     const dram_engine *e = m->channel[port->channel];
-    int write = port->write[port->next] != 0;
-    if (!has_room(e, write)) return NEVER;
-    int64_t arrival = port->arrival[port->next];
-    if (port->relative) arrival = port->own_time + later(arrival, 0);
-    if (!write && port->in_flight >= port->limit) {
+    if (!has_room(e, port->write[port->next] != 0)) return NEVER;
+    int64_t arrival = made_at(port);
+    if (short_of_lines(port)) {
         int64_t first = m->answered_head != m->answered_tail ? m->answered_done[m->answered_head] : NEVER;
         for (int c = 0; c < m->n_channels; c++) {
             const dram_engine *other = m->channel[c];
@@ -170,6 +177,47 @@ static inline int64_t offer_cycle(const dram_memory *m, const dram_port *port) {
     return arrival;
 }
 
+/* Count a read as part of its port's line; return the line's number. */
+static int32_t in_line(dram_memory *m, dram_port *port) {
+    if (!m->limited) return 0;
+    if (!port->line_left) {
+        port->line = m->n_free_lines ? m->free_lines[--m->n_free_lines] : m->n_lines++;
+        port->line_left = m->lines[port->line].left = port->line_reads;
+        m->lines[port->line].port = (int32_t)(port - m->port);
+        port->in_flight++;
+    }
+    port->line_left--;
+    return port->line;
+}
+
+/* A read of a line is back: with the last one the line no longer counts as in flight. */
+static inline void land(dram_memory *m, int32_t line) {
+    if (--m->lines[line].left) return;
+    m->port[m->lines[line].port].in_flight--;
+    m->free_lines[m->n_free_lines++] = line;
+}
+
+static void count_waiting(dram_memory *m, int64_t t, dram_port *port) {
+    if (port->offered < t) {
+        port->waited += t - port->offered;
+        port->waited_bursts += m->out.bursts - port->bursts;
+        if (port->short_of_lines) port->waited_for_line += t - port->offered;
+    }
+    port->offered = NEVER, port->bursts = m->out.bursts;
+}
+
+/* Note which requests begin to wait. A further one of an access waits from the clock after the one before it. */
+static void note_waiting(dram_memory *m, int64_t t, int n_ports) {
+    for (int p = 0; p < n_ports; p++) {
+        dram_port *port = &m->port[p];
+        if (port->next == port->length || port->offered != NEVER) continue;
+        const int64_t at = port->arrival[port->next] < 0 ? port->last_accepted + 1 : made_at(port);
+        if (at > t) continue;
+        port->offered = at, port->bursts = m->out.bursts;
+        port->short_of_lines = short_of_lines(port) && has_room(m->channel[port->channel], 0);
+    }
+}
+
 static void accept(dram_memory *m, int64_t t, int p) {
     dram_port *port = &m->port[p];
     dram_engine *e = m->channel[port->channel];
@@ -178,9 +226,11 @@ static void accept(dram_memory *m, int64_t t, int p) {
     int masked = e->c->masked_writes && port->write[port->next] == 2;
     int64_t id = port->request[port->next];
     int64_t burst = (int64_t)(address >> e->c->offset_bits);
+    int32_t line = write ? 0 : in_line(m, port);
+    if (m->limited) count_waiting(m, t, port);
     if (port->relative) { /* a further request of an access costs its source only the clocks beyond one per request */
         int64_t gap = port->arrival[port->next];
-        port->own_time = gap >= 0 ? t : port->own_time + t - port->last_accepted - 1;
+        port->own_time = gap >= 0 ? t : port->own_time + later(t - port->last_accepted - 1, 0);
     }
     port->next++;
     port->last_accepted = e->last_accepted = t;
@@ -206,9 +256,8 @@ static void accept(dram_memory *m, int64_t t, int p) {
         } else {
             e->counts.forwarded_reads++;
             if (m->limited) {
-                port->in_flight++;
                 m->answered_done[m->answered_tail] = posted;
-                m->answered_port[m->answered_tail] = (uint8_t)p;
+                m->answered_line[m->answered_tail] = line;
                 m->answered_tail = m->answered_tail + 1 == m->answered_size ? 0 : m->answered_tail + 1;
             }
             has_no_burst(e, id);
@@ -223,13 +272,12 @@ static void accept(dram_memory *m, int64_t t, int p) {
         value[e->tables->field[f].kind] |=
             (int32_t)(address >> e->tables->field[f].source & e->tables->field[f].mask) << e->tables->field[f].target;
     node->id = id, node->burst = burst, node->accepted = node->taken = t;
-    node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->port = (uint8_t)p, node->merged = NONE;
+    node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->line = line, node->merged = NONE;
     node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
     node->bank = (int16_t)((value[FIELD_RANK] * e->c->bank_groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
     e->pending++;
     if (!write || !e->c->posted_writes) e->pending_reads++;
     if (!write) {
-        port->in_flight++;
         int32_t same_read = e->c->strict_order || e->c->pooled ? NONE : find_pending(e, burst, 0);
         if (same_read != NONE) { /* one burst answers both */
             node->merged = e->pool[same_read].merged;
@@ -249,13 +297,13 @@ static void accept(dram_memory *m, int64_t t, int p) {
 /* Reads that came back by t no longer count as in flight. */
 static void land_reads(dram_memory *m, int64_t t) {
     while (m->answered_head != m->answered_tail && m->answered_done[m->answered_head] <= t) {
-        m->port[m->answered_port[m->answered_head]].in_flight--;
+        land(m, m->answered_line[m->answered_head]);
         m->answered_head = m->answered_head + 1 == m->answered_size ? 0 : m->answered_head + 1;
     }
     for (int c = 0; c < m->n_channels; c++) {
         dram_engine *e = m->channel[c];
         while (e->flight_head != e->flight_tail && e->flight_done[e->flight_head] <= t) {
-            m->port[e->flight_port[e->flight_head]].in_flight--;
+            land(m, e->flight_line[e->flight_head]);
             e->flight_head = e->flight_head + 1 == e->flight_size ? 0 : e->flight_head + 1;
         }
     }
@@ -279,13 +327,8 @@ static inline void accept_some(dram_memory *m, int64_t t, int n_ports) {
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
-static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int n_channels, int n_ports) {
-    m->now = t;
-    m->entered = 0;
-    if (offer <= t) {
-        if (m->limited) land_reads(m, t);
-        accept_some(m, t, n_ports);
-    }
+/* Let the channels do what they have to do at t: those that took a request, and those whose time has come. */
+static inline void process_due(dram_memory *m, int64_t t, int flush, int n_channels) {
     if (n_channels == 1) {
         dram_engine *e = m->channel[0];
         if (m->entered || e->next_event <= t || (flush && e->pending && !e->queued)) process(e, t, flush);
@@ -300,6 +343,29 @@ static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int
         const int c = lowest(due);
         process(m->channel[c], t, flush);
         m->next_event[c] = m->channel[c]->next_event;
+    }
+}
+
+/* One clock. A request may issue in the clock in which it is accepted; with pooled queues in the next one, but it may
+ * take a place that becomes free in this one. */
+static inline void step(dram_memory *m, int64_t t, int64_t offer, int flush, int n_channels, int n_ports) {
+    const int commands_first = m->channel[0]->c->pooled;
+    m->now = t;
+    m->entered = 0;
+    if (commands_first) process_due(m, t, flush, n_channels);
+    if (m->limited) note_waiting(m, t, n_ports);
+    if (offer <= t || commands_first) {
+        if (m->limited) land_reads(m, t);
+        accept_some(m, t, n_ports);
+        if (m->limited) note_waiting(m, t, n_ports); /* what is due now waits while bursts of this clock begin */
+    }
+    if (!commands_first) {
+        process_due(m, t, flush, n_channels);
+        return;
+    }
+    for (; m->entered; m->entered &= m->entered - 1) {
+        const int c = lowest(m->entered);
+        m->next_event[c] = m->channel[c]->next_event = sooner(m->channel[c]->next_event, t + 1);
     }
 }
 

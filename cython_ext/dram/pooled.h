@@ -9,7 +9,7 @@
 #include "dram/commands.h"
 
 typedef struct { /* the best command of a queue: its place (NONE: nothing may go by now) and when another look is due */
-    int32_t at, command;
+    int32_t at, command, others; /* others: some request needs a command that goes over other wires */
     int64_t next;
 } dram_choice;
 
@@ -36,12 +36,20 @@ static int hit_by_older(const dram_engine *e, const int32_t *queue, int at) {
     return 0;
 }
 
-static dram_choice choose(const dram_engine *e, int64_t t, const int32_t *queue, int length) {
-    dram_choice best = {NONE, COMMANDS, NEVER};
+static inline int goes_over(const dram_engine *e, int command, int wires) {
+    return e->c->command_buses == 1 || wires & (is_column(command) ? COLUMN_WIRES : ROW_WIRES);
+}
+
+static dram_choice choose(const dram_engine *e, int64_t t, const int32_t *queue, int length, int wires) {
+    dram_choice best = {NONE, COMMANDS, 0, NEVER};
     for (int at = 0; at < length; at++) {
         const dram_node *node = &e->pool[queue[at]];
         int command;
-        int64_t when = later(next_command(e, node, &command), node->accepted + 1);
+        const int64_t when = next_command(e, node, &command);
+        if (!goes_over(e, command, wires)) {
+            best.others = 1;
+            continue;
+        }
         if (when > t) {
             best.next = sooner(best.next, when);
             continue;
@@ -100,12 +108,6 @@ static int refresh_pooled(dram_engine *e, int64_t t, int r, int64_t *next) {
     return 1;
 }
 
-/* Reads the controller sees: one that is accepted in this clock counts from the next one on. Writes count at once, by
- * which the reference runs of copies are met (docs/concepts/dram.md). */
-static int known_reads(const dram_engine *e, int64_t t) {
-    return e->reads_waiting - (e->reads_waiting && e->pool[e->read_queue[e->reads_waiting - 1]].accepted == t);
-}
-
 /* Where no write may go, ever, by itself: whether more of them than a drain leaves wait for queued reads of their bursts,
  * which it would keep waiting. With fewer of them the others wait for the row that they keep open, up to a refresh. */
 static int drain_waits_for_reads(const dram_engine *e) {
@@ -114,6 +116,30 @@ static int drain_waits_for_reads(const dram_engine *e) {
     if (e->c->refresh == REFRESH_NONE) return 1;
     for (int at = 0; at < e->writes_waiting; at++) held += find_pending(e, e->pool[e->write_queue[at]].burst, 0) != NONE;
     return held > e->c->write_low;
+}
+
+/* Issue the command that goes first of those on these wires; returns 0 where none may. due: the rank that is to be
+ * refreshed, or NONE. */
+static int issue_pooled(dram_engine *e, int64_t t, int due, int wires, int64_t *next) {
+    dram_choice chosen = choose(e, t, e->opened, e->n_opened, wires);
+    *next = sooner(*next, chosen.next);
+    if (chosen.at != NONE) {
+        go(e, t, chosen, e->opened, &e->n_opened);
+        return 1;
+    }
+    if (due != NONE) return wires & ROW_WIRES ? refresh_pooled(e, t, due, next) : 0;
+    const int reads = e->reads_waiting, writes = e->writes_waiting;
+    e->writing = !reads || (e->writing ? writes > e->c->write_low : writes >= e->c->write_high);
+    if (e->writing) chosen = choose(e, t, e->write_queue, writes, wires);
+    if (e->writing && reads && chosen.at == NONE && chosen.next == NEVER && !chosen.others && drain_waits_for_reads(e))
+        e->writing = 0;
+    int32_t *queue = e->writing ? e->write_queue : e->read_queue;
+    int32_t *length = e->writing ? &e->writes_waiting : &e->reads_waiting;
+    if (!e->writing) chosen = choose(e, t, queue, *length, wires);
+    *next = sooner(*next, chosen.next);
+    if (chosen.at == NONE) return 0;
+    go(e, t, chosen, queue, length);
+    return 1;
 }
 
 static void process_pooled(dram_engine *e, int64_t t) {
@@ -127,39 +153,18 @@ static void process_pooled(dram_engine *e, int64_t t) {
         if (rank->refresh_due && due == NONE) due = r;
         next = sooner(next, rank->next_refresh);
     }
-    if (wires_ready(e, PRE) <= t) {
-        int forced = e->second_act_by && t >= e->second_act_by;
-        dram_choice chosen = {NONE, COMMANDS, NEVER};
-        if (!forced) chosen = choose(e, t, e->opened, e->n_opened);
-        next = sooner(next, chosen.next);
-        if (forced) {
-            issued = 0;
-        } else if (chosen.at != NONE) {
-            go(e, t, chosen, e->opened, &e->n_opened);
-            issued = 1;
-        } else if (due != NONE) {
-            issued = refresh_pooled(e, t, due, &next);
-        } else {
-            int reads = known_reads(e, t), writes = e->writes_waiting;
-            if (reads < e->reads_waiting) next = t + 1;
-            e->writing = !reads || (e->writing ? writes > e->c->write_low : writes >= e->c->write_high);
-            if (e->writing) chosen = choose(e, t, e->write_queue, writes);
-            if (e->writing && reads && chosen.at == NONE && chosen.next == NEVER && drain_waits_for_reads(e)) e->writing = 0;
-            int32_t *queue = e->writing ? e->write_queue : e->read_queue;
-            int32_t *length = e->writing ? &e->writes_waiting : &e->reads_waiting;
-            if (!e->writing) chosen = choose(e, t, queue, *length);
-            next = sooner(next, chosen.next);
-            if (chosen.at != NONE) {
-                go(e, t, chosen, queue, length);
-                issued = 1;
-            }
-        }
+    if (e->c->command_buses == 2) {
+        issued = issue_pooled(e, t, due, COLUMN_WIRES, &next);
+        issued |= issue_pooled(e, t, due, ROW_WIRES, &next);
+    } else if (wires_ready(e, PRE) > t) {
+        next = sooner(next, wires_ready(e, PRE));
+    } else {
+        const int forced = e->second_act_by && t >= e->second_act_by;
+        if (!forced) issued = issue_pooled(e, t, due, ALL_WIRES, &next);
         if (!issued && e->second_act_by) { /* ACT-2 takes a clock that nothing else wants */
             issue(e, t, ACT2, e->second_act_bank->rank, e->second_act_bank, NULL);
             issued = 1;
         }
-    } else {
-        next = sooner(next, wires_ready(e, PRE));
     }
     e->next_event = issued || e->second_act_by ? t + 1 : later(next, t + 1);
 }

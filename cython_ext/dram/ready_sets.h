@@ -15,9 +15,9 @@ static int overtakes(const dram_engine *e, const dram_bank *bank, int at) {
     return 0;
 }
 
-/* Closed page: the last hit known, or the last one allowed, precharges the bank itself. */
+/* Closed page: the last hit known, or the last one allowed, precharges the bank itself; strictly closed: every burst. */
 static inline int closes_itself(const dram_engine *e, const dram_bank *bank, int at) {
-    if (e->c->page != PAGE_CLOSED) return 0;
+    if (e->c->page != PAGE_CLOSED) return e->c->page == PAGE_STRICT;
     int others = (bank->hit & ~((uint64_t)1 << at)) != 0, waiting = __builtin_popcountll(bank->hit) < bank->queued;
     return !others || (waiting && bank->hits + 1 >= e->c->hit_cap);
 }
@@ -43,6 +43,10 @@ static void add_for_open_row(dram_engine *e, int64_t t, dram_bank *bank) {
     uint64_t reads = bank->hit & ~bank->write, writes = bank->hit & bank->write;
     while (writes && overtakes(e, bank, lowest(writes))) writes &= writes - 1;
     bank->idles_until = 0;
+    if (e->c->page == PAGE_STRICT && bank->hits) { /* a masked write, which cannot close its bank itself */
+        add_candidate(e, t, bank, NEXT_PRE);
+        return;
+    }
     if (bank->queued && !(bank->hit & 1)) {
         if (e->c->age_cap_cycles) {
             const int64_t aged_at = e->pool[bank->queue[0]].accepted + e->c->age_cap_cycles;

@@ -13,6 +13,7 @@
 /* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every request. */
 #define EW_INLINED inline __attribute__((always_inline))
 
+enum { ROW_WIRES = 1, COLUMN_WIRES = 2, ALL_WIRES = 3 }; /* command wires */
 enum { MAX_LEVELS = 256 };
 typedef uint64_t dram_pair __attribute__((vector_size(16))); /* levels and rising edges */
 
@@ -25,9 +26,9 @@ static inline int64_t sooner(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef struct { /* one request inside the controller */
     int64_t id, burst, accepted; /* burst: address in units of one burst */
     int64_t taken; /* when the controller took `id`, which replaces an earlier write where it is later than `accepted` */
-    int32_t row, column, chain, merged;
+    int32_t row, column, chain, merged, line; /* line: of a read, among those in flight */
     int16_t bank;
-    uint8_t write, port, command; /* command: RD, WR or MWR */
+    uint8_t write, command; /* command: RD, WR or MWR */
 } dram_node;
 
 typedef struct {
@@ -66,8 +67,14 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
     const uint8_t *write;
     const int64_t *arrival; /* absolute cycle; or, relative, clocks after the port's own time, see offer_cycle */
     const int64_t *request; /* the caller's numbers */
-    int64_t next, length, last_accepted, limit, in_flight;
+    int64_t next, length, last_accepted, limit, in_flight; /* lines of which a read has not come back */
     int64_t own_time;                 /* relative: the cycle at which the last access was made */
+    /* Clocks in which a request waited; of them, those of a read that found room but too many lines in flight; the bursts
+     * that began meanwhile on any channel. offered: since when the next one waits, NEVER: not yet; bursts: begun before,
+     * or when the last one was accepted. */
+    int64_t waited, waited_for_line, waited_bursts, offered, bursts;
+    int32_t line_reads, line_left, line; /* reads of a line; those of the present one still to come; its number */
+    int32_t short_of_lines;              /* since `offered` */
     int32_t relative, closed, parked; /* parked: offers nothing until all other ports are closed */
     int32_t channel;                  /* of the next request */
 } dram_port;
@@ -99,14 +106,19 @@ typedef struct { /* a command as it went over the wires */
 } dram_command;
 
 typedef struct { /* what leaves a memory, drained by the caller */
-    int64_t *done_id, *done_cycle, *done_accepted;
+    int64_t *done_id, *done_cycle, *done_accepted, *done_bursts; /* done_bursts: begun when this was known; NULL: not wanted */
     int64_t n_done, done_limit; /* beyond the limit the caller must take them first */
     /* Requests whose burst was on the wires, in the order of their commands, with their channel; and those that have no
      * burst: answered by another's burst or by a waiting write, or replaced by a later write. NULL: not wanted. */
     int64_t *sent_id, *unsent_id;
     uint8_t *sent_channel;
     int64_t n_sent, n_unsent;
+    int64_t bursts; /* begun so far */
 } dram_output;
+
+typedef struct { /* a line on its way: reads that are not back, and whose it is */
+    int32_t left, port;
+} dram_line;
 
 typedef struct { /* one channel */
     const dram_tables *tables;
@@ -123,7 +135,7 @@ typedef struct { /* one channel */
     int32_t n_levels;
     int64_t now, next_event, last_progress, last_accepted, wires_free[2], last_burst;
     int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
-    uint8_t *flight_port;
+    int32_t *flight_line;
     int64_t flight_head, flight_tail, flight_size;
     dram_node *pool;
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
@@ -166,9 +178,11 @@ typedef struct { /* channels behind one front end */
     uint64_t entered;                 /* channels that took a request in this cycle */
     int64_t moving; /* no request that waits saw its channel's last progress before this cycle */
     int32_t n_channels, n_ports, port_turn, width; /* width: requests accepted per clock, over all channels */
-    int32_t limited;                               /* some port has a limit of reads in flight */
+    int32_t limited;                               /* some port has a limit of lines in flight */
+    dram_line *lines;
+    int32_t *free_lines, n_lines, n_free_lines; /* n_lines: ever used */
     int64_t *answered_done; /* reads answered by a waiting write on their way back, a ring in order */
-    uint8_t *answered_port;
+    int32_t *answered_line;
     int64_t answered_head, answered_tail, answered_size;
     int32_t phase;
     int64_t until;                /* COMPLETING, RESTING: to this cycle */
@@ -241,7 +255,7 @@ static int32_t pool_of(const dram_config *c) {
     ARRAY(opened, int32_t, s.pool) \
     ARRAY(read_queue, int32_t, c->read_queue_entries) \
     ARRAY(write_queue, int32_t, c->write_queue_entries) \
-    ARRAY(flight_port, uint8_t, s.flight)
+    ARRAY(flight_line, int32_t, s.flight)
 
 typedef struct {
     size_t bytes; /* of the channel and its arrays */
@@ -308,13 +322,13 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
         bank->group_number = (int16_t)(bank->group % c->bank_groups);
         bank->levels = (uint64_t)bank->number << BANK_BIT | (uint64_t)bank->group_number << GROUP_BIT;
     }
-    int64_t interval = c->tREFI;
-    if (c->refresh == REFRESH_PER_BANK) interval /= c->bank_groups * c->banks_per_group;
+    int64_t interval = refresh_interval(c);
+    if (c->refresh == REFRESH_PER_BANK) interval = c->tREFI / (c->bank_groups * c->banks_per_group);
     for (int r = 0; r < c->ranks; r++) {
-        /* Ranks take turns, so that not all of them are busy at once; cycle 0 is the first clock of the interval (and the
-         * one before it where queues are pooled, as in the tool that they are after). */
-        e->rank[r].next_refresh =
-            c->refresh == REFRESH_NONE ? NEVER : interval * (r + 1) / c->ranks - !c->pooled;
+        /* Cycle 0 is the first clock of the interval (and the one before it where queues are pooled, as in the tool that
+         * they are after). */
+        const int64_t first = c->refresh_together ? interval : interval * (r + 1) / c->ranks;
+        e->rank[r].next_refresh = c->refresh == REFRESH_NONE ? NEVER : first - !c->pooled;
         for (int k = 0; k < 4; k++) e->rank[r].acts[k] = -c->tFAW;
     }
     e->clock_until = -1;
@@ -338,9 +352,13 @@ static dram_memory *dram_new(
     const int64_t pool = pool_of(&tables->c), done_limit = done_size + n_channels * pool; /* a command completes many */
     const size_t done = (size_t)(done_limit + n_channels * (pool + 2) + 1), column = rounded(done * sizeof(int64_t));
     const int64_t answered = (int64_t)(tables->c.controller_latency_cycles + 1) * width + 1; /* each is back after `latency` clocks */
-    const size_t outputs = sent ? 5 * column + rounded(done) : 3 * column;
-    const size_t returns = rounded((size_t)answered * sizeof(int64_t)), ports = rounded((size_t)answered);
-    char *at = (char *)malloc(rounded(sizeof(dram_memory)) + outputs + returns + ports + (size_t)n_channels * each.bytes);
+    const size_t outputs = sent ? 6 * column + rounded(done) : 3 * column;
+    const size_t returns = rounded((size_t)answered * sizeof(int64_t)), numbers = rounded((size_t)answered * sizeof(int32_t));
+    /* Each line in flight has a read in flight, or one that is still to come. */
+    const size_t n_lines = (size_t)(n_channels * each.flight + answered + n_ports);
+    const size_t lines = rounded(n_lines * sizeof(dram_line)), free_lines = rounded(n_lines * sizeof(int32_t));
+    char *at = (char *)malloc(
+        rounded(sizeof(dram_memory)) + outputs + returns + numbers + lines + free_lines + (size_t)n_channels * each.bytes);
     if (!at) return NULL;
     dram_memory *m = (dram_memory *)(void *)at;
     memset(m, 0, sizeof *m);
@@ -350,19 +368,25 @@ static dram_memory *dram_new(
     m->out.done_cycle = (int64_t *)(void *)(at + column), m->out.done_accepted = (int64_t *)(void *)(at + 2 * column);
     if (sent) {
         m->out.sent_id = (int64_t *)(void *)(at + 3 * column), m->out.unsent_id = (int64_t *)(void *)(at + 4 * column);
-        m->out.sent_channel = (uint8_t *)(at + 5 * column);
+        m->out.done_bursts = (int64_t *)(void *)(at + 5 * column);
+        m->out.sent_channel = (uint8_t *)(at + 6 * column);
     }
     at += outputs;
     m->answered_size = answered;
     m->answered_done = (int64_t *)(void *)at;
-    m->answered_port = (uint8_t *)(at + returns);
-    at += returns + ports;
+    m->answered_line = (int32_t *)(void *)(at + returns);
+    at += returns + numbers;
+    m->lines = (dram_line *)(void *)at, m->free_lines = (int32_t *)(void *)(at + lines);
+    at += lines + free_lines;
     for (; m->n_channels < n_channels; m->n_channels++, at += each.bytes)
         m->channel[m->n_channels] = channel_new(tables, m->n_channels, &m->out, each, at);
     m->n_ports = n_ports;
     m->width = width;
     m->now = -1;
-    for (int p = 0; p < n_ports; p++) m->port[p].last_accepted = -1, m->port[p].limit = NEVER;
+    for (int p = 0; p < n_ports; p++) {
+        m->port[p].last_accepted = -1, m->port[p].limit = m->port[p].offered = NEVER;
+        m->port[p].line_reads = 1;
+    }
     return m;
 }
 

@@ -17,7 +17,7 @@ enum { SAME_BANK, SAME_GROUP, SAME_RANK, OTHER_RANK, SCOPES };
 enum { MAX_BANKS = 64, MAX_RANKS = 8, MAX_CHANNELS = 64, MAX_PORTS = 64, MAX_FIELDS = 16, TRACE_MARGIN = 32 };
 enum { MAX_WIRES = 32, MAX_BEATS = 8, ROW_BIT = 0, COLUMN_BIT = 20, BANK_BIT = 36, GROUP_BIT = 44 };
 enum { FIELD_COLUMN, FIELD_BANK, FIELD_GROUP, FIELD_RANK, FIELD_ROW, FIELD_CHANNEL, FIELD_KINDS };
-enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE };
+enum { PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE, PAGE_STRICT };
 enum { REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK };
 #define MAX_CLOCKS ((int64_t)1 << 40)
 enum { RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK };
@@ -47,10 +47,12 @@ typedef struct { /* levels of the command wires in one beat: a constant and runs
     SETTING(int32_t, bank_groups, 1, MAX_BANKS) \
     SETTING(int32_t, banks_per_group, 1, MAX_BANKS) \
     SETTING(int32_t, command_buses, 1, 2) \
+    SETTING(int32_t, dual_in_turn, 0, 1) /* two command buses: the second command is that of the next bank in turn */ \
+    SETTING(int32_t, pseudo_channels, 1, MAX_RANKS) /* on the same command wires: of their own ranks and data wires */ \
     SETTING(int32_t, strict_order, 0, 1) /* one request at a time, in the order of arrival */ \
     SETTING(int32_t, hit_cap, 1, 1 << 20) \
     SETTING(int32_t, hit_cap_strict, 0, 1) \
-    SETTING(int32_t, page, PAGE_OPEN, PAGE_ADAPTIVE) \
+    SETTING(int32_t, page, PAGE_OPEN, PAGE_STRICT) \
     SETTING(int32_t, page_idle_cycles, 1, 1 << 30) \
     SETTING(int32_t, read_queue_entries, 1, 1024) \
     SETTING(int32_t, write_queue_entries, 1, 1024) \
@@ -58,9 +60,11 @@ typedef struct { /* levels of the command wires in one beat: a constant and runs
     SETTING(int32_t, write_high, 1, 1024) \
     SETTING(int32_t, write_low, 0, 1024) \
     SETTING(int32_t, write_idle, 0, 1024) \
+    SETTING(int32_t, hazard_ends_drain, 0, 1) /* a write that meets a pending read of its burst ends a drain */ \
     SETTING(int32_t, controller_latency_cycles, 1, 1 << 16) \
     SETTING(int32_t, refresh, REFRESH_NONE, REFRESH_PER_BANK) \
     SETTING(int32_t, precharge_all, 0, 1) \
+    SETTING(int32_t, refresh_together, 0, 1) /* all ranks fall due in the same clock, else in turn */ \
     SETTING(int32_t, refresh_sets, 1, MAX_BANKS) /* a REFPB refreshes every refresh_sets-th bank from the one it names */ \
     SETTING(int32_t, power_down_cycles, 0, 1 << 30) \
     SETTING(int32_t, watchdog, 1, INT32_MAX) \
@@ -124,10 +128,18 @@ static int set_setting(dram_config *c, int k, int64_t value) {
     return 1;
 }
 
-/* Whether the settings agree with each other: no more banks than there is room for, in whole sets of a refresh. */
+/* Whether the settings agree with each other: no more banks than there is room for, in whole sets of a refresh, and as
+ * many ranks in each pseudo-channel. */
 static int is_consistent(const dram_config *c) {
     const int64_t banks = (int64_t)c->bank_groups * c->banks_per_group;
-    return c->ranks * banks <= MAX_BANKS && banks % c->refresh_sets == 0;
+    return c->ranks * banks <= MAX_BANKS && banks % c->refresh_sets == 0 && c->ranks % c->pseudo_channels == 0;
+}
+
+/* Clocks after which a refresh of the same rank (all-bank) or of its next set of banks falls due. Ranks that take turns
+ * do so every tREFI / ranks whole clocks. */
+static inline int64_t refresh_interval(const dram_config *c) {
+    if (c->refresh == REFRESH_PER_BANK) return c->tREFI / c->refresh_sets;
+    return c->refresh_together ? c->tREFI : c->tREFI / c->ranks * c->ranks;
 }
 
 typedef struct { /* commands that have to wait after another one, and for how long */

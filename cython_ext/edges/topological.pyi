@@ -21,3 +21,18 @@ def depth_first(
     in_start: npt.NDArray[np.int64],
     in_edges: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]: ...
+def registers(
+    sources: npt.NDArray[np.int64],
+    by_depth: npt.NDArray[np.int64],
+    in_start: npt.NDArray[np.int64],
+    in_edges: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int32]: ...
+def least_live(
+    ends: npt.NDArray[np.int32],
+    in_degree: npt.NDArray[np.int64],
+    out_start: npt.NDArray[np.int64],
+    out_edges: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int32]: ...
+def components(
+    ends: npt.NDArray[np.int32], depth: npt.NDArray[np.int64], base: npt.NDArray[np.int64], split: float, narrow: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...

@@ -1,4 +1,5 @@
-"""Topological orders of connections: target by target, and those that no sort key gives, random and depth-first.
+"""Topological orders of connections: target by target, and those that no sort key gives: random, depth-first, and by
+connected components of ranges of depths.
 
 Connections are grouped by source (`out_start`, `out_edges`) and by target (`in_start`, `in_edges`), CSR-style.
 """
@@ -184,3 +185,180 @@ def depth_first(const int64_t[::1] sources, const int64_t[::1] roots, const int6
         if k % 256 == 0:
             PyErr_CheckSignals()
     return order[:done]
+
+
+def registers(const int64_t[::1] sources, const int64_t[::1] by_depth, const int64_t[::1] in_start,
+              const int64_t[::1] in_edges):
+    """Return int32[N]: values that computing each neuron holds at once, if it were a tree. O(W + N).
+
+    Sethi and Ullman 1970 (Strahler numbers): the source that needs most comes first, while nothing else is held, each
+    other one beside the partial sum. by_depth: int64[N], neurons in topological order.
+    """
+    cdef int64_t k, v, e
+    cdef int32_t most, second, x
+    needs = np.ones(by_depth.shape[0], np.int32)
+    cdef int32_t[::1] view = needs
+    with nogil:
+        for k in range(by_depth.shape[0]):
+            v = by_depth[k]
+            if in_start[v] == in_start[v + 1]:
+                continue
+            most, second = 0, 0
+            for e in range(in_start[v], in_start[v + 1]):
+                x = view[sources[in_edges[e]]]
+                if x > most:
+                    most, second = x, most
+                elif x > second:
+                    second = x
+            view[v] = max(2, most, second + 1)
+    return needs
+
+
+def least_live(const int32_t[:, ::1] ends, const int64_t[::1] in_degree, const int64_t[::1] out_start,
+               const int64_t[::1] out_edges):
+    """Return int32[N]: neurons in an order of computation that keeps few values live. O(W + N).
+
+    Next comes, of those whose sources are done, the neuron that uses up most of them for good; of these the one that
+    came to this last. Where every step of some order uses up a value (compact growth, Gleinig et al. 2023, Appendix B),
+    every step of this one does. ends: int32[W, 2].
+    """
+    cdef int64_t w = ends.shape[0], n = in_degree.shape[0], k, j, edge, entries = 0, done = 0
+    cdef int32_t v, s, t, most = 0
+    order = np.empty(n, np.int32)
+    cdef int32_t[::1] order_view = order
+    cdef int64_t[::1] waiting = np.array(in_degree, np.int64), left = np.diff(out_start)
+    cdef int64_t[::1] users = np.zeros(n, np.int64)  # the targets to come of each source, combined by exclusive or
+    cdef int32_t[::1] gain = np.zeros(n, np.int32), neuron = np.empty(w + n, np.int32)
+    cdef int64_t[::1] top = np.full(int(np.max(in_degree, initial=0)) + 1, -1, np.int64)  # by gain: the last entry
+    cdef int64_t[::1] below = np.empty(w + n, np.int64)
+    cdef uint8_t[::1] taken = np.zeros(n, np.uint8)
+    cdef const int64_t[::1] in_start = np.concatenate(([0], np.cumsum(in_degree)))
+    cdef const int32_t[::1] source = np.asarray(ends)[np.argsort(np.asarray(ends)[:, 1], kind="stable"), 0].copy()
+    with nogil:
+        for k in range(w):
+            users[ends[k, 0]] ^= ends[k, 1]
+        for k in range(w):
+            if left[ends[k, 0]] == 1:
+                gain[ends[k, 1]] += 1
+        for k in range(n - 1, -1, -1):  # what nothing computes is there from the start
+            if waiting[k] == 0:
+                order_view[done] = <int32_t> k
+                done += 1
+        for k in range(done):
+            for j in range(out_start[order_view[k]], out_start[order_view[k] + 1]):
+                t = ends[out_edges[j], 1]
+                waiting[t] -= 1
+                if waiting[t] == 0:
+                    neuron[entries], below[entries] = t, top[gain[t]]
+                    top[gain[t]] = entries
+                    entries += 1
+                    most = max(most, gain[t])
+        while most >= 0:
+            if top[most] < 0:
+                most -= 1
+                continue
+            v = neuron[top[most]]
+            top[most] = below[top[most]]
+            if taken[v] or gain[v] != most:
+                continue
+            taken[v] = True
+            order_view[done] = v
+            done += 1
+            for k in range(in_start[v], in_start[v + 1]):
+                s = source[k]
+                left[s] -= 1
+                users[s] ^= v
+                t = <int32_t> users[s]
+                if left[s] == 1:
+                    gain[t] += 1
+                    if waiting[t] == 0:
+                        neuron[entries], below[entries] = t, top[gain[t]]
+                        top[gain[t]] = entries
+                        entries += 1
+                        most = max(most, gain[t])
+            for j in range(out_start[v], out_start[v + 1]):
+                t = ends[out_edges[j], 1]
+                waiting[t] -= 1
+                if waiting[t] == 0:
+                    neuron[entries], below[entries] = t, top[gain[t]]
+                    top[gain[t]] = entries
+                    entries += 1
+                    most = max(most, gain[t])
+    return order
+
+
+cdef inline int32_t root_of(int32_t[::1] parent, int32_t v) noexcept nogil:
+    while parent[v] != v:
+        parent[v] = parent[parent[v]]
+        v = parent[v]
+    return v
+
+
+def components(const int32_t[:, ::1] ends, const int64_t[::1] depth, const int64_t[::1] base, double split,
+               int64_t narrow):
+    """Return (int64[W], int64[W]): connections component by component, and the group that each one's place is in.
+
+    A range of depths (of targets) is cut into its connected components, which come one after another, the one that
+    `base` meets first before the others; each is cut at the share `split` of its depths, and so on down to components
+    with at most `narrow` targets in each depth. A group is what such a component has of one depth; its number is its
+    first place. base: int64[W], connections by depth of target, then by target; every cut keeps its order.
+    ends: int32[W, 2]. O(W log(depths)) for splits near a half.
+    """
+    cdef int64_t w = base.shape[0], n = depth.shape[0], begin, end, k, at, low, high, cut, top = 0, found
+    cdef int64_t wide, widest
+    cdef int32_t a, b, x
+    order, group = np.array(base, np.int64), np.empty(w, np.int64)
+    cdef int64_t[::1] order_view = order, group_view = group, spare = np.empty(w, np.int64)
+    cdef int64_t[::1] count = np.empty(n + 2, np.int64), first = np.empty(w + 2, np.int64)  # first: stack of ends
+    cdef int64_t[::1] last = np.empty(w + 2, np.int64)
+    cdef int32_t[::1] parent = np.empty(n, np.int32), number = np.full(n, -1, np.int32)
+    cdef bint whole
+    first[0], last[0], top = 0, w, 1 if w else 0
+    while top:
+        with nogil:
+            top -= 1
+            begin, end = first[top], last[top]
+            for k in range(begin, end):
+                parent[ends[order_view[k], 0]] = ends[order_view[k], 0]
+                parent[ends[order_view[k], 1]] = ends[order_view[k], 1]
+            for k in range(begin, end):
+                a, b = root_of(parent, ends[order_view[k], 0]), root_of(parent, ends[order_view[k], 1])
+                if a != b:
+                    parent[b] = a
+            found = 0
+            for k in range(begin, end):  # number components as they are met, count their connections
+                a = root_of(parent, ends[order_view[k], 0])
+                if number[a] < 0:
+                    number[a] = <int32_t> found
+                    count[found] = 0
+                    found += 1
+                count[number[a]] += 1
+                spare[k] = order_view[k]
+            at = begin
+            for k in range(found):
+                at, count[k] = at + count[k], at
+            for k in range(begin, end):
+                x = number[root_of(parent, ends[spare[k], 0])]
+                order_view[count[x]] = spare[k]
+                count[x] += 1
+            for k in range(begin, end):
+                number[root_of(parent, ends[spare[k], 0])] = -1
+            for x in range(<int32_t> found - 1, -1, -1):  # the first component on top of the stack
+                at, end = count[x - 1] if x else begin, count[x]
+                low, high = depth[ends[order_view[at], 1]], depth[ends[order_view[end - 1], 1]]
+                group_view[at], wide, widest = at, 1, 1
+                for k in range(at + 1, end):
+                    a, b = ends[order_view[k - 1], 1], ends[order_view[k], 1]
+                    group_view[k] = group_view[k - 1] if depth[a] == depth[b] else k
+                    wide = wide + (a != b) if depth[a] == depth[b] else 1
+                    widest = max(widest, wide)
+                if low < high and widest > narrow:
+                    cut = low + max(1, min(high - low, <int64_t> ((high - low + 1) * split + 0.5)))
+                    k = at
+                    while k < end and depth[ends[order_view[k], 1]] < cut:
+                        k += 1
+                    first[top], last[top] = k, end
+                    first[top + 1], last[top + 1] = at, k
+                    top += 2
+        PyErr_CheckSignals()
+    return order, group

@@ -9,6 +9,6 @@ cdef class Passes:
     cdef int64_t end, pitch, table_bytes
     cdef int kind, level
     cdef void _pack(self, char *table, const float[:, :] batch, int64_t first, int64_t here) noexcept nogil
-    cdef void _enter(self, char *values, const char *table) noexcept nogil
+    cdef void _execute(self, char *values, const char *table) noexcept nogil
     cdef void _run(self, char *values, char *table, const float[:, :] batch, bint packed, float *out, int64_t n,
                    int64_t first, int64_t lanes, int64_t step) noexcept nogil

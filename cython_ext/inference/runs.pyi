@@ -12,7 +12,7 @@ LINE_UNITS: int
 UNIT_BYTES: int
 LEVELS: tuple[str, ...]
 
-def level_number(name: Any) -> int: ...
+def level_number(name: str = ...) -> int: ...
 def write_bytes(
     table: int,
     offsets: npt.NDArray[np.int64],
@@ -29,16 +29,6 @@ def read_sums(
     offsets: npt.NDArray[np.int64],
     scales: npt.NDArray[np.float64],
     out: npt.NDArray[np.float32],
-    level: int,
-) -> None: ...
-def execute(
-    tables: Any,
-    segments: npt.NDArray[np.int64],
-    meeting: npt.NDArray[np.int64],
-    arena: int,
-    table: int,
-    columns: int,
-    kind: int,
     level: int,
 ) -> None: ...
 
@@ -61,7 +51,7 @@ class Passes:
         scales: Any,
     ) -> None: ...
     def pack(self, table: int, batch: npt.NDArray[np.float32], first: int, lanes: int) -> None: ...
-    def enter(self, arena: int, table: int) -> None: ...
+    def execute(self, arena: int, table: int) -> None: ...
     def run(
         self, arena: int, table: int, batch: npt.NDArray[np.float32], out: Any, first: int, lanes: int, step: int
     ) -> None: ...

@@ -26,9 +26,6 @@ cdef extern from "inference/row_copies.h" nogil:
                      const double *, const double *, int)
     void ew_rows_out(const char *, const int64_t *, int64_t, float *, int64_t, int64_t)
 
-cdef extern from "inference/barrier.h" nogil:
-    void ew_barrier(int64_t *, int64_t)
-
 cdef extern from "common/simd.h" nogil:
     int edgewatt_simd_level()
 
@@ -39,9 +36,9 @@ UNIT_BYTES = EW_UNIT
 LEVELS = ("baseline", "avx2", "avx512")
 
 
-def level_number(name):
-    """Return the number of a SIMD level, at most what this machine (or EDGEWATT_SIMD) allows; None: that."""
-    return edgewatt_simd_level() if name is None else min(LEVELS.index(name), edgewatt_simd_level())
+def level_number(name="avx512"):
+    """Return the number of a SIMD level, at most what this machine (or EDGEWATT_SIMD) allows."""
+    return min(LEVELS.index(name), edgewatt_simd_level())
 
 
 def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,
@@ -73,47 +70,11 @@ def read_sums(uintptr_t arena, const int64_t[::1] offsets, const double[::1] sca
                         level)
 
 
-def execute(tables, const int64_t[:, ::1] segments, int64_t[::1] meeting, uintptr_t arena, uintptr_t table,
-            int64_t columns, int kind, int level):
-    """Work through segments (first word, end word) of the runs of a stream, for `columns` lanes of every row.
-
-    tables: of float_stream, or the words of int8_stream and nothing, nothing. arena, table: addresses of the first rows
-    (of the first lane wanted) of the arena and of the table of inputs, aligned to 64 bytes; columns: 1 (rows of one
-    float), else a multiple of 16, of 64 for int8. meeting: int64[2] of zeros shared by all threads of a layer-parallel
-    run, which wait for each other after every segment, then meeting[1] is their number; empty where there is one thread.
-    """
-    cdef const uint32_t[::1] runs = tables[0], places = tables[1], weights = tables[2]
-    cdef int64_t s, n = segments.shape[0]
-    cdef const uint32_t *base = &runs[0]
-    cdef const char *places_at = <const char *>&places[0] if places.shape[0] else NULL
-    cdef const char *weights_at = <const char *>&weights[0] if weights.shape[0] else NULL
-    with nogil:
-        for s in range(n):
-            _stream(base + segments[s, 0], base + segments[s, 1], places_at, weights_at, <char *>arena,
-                    <const char *>table, columns, kind, level)
-            if meeting.shape[0]:
-                ew_barrier(&meeting[0], meeting[1])
-
-
-cdef inline void _stream(const uint32_t *p, const uint32_t *end, const char *places, const char *weights, char *values,
-                         const char *inputs, int64_t columns, int kind, int level) noexcept nogil:
-    cdef const ew_run *run = <const ew_run *>p
-    cdef const ew_run *last = <const ew_run *>end
-    if p == end:
-        return
-    if kind == EW_INT8:
-        ew_int8(p, end, values, inputs, columns, level)
-    elif columns == 1:
-        ew_single(run, last, places, weights, <float *>values, <const float *>inputs, kind, level)
-    else:
-        ew_columns(run, last, places, weights, values, inputs, columns, kind, level)
-
-
 cdef class Passes:
     """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
 
-    tables: of the stream (see execute); end: words of its runs. columns: values of a row, pitch: its bytes. fed:
-    columns of the batch that go into the table, fed_to: where; copied_from: rows of the table that go to rows of the
+    tables: of float_stream, or the words of int8_stream and nothing, nothing; end: words of its runs, at least one.
+    columns: values of a row, 1 or a multiple of 16, of 64 for int8; pitch: its bytes. fed: columns of the batch that go into the table, fed_to: where; copied_from: rows of the table that go to rows of the
     arena too, copied_to: where; output_rows: the outputs' rows; table_bytes: of one pass. All places are offsets in
     bytes. scales: int8: what the outputs' 32-bit sums, whose rows output_rows then are, are multiplied with.
     """
@@ -137,14 +98,29 @@ cdef class Passes:
             ew_rows_in(table, &self.fed_to[0], &self.fed[0], self.fed.shape[0], &batch[first, 0],
                        batch.strides[0] // 4, batch.strides[1] // 4, here, self.columns)
 
-    def enter(self, uintptr_t arena, uintptr_t table):
-        """Copy those inputs that have rows of the arena."""
-        self._enter(<char *>arena, <const char *>table)
+    def execute(self, uintptr_t arena, uintptr_t table):
+        """Do one pass between addresses of the arena's rows and of the table of inputs, aligned to 64 bytes."""
+        with nogil:
+            self._execute(<char *>arena, <const char *>table)
 
-    cdef void _enter(self, char *values, const char *table) noexcept nogil:
+    cdef void _execute(self, char *values, const char *table) noexcept nogil:
         cdef int64_t k
+        cdef const uint32_t *p = &self.runs[0]
+        cdef const uint32_t *end = p + self.end
+        cdef const char *places = <const char *>&self.places[0] if self.places.shape[0] else NULL
+        cdef const char *weights = <const char *>&self.weights[0] if self.weights.shape[0] else NULL
         for k in range(self.copied_to.shape[0]):
             memcpy(values + self.copied_to[k], table + self.copied_from[k], self.pitch)
+        if p == end:
+            return
+        if self.kind == EW_INT8:
+            ew_int8(p, end, values, table, self.columns, self.level)
+        elif self.columns == 1:
+            ew_single(<const ew_run *>p, <const ew_run *>end, places, weights, <float *>values, <const float *>table,
+                      self.kind, self.level)
+        else:
+            ew_columns(<const ew_run *>p, <const ew_run *>end, places, weights, values, table, self.columns, self.kind,
+                       self.level)
 
     def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch, out, int64_t first, int64_t lanes,
             int64_t step):
@@ -170,9 +146,6 @@ cdef class Passes:
                    int64_t first, int64_t lanes, int64_t step) noexcept nogil:
         cdef int64_t vector = first, here
         cdef char *inputs
-        cdef const uint32_t *p = &self.runs[0]
-        cdef const char *places = <const char *>&self.places[0] if self.places.shape[0] else NULL
-        cdef const char *weights = <const char *>&self.weights[0] if self.weights.shape[0] else NULL
         while vector < n:
             here = min(lanes, n - vector)
             inputs = table
@@ -180,8 +153,7 @@ cdef class Passes:
                 inputs += vector // lanes * self.table_bytes
             else:
                 self._pack(inputs, batch, vector, here)
-            self._enter(values, inputs)
-            _stream(p, p + self.end, places, weights, values, inputs, self.columns, self.kind, self.level)
+            self._execute(values, inputs)
             if self.output_rows.shape[0] and self.kind == EW_INT8:
                 ew_sums_out(values, &self.output_rows[0], self.output_rows.shape[0], &self.scales[0], out + vector, n,
                             here, self.level)

@@ -1,9 +1,6 @@
 import numpy as np
 import numpy.typing as npt
 
-def find_phases(
-    sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], n_neurons: int
-) -> npt.NDArray[np.int64]: ...
 def assign_rows(
     sources: npt.NDArray[np.int32],
     targets: npt.NDArray[np.int32],

@@ -1,26 +1,8 @@
-"""When and where values are: phases that read nothing they write, and rows of the arena that are used again."""
+"""Where values are: rows of the arena that are used again."""
 
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
-
-
-def find_phases(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons):
-    """Return int64[W]: the phase of each connection. A phase reads nothing that it writes. O(W + N).
-
-    A phase is as long as it can be: it ends before the first connection whose source is a target of the phase.
-    """
-    cdef int64_t w = sources.shape[0], k, phase = 0
-    found = np.empty(w, np.int64)
-    cdef int64_t[::1] of = found
-    cdef int64_t[::1] written = np.full(n_neurons, -1, np.int64)  # the last phase that writes each neuron
-    with nogil:
-        for k in range(w):
-            if written[sources[k]] == phase:
-                phase += 1
-            written[targets[k]] = phase
-            of[k] = phase
-    return found
 
 
 def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] last_use,

@@ -2,6 +2,7 @@
 #ifndef EDGEWATT_TRANSFERS_H
 #define EDGEWATT_TRANSFERS_H
 
+#include "trace/ports.h"
 #include "trace/walk.h"
 
 typedef struct { /* an array of connections, read once from its start to its end, piece by piece */
@@ -19,9 +20,11 @@ typedef struct {
     const int64_t *element_array, *event_array; /* the array that an element or structure load lies in */
     const uint8_t *is_computed;     /* of each neuron */
     int64_t n_neurons, row_accesses;
+    edgewatt_ports ports; /* of the engine */
     int64_t *fetched;  /* of each array, up to where */
     uint8_t *finished; /* of each neuron: whether its value is final */
-    int64_t move, row_reads, row_writes, connection_accesses;
+    int64_t move, row_reads, row_writes, connection_accesses, instructions;
+    double cycles; /* of the engine */
 } edgewatt_transfers;
 
 static void edgewatt_start_arrays(edgewatt_transfers *t) {
@@ -34,9 +37,14 @@ static inline int64_t edgewatt_engine_accesses(const edgewatt_transfers *t) {
     return (t->row_reads + t->row_writes) * t->row_accesses + t->connection_accesses;
 }
 
+static void edgewatt_operate(edgewatt_transfers *t, const edgewatt_operation *operation) {
+    t->cycles += edgewatt_cycles(&t->ports, operation);
+    t->instructions += edgewatt_instructions(&t->ports, operation);
+}
+
 static void edgewatt_transfer(edgewatt_transfers *t, edgewatt_sink *out, int64_t at, int64_t width, int store,
                               int stream) {
-    out->work[out->n] = edgewatt_engine_accesses(t);
+    out->work[out->n] = t->cycles;
     edgewatt_emit(t->walk, out, out->size8 != NULL, at, width, store, stream);
 }
 
@@ -57,6 +65,8 @@ static int edgewatt_fetch_structure(edgewatt_transfers *t, edgewatt_sink *out, i
     for (; walk->event < walk->n_events && walk->event_step[walk->event] <= k; walk->event++) {
         const int64_t end = walk->event_offset[walk->event] + walk->event_size[walk->event];
         if (!edgewatt_fetch(t, out, t->event_array[walk->event], end)) return 0;
+        const edgewatt_operation header = {1, 0, 0, 0, 0, 0};
+        edgewatt_operate(t, &header);
         t->connection_accesses++;
     }
     return 1;
@@ -102,13 +112,19 @@ static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
                 if (!edgewatt_fetch(t, out, t->element_array[e], end)) return;
             }
             if (!edgewatt_make_moves(t, out, k)) return;
+            edgewatt_operation o = {0, walk->source[k] != walk->held_source, walk->target[k] != walk->held_target, 0,
+                                    walk->lanes, t->row_accesses};
             for (int64_t e = 0; e < walk->n_elements; e++) {
                 const int64_t at = edgewatt_element_at(&walk->element[e], k);
-                t->connection_accesses += walk->element[e].bits >= 8 || at != walk->last_byte[e];
+                o.elements += walk->element[e].bits >= 8 || at != walk->last_byte[e];
                 walk->last_byte[e] = at;
             }
-            t->row_reads += (walk->source[k] != walk->held_source) + (walk->target[k] != walk->held_target);
-            t->row_writes += !edgewatt_compute(walk, 0, k);
+            o.stores = !edgewatt_compute(walk, 0, k);
+            t->connection_accesses += o.elements;
+            t->row_reads += o.sources + o.targets;
+            t->row_writes += o.stores;
+            o.sources *= o.pieces, o.targets *= o.pieces, o.stores *= o.pieces;
+            edgewatt_operate(t, &o);
             if (walk->finish[k]) t->finished[walk->target[k]] = 1;
         }
         if (!edgewatt_fetch_structure(t, out, walk->n_steps) || !edgewatt_make_moves(t, out, walk->n_steps)) return;

@@ -18,9 +18,14 @@ class TransferWalk(ForwardWalk):
         event_array: Any,
         scalar_array: int,
         row_accesses: int,
+        engine: Any,
     ) -> None: ...
     @property
     def counts(self) -> tuple[int, int, int]: ...
+    @property
+    def cycles(self) -> float: ...
+    @property
+    def instructions(self) -> int: ...
     @property
     def accesses(self) -> int: ...
     def fill_transfers(
@@ -31,7 +36,7 @@ class TransferWalk(ForwardWalk):
         stream: npt.NDArray[np.uint8],
         payload_offset: npt.NDArray[np.int64],
         payload: npt.NDArray[np.uint8],
-        work: npt.NDArray[np.int64],
+        work: npt.NDArray[np.float64],
     ) -> int: ...
 
 def first_loads(

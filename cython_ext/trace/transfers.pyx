@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.trace.ports cimport edgewatt_ports, open_ports
 from cython_ext.trace.walk cimport ForwardWalk, edgewatt_sink, edgewatt_walk, open_sink
 
 import numpy as np
@@ -24,9 +25,11 @@ cdef extern from "trace/transfers.h" nogil:
         const int64_t *event_array
         const uint8_t *is_computed
         int64_t n_neurons, row_accesses
+        edgewatt_ports ports
         int64_t *fetched
         uint8_t *finished
-        int64_t row_reads, row_writes, connection_accesses
+        int64_t row_reads, row_writes, connection_accesses, instructions
+        double cycles
     void edgewatt_start_arrays(edgewatt_transfers *transfers)
     int64_t edgewatt_engine_accesses(const edgewatt_transfers *transfers)
     void edgewatt_fill_transfers(edgewatt_transfers *transfers, edgewatt_sink *out)
@@ -39,14 +42,14 @@ cdef class TransferWalk(ForwardWalk):
     that bring a bias as a scalar, the image offset to read it from (else -1). arrays: int64[P, 4] rows of (image
     offset, end, bytes of a piece, stream), each read from its start to its end, piece by piece. element_array,
     event_array: which array an element or structure load lies in; scalar_array: the one with bias scalars.
-    row_accesses: engine accesses that one row takes.
+    row_accesses: engine accesses that one row takes. engine: hwmodel.machine.EngineSpec, whose time is counted.
     """
 
     cdef edgewatt_transfers transfers
     cdef object kept_too
 
     def __init__(self, plan, uint8_t[::1] image, streams, moves, scalars, arrays, element_array, event_array,
-                 int64_t scalar_array, int64_t row_accesses):
+                 int64_t scalar_array, int64_t row_accesses, engine):
         cdef const int32_t[::1] step, neuron
         cdef const uint8_t[::1] kind, is_computed = plan.is_computed.astype(np.uint8)
         cdef const int64_t[::1] scalar = scalars, of_element = element_array, of_event = event_array
@@ -71,6 +74,7 @@ cdef class TransferWalk(ForwardWalk):
         if transfers.n_neurons:
             transfers.is_computed, transfers.finished = &is_computed[0], &finished[0]
         transfers.scalar_array, transfers.row_accesses = scalar_array, row_accesses
+        transfers.ports, transfers.cycles, transfers.instructions = open_ports(engine), 0, 0
         transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
         edgewatt_start_arrays(transfers)
 
@@ -80,13 +84,23 @@ cdef class TransferWalk(ForwardWalk):
         return self.transfers.row_reads, self.transfers.row_writes, self.transfers.connection_accesses
 
     @property
+    def cycles(self):
+        """Cycles of the engine so far."""
+        return self.transfers.cycles
+
+    @property
+    def instructions(self):
+        """Instructions of the engine so far (see `EngineClock`)."""
+        return self.transfers.instructions
+
+    @property
     def accesses(self):
         """Engine accesses so far, a row counted as often as it takes."""
         return edgewatt_engine_accesses(&self.transfers)
 
     def fill_transfers(self, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
-                       int64_t[::1] payload_offset, uint8_t[::1] payload, int64_t[::1] work):
-        """Write the next transfers into the buffers; return their number. work: engine accesses made before each."""
+                       int64_t[::1] payload_offset, uint8_t[::1] payload, double[::1] work):
+        """Write the next transfers into the buffers; return their number. work: cycles of the engine before each."""
         cdef edgewatt_sink out
         open_sink(&out, address, size, op, stream, payload_offset, payload)
         out.work = &work[0]

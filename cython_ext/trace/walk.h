@@ -24,7 +24,7 @@ typedef struct { /* where accesses go: the columns of a chunk under way */
     uint8_t *op, *stream;
     int64_t *payload_offset; /* one more than accesses */
     uint8_t *payload;
-    int64_t *work;           /* of transfers: engine accesses made before */
+    double *work;            /* of transfers: cycles of the engine before */
     int64_t n, capacity;     /* accesses written; a step begins while n <= capacity */
 } edgewatt_sink;
 

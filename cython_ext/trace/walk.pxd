@@ -12,7 +12,7 @@ cdef extern from "trace/walk.h" nogil:
         uint8_t *stream
         int64_t *payload_offset
         uint8_t *payload
-        int64_t *work
+        double *work
         int64_t n, capacity
     ctypedef struct edgewatt_element:
         int64_t offset, bits, stream

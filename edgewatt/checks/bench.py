@@ -96,7 +96,6 @@ def bench(
     peers: Sequence[str] | None = None,
     rounds: int = LEAST_ROUNDS,
     target: str = "this-cpu",
-    simd: str | None = None,
     inputs: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -135,9 +134,9 @@ def bench(
         elif order is None:
             name = "the network's own"
         lanes = lanes or min(128, batch)
-        ours = compile_inference(network, chosen, lanes=lanes, simd=simd)
-        again = compile_inference(network, chosen, lanes=lanes, simd=simd)
-        plain = compile_inference(network, lanes=min(128, batch), simd=simd)
+        ours = compile_inference(network, chosen, lanes=lanes)
+        again = compile_inference(network, chosen, lanes=lanes)
+        plain = compile_inference(network, lanes=min(128, batch))
         steps: dict[str, Step] = {}
         for title, made in ((OURS, ours), (AGAIN, again), (CSR, plain)):
             steps[title] = packed_step(made, vectors)
@@ -268,10 +267,10 @@ def summary(result: BenchComparison) -> list[Mapping[str, object]]:
     ]
 
 
-def calibrated(file: str, simd: str | None = None, progress: Progress | None = None) -> Processor:
+def calibrated(file: str, progress: Progress | None = None) -> Processor:
     """Measure this processor on one core and write its system file."""
     with one_core():
-        processor = calibrate(progress, simd)
+        processor = calibrate(progress)
     processor.save(file)
     return processor
 

@@ -41,7 +41,7 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
     controller serve random, sequential and single-bank requests, and every command is held against the part's
     constraints by the independent checker.
     """
-    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.model import build_machine
     from edgewatt.runs.plan import load_sweep
 
     points = load_sweep(path).points
@@ -57,8 +57,8 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
 def _encoder_checks(point: Point) -> list[Check]:
     """Send the first bursts of a point through its encoder chain twice: by the kernels and bit by bit."""
     from edgewatt.runs.compute import Computation
-    from edgewatt.runs.machine import build_machine
     from edgewatt.runs.memo import Memo
+    from edgewatt.runs.model import build_machine
     from edgewatt.runs.steps import STEPS
 
     if not STEPS["trace"].when(point):

@@ -18,6 +18,7 @@ from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.memory import read_within
+from traces.base.sparse import checked_sparse
 from traces.networks.network import Network
 
 MASK = (1 << 64) - 1
@@ -163,6 +164,7 @@ def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None)
     original, reordered: scipy.sparse CSR matrices as stored (indices of `reordered` need not be sorted).
     stride: tuples may only have moved inside consecutive groups of `stride` of a row; None: anywhere in the row.
     """
+    original, reordered = checked_sparse(original, "the original"), checked_sparse(reordered, "the reordered matrix")
     checks = [
         equal("shape", str(original.shape), str(reordered.shape)),
         equal("stored values", original.nnz, reordered.nnz),

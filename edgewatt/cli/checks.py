@@ -99,7 +99,6 @@ def bench_network(
     lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: by the cost model)."),
     peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
     rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
-    simd: str = typer.Option(None, "--simd", help="At most avx512, avx2 or baseline."),
     target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
     calibrate: str = writes("Measure this processor and write its system file.", "--calibrate"),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
@@ -124,7 +123,7 @@ def bench_network(
     check_writable(calibrate, output, json_file)
     if calibrate is not None:
         with progress("probe") as update:
-            processor = calibrated(calibrate, simd, update)
+            processor = calibrated(calibrate, update)
         say(f"{calibrate}: fitted to {processor.fitted_on} passes, median error {processor.median_error:.1%}")
     if source is None:
         if calibrate is None:
@@ -138,7 +137,7 @@ def bench_network(
     chosen = {"time": "time", "own": None, "config": edges}[order]
     with progress("bench") as update:
         result = bench(
-            network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds, simd=simd,
+            network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds,
             target=target, progress=update,
         )  # fmt: skip
     page = bench_page([result], output) if output else None

@@ -236,6 +236,7 @@ def pays_command(
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.request import orders_of, read_network
     from traces.base.files import check_writable, whole_file
+    from traces.base.units import shares_in_words
 
     check_writable(output, json_file)
     loaded = read_network(network, command="pays")
@@ -261,10 +262,11 @@ def pays_command(
             f"{'* ' if study.marked(p) else ''}{kib(p.size_bytes)}",
             str(p.memory),
             *(change(p.saving(metric)) for metric in METRICS),
+            shares_in_words(p.order["bound_by"]),
         )
         for p in study.points
     ]
-    heads = (*varied, "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS))
+    heads = (*varied, "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS), "bound by, %")
     title = f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}, layout {study.layout}"
     show_table(heads, rows, title=title, numeric=heads[len(varied) :])
     marked = any(map(study.marked, study.points))

@@ -27,6 +27,9 @@ def prune_command(
     lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors of one pass."),
     rounds: int = typer.Option(3, "--rounds", min=1, help="Prune each layer in so many steps, each refitted."),
     steps: int = typer.Option(0, "--steps", min=0, help="Then fit all layers together: steps of gradient descent."),
+    extra: int = typer.Option(
+        0, "--extra", min=0, metavar="IOS", help="I/Os above the bound for important connections outside the windows."
+    ),
     time_limit: float = typer.Option(5.0, "--time-limit", metavar="SECONDS", help="For free pruning's order."),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same network."),
     output: str = writes("Write the pruned network as npz.", "-o", "--output"),
@@ -58,7 +61,7 @@ def prune_command(
     with progress("prune") as report:
         made = prune(
             loaded, calibration=calibration, density=density, memory=memory, system=system, lanes=lanes, rounds=rounds,
-            steps=steps, time_limit_s=time_limit, seed=seed, progress=report,
+            steps=steps, extra=extra, time_limit_s=time_limit, seed=seed, progress=report,
         )  # fmt: skip
     first = made.results[0]
     if output:

@@ -1,32 +1,34 @@
-"""From files and ``-s key=value`` to one validated configuration."""
+"""From files and ``-s key=value`` to one validated configuration.
+
+What is wrong is said so that a user can act on it: where in which file, what it is, what was perhaps meant.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import marshal
 import os
-from collections.abc import Iterable, Mapping
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from edgewatt.config.kinds import registry
+from pydantic import BaseModel, ValidationError
+
+from edgewatt.config.kinds import KINDS, registry
 from edgewatt.config.models import RunConfig, SystemFile
-from edgewatt.config.problems import KnownSections, validate
-from traces.base.document import (
-    ConfigError,
-    Document,
-    Mark,
-    Place,
-    dotted,
-    parse_document,
-    places_in,
-    read_document,
-    undotted,
-    value_at,
-)
-from traces.base.errors import InputError, did_you_mean, printable
+from edgewatt.config.sections import KindChoice, keys_of
+from traces.base.checks import is_whole
+from traces.base.document import ConfigError, Document, Mark, Place, parse_document, places_in, read_document
+from traces.base.errors import InputError, did_you_mean, printable, shown
 from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
+from traces.base.units import is_size, size_in_bytes
+
+M = TypeVar("M", bound=BaseModel)
 
 _FILE_KEYS = (
     "network.file",
@@ -48,6 +50,7 @@ _SYSTEM_KEYS = (
     "caches",
     "scratchpad",
     "technology",
+    "idle",
     "bus",
     "encoder",
     "dram",
@@ -75,7 +78,7 @@ def read_with_paths(path: str | Path) -> Document:
     document = read_document(path)
     if not isinstance(document.data, dict):
         raise document.fail((), "a configuration is a mapping: lines such as 'network:' and 'orderings:'")
-    absolute_paths(document, Path(os.path.realpath(path)).parent)
+    document.data = _absolute(document.data, Path(os.path.realpath(path)).parent, "", None)
     return document
 
 
@@ -83,11 +86,10 @@ def as_document(config: str | Path | Mapping[str, Any]) -> Document:
     """Return a configuration as a document: a file, a shipped sweep's or example's name, or a mapping."""
     if not isinstance(config, Mapping):
         return read_with_paths(_shipped_file(config))
-    document = Document(_plain(config, 0))
+    document = Document(_absolute(_plain(config, 0), Path.cwd(), "", None))
     for place in places_in(document.data):
         mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
         document.keys[place] = document.values[place] = mark
-    absolute_paths(document, Path.cwd())
     return document
 
 
@@ -117,32 +119,31 @@ def _plain(value: Any, depth: int) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def absolute_paths(document: Document, folder: Path, prefix: Place = ()) -> None:
-    """Resolve every path in the document against `folder`; `prefix` is where the document will be put."""
-    for place in list(places_in(document.data)):
-        if not isinstance(value := document.get(place), str):
-            continue
-        key = dotted(tuple(step for step in prefix + place if isinstance(step, str)))
+def _absolute(value: Any, folder: Path, key: str, beside: Any) -> Any:
+    """Return a value with every path in it resolved against `folder`.
+
+    key: where it stands, dotted, places in lists left out. beside: the mapping that it stands in; None in a list.
+    """
+    if isinstance(value, dict):
+        for name, item in value.items():
+            value[name] = _absolute(item, folder, f"{key}.{name}" if key else name, value)
+    elif isinstance(value, list):
+        value[:] = [_absolute(item, folder, key, None) for item in value]
+    elif isinstance(value, str) and value:
         is_path = any(key == k or key.endswith(f".{k}") for k in _FILE_KEYS)
         is_path |= value.endswith((".yaml", ".yml")) and any(
             key == k or key.endswith(f".{k}") for k in _NAME_OR_FILE_KEYS
         )
-        is_path |= _is_order_file(document.data, place, key)
-        if is_path and value:
-            resolved = str(folder / value)
-            if place:
-                document.get(place[:-1])[place[-1]] = resolved
-            else:
-                document.data = resolved
+        return str(folder / value) if is_path or _is_order_file(key, beside) else value
+    return value
 
 
-def _is_order_file(data: Any, place: Place, key: str) -> bool:
+def _is_order_file(key: str, beside: Any) -> bool:
     """Whether an ordering declares that its parameter `key` names a file: the one beside it there, or else any."""
     section, _, name = key.rpartition(".")
     if not (section == "orderings" or section.endswith(".orderings")) or name == "kind":
         return False
-    data = value_at(data, place[:-1])
-    said, orderings = data.get("kind") if place and isinstance(data, dict) else None, registry("orderings")
+    said, orderings = beside.get("kind") if beside is not None else None, registry("orderings")
     members = [orderings[said]] if isinstance(said, str) and said in orderings else [*orderings.sound().values()]
     return any(
         field.name == name and field.metadata.get("file")
@@ -163,19 +164,20 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
         except ConfigError as error:
             raise ConfigError([(mark, message) for _, message in error.problems]) from None
         place = _overridden(document, key)
-        absolute_paths(part, Path.cwd(), place)
-        document.put(place, Document(part.data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
+        within = ".".join(step for step in place if not is_whole(step))
+        data = _absolute(part.data, Path.cwd(), within, None)
+        document.put(place, Document(data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
 
 
-def _overridden(document: Document, key: str) -> Place:
+def _overridden(document: Document, key: str) -> tuple[str, ...]:
     """Return the place a dotted key means; the keys under a sweep's `grid` and `zip` hold dots of their own."""
     section, _, rest = key.partition(".")
     if section not in ("grid", "zip") or not rest or "base" not in document.data:
-        return undotted(key)
+        return tuple(key.split("."))
     axes = document.data.get(section)
     for axis in axes if isinstance(axes, dict) else ():
         if rest.startswith(f"{axis}."):
-            return (section, axis, *undotted(rest[len(axis) + 1 :]))
+            return (section, axis, *rest[len(axis) + 1 :].split("."))
     return (section, rest)
 
 
@@ -192,10 +194,10 @@ def resolve(document: Document) -> Document:
             if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):
                 under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
         document.take(("system",))
-        merge(under, document)
+        under.lay(document)
         document = under
     if isinstance(document.data.get("bus"), str):
-        document.put(("bus",), _described(_piece(document, ("bus",), "bus")), document.mark(("bus",), key=True))
+        document.put(("bus",), _piece(document, ("bus",), "bus"), document.mark(("bus",), key=True))
     onchip = document.data.get("onchip")
     for index in range(len(onchip) if isinstance(onchip, list) else 0):
         _put_caches(document, ("onchip", index))
@@ -210,51 +212,340 @@ def _put_caches(document: Document, at: Place) -> None:
     if isinstance(caches, str):
         caches = [caches]
         document.put(here, Document(caches, {}, {(0,): document.mark(here)}))
-    for index, cache in enumerate(caches if isinstance(caches, list) else ()):
-        if isinstance(cache, str):
+    for index, level in enumerate(caches if isinstance(caches, list) else ()):
+        if isinstance(level, str):
             place = (*here, index)
-            document.put(place, _described(_piece(document, place, "cache")), document.mark(place))
-
-
-def merge(under: Document, over: Document, place: Place = ()) -> None:
-    """Lay `over` on `under`: mappings key by key, everything else replaced."""
-    data = over.get(place)
-    for key in data:
-        here = (*place, key)
-        if isinstance(data[key], dict) and isinstance(under.get(place).get(key), dict):
-            under.values[here] = over.mark(here)
-            merge(under, over, here)
-        else:
-            under.put(here, over.at(here), over.mark(here, key=True))
-
-
-def _described(piece: Document) -> Document:
-    for key in ("description", "source"):
-        if key in piece.data:
-            piece.take((key,))
-    return piece
+            document.put(place, _piece(document, place, "cache"), document.mark(place))
 
 
 def _piece(document: Document, place: Place, folder: str) -> Document:
+    """Return what the name at `place` stands for; who made a cache or a bus, and why, is no part of it."""
     name = document.get(place)
     if not isinstance(name, str):
         raise document.fail(place, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
     try:
         of_user = name.endswith((".yaml", ".yml"))
         path = Path(name) if of_user else shipped_path(folder, name)
-        need_regular(path)
     except InputError as error:
         raise document.fail(place, str(error)) from None
     if not of_user:
         document.pieces.add((folder, path.stem))
+    piece = _named_file(document, place, path, _read_piece).copy()
+    for key in ("description", "source") if folder != "systems" else ():
+        piece.data.pop(key, None)
+    return piece
+
+
+def base_of(document: Document) -> Document:
+    """Return the configuration that a sweep changes: a mapping in the sweep's file, or a file that it names."""
+    base = document.data["base"]
+    if isinstance(base, str) and base.endswith((".yaml", ".yml")):
+        return _named_file(document, ("base",), Path(base), read_with_paths)
+    if not isinstance(base, dict):
+        given = f", not {shown(base)}" if isinstance(base, str) else ""
+        raise document.fail(("base",), f"expected a mapping or the path of a .yaml file{given}")
+    return document.at(("base",))
+
+
+def _named_file(document: Document, place: Place, path: Path, read: Callable[[Path], Document]) -> Document:
     try:
-        return _read_piece(path).copy()
+        need_regular(path)
+        return read(path)
     except ConfigError as error:
         if not path.exists():
             raise document.fail(place, f"no such file: {printable(path)}") from None
         raise error
+    except InputError as error:
+        raise document.fail(place, str(error)) from None
 
 
 @lru_cache(maxsize=256)
 def _read_piece(path: Path) -> Document:
     return read_with_paths(path)
+
+
+_WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "none_required": "nothing",
+    "finite_number": "a finite number",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "must be more than"),
+    "greater_than_equal": ("ge", "must be at least"),
+    "less_than": ("lt", "must be less than"),
+    "less_than_equal": ("le", "must be at most"),
+}
+
+
+def validate(model: type[M], document: Document) -> M:
+    """Validate a document. Raises ConfigError with every problem at its file, line and column.
+
+    Sizes such as '8 KiB' become bytes, and names are taken in any case: the document then holds them as they are.
+    """
+    as_meant(document.data)
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        problems = _problems(model, document.data, error)
+    raise ConfigError((document.mark(place, key=key), text) for place, key, text in problems)
+
+
+class KnownSections:
+    """The sections of one model that were validated already, by what they say: configurations of a sweep share most."""
+
+    def __init__(self, model: type[M]) -> None:
+        self.model = model
+        self._known: dict[tuple[str, bytes], Any] = {}
+
+    def validate(self, document: Document) -> Any:
+        """Validate as `validate` does; a section equal to one of an earlier document is reused."""
+        given: dict[str, Any] = {}
+        fresh: dict[str, tuple[str, bytes]] = {}
+        for key, value in document.data.items():
+            try:
+                name = (key, marshal.dumps(value, 2))  # tells 1 from 1.0 and from true
+            except ValueError:  # no value of a file
+                return validate(self.model, document)
+            if name in self._known:
+                given[key] = self._known[name]
+            elif isinstance(value, dict | list | str):
+                fresh[key] = name
+            else:
+                given[key] = value
+        part = {key: document.data[key] for key in fresh}
+        as_meant(part)
+        document.data |= part
+        try:
+            validated = self.model.model_validate({**given, **part})
+        except ValidationError:
+            return validate(self.model, document)  # says what is wrong, and where
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known |= {name: getattr(validated, key) for key, name in fresh.items()}
+        return validated
+
+
+_MOST_KNOWN = 4096
+
+
+Problem = tuple[Place, bool, str]
+"""Where it stands, whether its key is meant rather than its value, and what is wrong."""
+
+
+def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> list[Problem]:
+    by_place: dict[Place, list[dict[str, Any]]] = {}
+    for problem in error.errors(include_url=False):
+        place, rest, value = _locate(data, problem["loc"])
+        by_place.setdefault(place, []).append({**problem, "rest": rest, "value": value})
+    # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
+    problems: list[Problem] = []
+    for place, items in by_place.items():
+        wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
+        others = [item for item in items if item["type"] not in _WANTED]
+        if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
+            value = items[0]["value"]
+            problems.append((place, False, _wrong_type(wanted, value) + _as_mapping(place, value)))
+        problems += [_one(model, data, place, item, wanted) for item in others]
+    return problems
+
+
+def _one(model: type[BaseModel], data: Any, place: Place, item: dict[str, Any], wanted: list[str]) -> Problem:
+    kind, context, value = item["type"], item.get("ctx", {}), item["value"]
+    if kind == "extra_forbidden":
+        known, present = _known_keys(model, place[:-1], data)
+        begun = {key for key in known - present if key.startswith(f"{place[-1]}_")}  # size, where size_bytes is meant
+        hint = _elsewhere(model, place[-1], known) if not begun else ""
+        hint = hint or _hint(place[-1], begun or known - present, known)
+        return place, True, f"unknown key {shown(place[-1])}{hint}"
+    if kind == "missing":
+        missing = item["rest"][-1] if item["rest"] else "?"
+        return place, True, f"missing key {shown(missing)}"
+    if kind == "literal_error":
+        names = [part.strip().strip("'") for part in context["expected"].replace(" or ", ", ").split(",")]
+        if not isinstance(value, str) or (wanted and _as_number(value)):
+            return place, False, _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
+        what = shown(place[-1] if place else "")
+        return place, False, f"{what} cannot be {shown(value)}{did_you_mean(value, names)}"
+    if kind in _BOUNDS:
+        key, text = _BOUNDS[kind]
+        return place, False, f"{text} {context[key]}, not {shown(value)}"
+    message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
+    return place, kind == "value_error" and isinstance(value, dict), " ".join(message.split())
+
+
+def _as_mapping(place: Place, value: Any) -> str:
+    """Say how a network, a matrix or a DRAM part is written, where a name or a list of files stands alone."""
+    files = value if isinstance(value, list) else [value]
+    key = place[-1] if place else None
+    if key not in ("network", "matrix", "dram") or not files or not all(isinstance(name, str) for name in files):
+        return ""
+    if key == "dram":
+        return f" (write {{part: {files[0]}}})" if len(files) == 1 and len(files[0]) <= 40 else ""
+    many = f"files: [{', '.join(files)}]" if isinstance(value, list) and key == "network" else f"file: {files[0]}"
+    return f" (write {{{many}}})" if len(many) <= 60 else f" (write {{{many.partition(':')[0]}: ...}})"
+
+
+def _hint(given: object, free: set[str], known: set[str]) -> str:
+    """Suggest a key that is not there yet, else one that is, else list what could be there."""
+    for names in (free, known):
+        hint = did_you_mean(given, names)
+        if "did you mean" in hint:
+            return hint
+    return did_you_mean(given, free or known)
+
+
+def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
+    """Say where a key belongs that is known in another section; options of the command line are found, too."""
+    name = str(given).strip("-").replace("-", "_")
+    if name in known and name == given:
+        return ""
+    places = [place for place in key_places(model) if place[-1] == name] or [
+        place for place in key_places(model) if place[-1].rpartition("_")[0] == name
+    ]
+    if not places:
+        return ""
+    here = [".".join(place) for place in places]
+    return f" (did you mean {' or '.join(map(repr, here[:3]))}?)"
+
+
+@cache
+def key_places(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
+    """Return the place of every key that a model and its sections have, those of kinds left out."""
+    places: list[tuple[str, ...]] = []
+    for key, field in keys_of(model).items():
+        places.append((key,))
+        for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
+            places += [(key, *place) for place in key_places(section)]
+    return tuple(places)
+
+
+def as_meant(data: Any, key: str = "") -> None:
+    """Turn sizes in bytes and names in another case into what they mean, in place."""
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, value in list(items):
+        here = step if isinstance(step, str) else key
+        if not isinstance(value, str):
+            as_meant(value, here)
+        elif here.endswith("_bytes") and is_size(value):
+            with contextlib.suppress(InputError):
+                data[step] = size_in_bytes(value)
+        elif value != value.lower() and here not in _FREE_TEXT and not {"/", "\\", "."} & set(value):
+            parts = value.lower().split("+")
+            if all(part in _known_names() for part in parts):
+                data[step] = value.lower()
+
+
+_FREE_TEXT = ("name", "description", "source", "file", "files", "path")
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    """Return every name that a configuration may use: members of kinds, shipped files, and the words of choices."""
+    names = {name for kind in KINDS for name in registry(kind)}
+    names |= {name for folder in ("dram", "cache", "bus", "systems", "onchip") for name in shipped_names(folder)}
+    return frozenset(names | set(_words(RunConfig)))
+
+
+def _words(model: type[BaseModel]) -> Iterator[str]:
+    for field in model.model_fields.values():
+        for hint in (field.annotation, *typing.get_args(field.annotation)):
+            if typing.get_origin(hint) is typing.Literal:
+                yield from (word for word in typing.get_args(hint) if isinstance(word, str))
+        for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
+            yield from _words(section)
+
+
+def _as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _wrong_type(wanted: list[str], value: Any) -> str:
+    due = " or ".join(dict.fromkeys(wanted))
+    names = {dict: "a mapping", list: "a list", type(None): "nothing", bool: "true or false", str: "the text"}
+    what = names.get(type(value), "")
+    if isinstance(value, (str, int, float)):
+        what = f"{what} {shown(value)}".strip() if not isinstance(value, bool) else str(value).lower()
+    hint = ""
+    if isinstance(value, str) and "number" in due and _as_number(value):
+        hint = " (remove the quotes)"
+    elif isinstance(value, str) and "true" in due and value.lower() in ("yes", "no", "on", "off"):
+        hint = f" (write {'true' if value.lower() in ('yes', 'on') else 'false'})"
+    return f"expected {due}, not {what}{hint}"
+
+
+def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[str | int, ...], Any]:
+    """Follow pydantic's location as far as the data goes; return the place, the steps left over and the value there.
+
+    Union tags and wrapped scalars are no steps in the data.
+    """
+    place: list[str | int] = []
+    rest: list[str | int] = []
+    for step in location:
+        if isinstance(step, int) and not isinstance(data, list):
+            continue  # a single value where a list may stand
+        if not rest and _has(data, step):
+            place.append(step)
+            data = data[step]
+        elif isinstance(data, dict):
+            rest.append(step)
+    return tuple(place), tuple(rest), data
+
+
+def _has(data: Any, step: str | int) -> bool:
+    if isinstance(data, dict):
+        return step in data
+    return isinstance(data, list) and isinstance(step, int) and step < len(data)
+
+
+def _known_keys(model: Any, place: Place, data: Any) -> tuple[set[str], set[str]]:
+    """Return the keys that the section at `place` may have, and those that it has.
+
+    The model's annotations are followed beside the data.
+    """
+    hints: list[Any] = [model]
+    for step in place:
+        data, above = data[step], data
+        if not isinstance(step, int):  # of a list, _sections looks through it
+            sections = [section for hint in hints for section in _sections(hint, above)]
+            hints = [_annotated(keys_of(section)[step]) for section in sections if step in keys_of(section)]
+    sections = [section for hint in hints for section in _sections(hint, data)]
+    return {key for section in sections for key in keys_of(section)}, set(data or ())
+
+
+def _annotated(field: Any) -> Any:
+    return (field.annotation, field.metadata)
+
+
+def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:
+    if isinstance(hint, tuple):  # (annotation, metadata) of a field
+        hint, metadata = hint
+        chosen = [section for item in metadata if isinstance(item, KindChoice) for section in _chosen(item, data)]
+        return chosen or _sections(hint, data)
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return [hint]
+    if typing.get_origin(hint) is typing.Annotated:
+        return _sections((hint.__origin__, hint.__metadata__), data)
+    if typing.get_origin(hint) in (list, typing.Union, types.UnionType):
+        return [section for inner in typing.get_args(hint) for section in _sections(inner, data)]
+    return []
+
+
+def _chosen(choice: KindChoice, data: Any) -> list[type[BaseModel]]:
+    kind = data.get("kind") if isinstance(data, dict) else None
+    try:
+        return [choice.section(kind)] if isinstance(kind, str) else []
+    except ValueError:
+        return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
@@ -10,17 +11,100 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.config.sections import KindChoice, Named, NamedFile, Section, section_for
-from edgewatt.config.work import NetworkSection, TraceSection
 from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.base.errors import unknown_name
+from traces.base.errors import shown, unknown_name
 from traces.layout.settings import AUTO, BEST, Layout
 from traces.trace.partition import EnginesSpec
 
 M = TypeVar("M", bound="OnChipSection | RunConfig")
+
+
+def _existing(value: str) -> str:
+    try:
+        there = bool(value) and Path(value).exists()
+    except (OSError, ValueError):  # too long, or a NUL in it
+        there = False
+    if not there:
+        raise PydanticCustomError("missing_file", "{message}", {"message": f"no such file: {shown(value, 200)}"})
+    return value
+
+
+FilePath = Annotated[str, AfterValidator(_existing)]
+GeneratorChoice = Annotated[Any, KindChoice("generators")]
+
+
+class Prune(Section):
+    """Pruning before anything else: keep a density or a number of connections."""
+
+    density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
+    n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
+    scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
+    method: Literal["magnitude", "memory"] = Field(
+        default="magnitude",
+        description="magnitude: the heaviest; memory: in the windows that `memory` has room for, with an order of the "
+        "network's own (`orderings: own`) that belongs to them",
+    )
+    memory: int | None = Field(default=None, ge=3, description="M that `method: memory` prunes for")
+    calibration: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs`: what stays is fitted to what each layer computed on them (needs `density`)",
+    )
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Prune:
+        if (self.density is None) == (self.n_connections is None):
+            raise ValueError("give either density or n_connections")
+        if (self.method == "memory") != (self.memory is not None):
+            raise ValueError("method 'memory' and the key 'memory' belong together: give both or none")
+        if self.calibration is not None and self.density is None:
+            raise ValueError("with calibration each layer keeps the same share: give density, not n_connections")
+        return self
+
+
+class NetworkSection(Section):
+    """The work: a network from files or from a generator, pruned if wished."""
+
+    file: FilePath | None = Field(
+        default=None, description="network file or folder, relative to the configuration file"
+    )
+    files: list[FilePath] | None = Field(default=None, description="one file per layer, first layer first")
+    orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
+        default=None, description="what the rows of matrix files are (default: rows-are-outputs)"
+    )
+    generate: GeneratorChoice | None = Field(
+        default=None, description="generator and its parameters, instead of a file"
+    )
+    prune: Prune | None = None
+    labelled: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs` and `labels` (positions among the outputs) that `accuracy` is measured on "
+        "(default: those of the network's file)",
+    )
+    activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
+        default=None, description="replaces the activation that the file names"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> NetworkSection:
+        if sum(source is not None for source in (self.file, self.files, self.generate)) != 1:
+            raise ValueError("a network needs one of 'file', 'files' and 'generate'")
+        if self.generate is not None and self.orientation is not None:
+            raise ValueError("unused key 'orientation': a generated network has no matrix files")
+        return self
+
+
+class TraceSection(Section):
+    """A recorded memory trace instead of a network; only the machine is simulated."""
+
+    file: FilePath = Field(description="trace file: our npz, or another simulator's (then without data)")
+    format: Annotated[str, Named("trace-readers")] | None = Field(
+        default=None, description="format of the file (`edgewatt list trace-readers`; default: found by its content)"
+    )
+    access_bytes: int = Field(default=32, ge=1, le=255, description="size of an access where the file has none")
 
 
 def _one_or_many(value: Any) -> Any:
@@ -293,6 +377,12 @@ class RunConfig(Section):
         description="what on-chip memory and arithmetic cost (`edgewatt list technologies`, or a YAML file); "
         "none: the energy of memory alone",
     )
+    idle: Literal["all", "none", "capacity", "bandwidth"] | Annotated[float, Field(ge=0, le=1)] = Field(
+        default="all",
+        description="how much of the DRAM's static energy (background, refresh, clocks) the work is billed: all; none "
+        "(no leakage on chip either: dynamic energy alone); capacity: the share of the device that its data fill; "
+        "bandwidth: the share of the peak that it uses; or a share from 0 to 1",
+    )
     bus: BusSection = BusSection()
     encoder: Encoder = Field(default="raw", description="encoder chain on the bus, such as base-xor+dbi-dc")
     dram: DramSection = DramSection()
@@ -394,9 +484,52 @@ class SystemFile(Section):
     caches: Any = None
     scratchpad: Any = None
     technology: Any = None
+    idle: Any = None
     bus: Any = None
     encoder: Any = None
     dram: Any = None
     engine: Any = None
     engines: Any = None
     gpu: Any = None
+
+
+def _costs(names: list[str]) -> list[str]:
+    return ["accuracy_loss" if name == "accuracy" else name for name in names]
+
+
+class OptimizeSection(Section):
+    """What to search for."""
+
+    objectives: Annotated[list[str], AfterValidator(_costs)] = Field(
+        default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise, or accuracy, to maximise"
+    )
+    constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
+    trials: int = Field(
+        default=100, ge=1, description="points to try; a space of no more points is searched completely"
+    )
+    sampler: Literal["tpe", "nsga2", "random"] = Field(default="tpe", description="Optuna sampler")
+    batch: int = Field(
+        default=8, ge=1, description="points proposed at a time; part of the search's seed, unlike workers"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**32, description="seed of the sampler")
+
+
+class SweepConfig(Section):
+    """A sweep file."""
+
+    name: str = Field(default="", description="label in tables and reports")
+    description: str = Field(default="", description="free text")
+    base: Any = Field(description="a run configuration, or the path of one")
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, description="key: values, every combination"
+    )
+    side_by_side: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, alias="zip", description="key: values, side by side"
+    )
+    further: list[dict[str, Any]] = Field(default=[], alias="list", description="further points: key: value")
+    exclude: list[dict[str, Any]] = Field(
+        default=[], description="points to leave out: all the values given must agree"
+    )
+    optimize: OptimizeSection | None = Field(
+        default=None, description="what `edgewatt optimize` searches for; `edgewatt sweep` computes the whole space"
+    )

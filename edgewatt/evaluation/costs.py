@@ -42,7 +42,7 @@ def check_timing(timing: str) -> str:
 def rows_of(machine: Machine, layout: Layout) -> int:
     """Return M of the I/O model: of a scratchpad its own, of the first cache the rows it has room for."""
     if machine.scratchpad is not None:
-        return machine.scratchpad.memory(layout.row_pitch)
+        return machine.scratchpad.memory(layout.row_bytes)
     return max(machine.caches[0].size_bytes // layout.row_pitch + 1, 3)
 
 
@@ -57,39 +57,38 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy (pJ), time (ns), streams (name -> bytes) and terms (energy term -> pJ).
+    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), time (ns), bound_by (shares of the time),
+    streams (name -> bytes) and terms (energy term -> pJ).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
+    from hwmodel.energy.total import run_energy
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
+    from hwmodel.system.bounds import issue_time
     from hwmodel.system.simulation import simulate
     from traces.trace.build import build_trace
 
     trace = build_trace(network, edges, layout=layout, batch=layout.lanes, seed=seed)
     if timing == "system":
         run = simulate(trace, machine, progress=progress)
-        result, time_ns = run.counts, run.time_ns
+        result, timed = run.counts, run.run_time
     else:
         result = replay(trace, machine, progress=progress)
-        assert result.dram is not None
-        time_ns = max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns)
-    energy = replay_energy(result, machine)
-    rows = [*energy.interface, *energy.core]
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
-        rows += [*chip.memory, *chip.compute]
+        timed = issue_time(result, machine)
+    energy = run_energy(result, machine, timed.time_ns)
     pad = machine.scratchpad or ScratchpadSpec(2**20)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
     return {
         "io": io.total,
         "bytes": result.read_bytes + result.written_bytes,
-        "energy": sum(row.energy_pj for row in rows),
-        "time": time_ns,
+        "energy": energy.total_pj,
+        "dynamic": energy.kind_pj("dynamic"),
+        "static": energy.kind_pj("static"),
+        "time": timed.time_ns,
+        "bound_by": timed.bound_by.as_dict(),
         "streams": _stream_bytes(result),
-        "terms": {row.term: row.energy_pj for row in rows},
+        "terms": {row.term: row.energy_pj for row in energy.rows},
     }
 
 

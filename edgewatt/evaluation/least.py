@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.trace.ports import cycles_of
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, InterfaceCounts, running_wires, strobes
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.energy.onchip import leakage_row
+from hwmodel.energy.onchip import ID_ACCESS_BYTES, engine_access, leakage_row
 from hwmodel.energy.technology import load_technology
+from hwmodel.energy.total import bill
 from hwmodel.fastmemory.scratchpad import Scratchpad
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
@@ -74,7 +76,7 @@ def least_energy(
     plan: Plan = trace.plan
     memory = trace.memory
     if machine.scratchpad is not None:
-        memory = Scratchpad(trace, machine.scratchpad, access_bytes=machine.engine.access_bytes).transfers.trace.memory
+        memory = Scratchpad(trace, machine.scratchpad, machine.engine).transfers.trace.memory
     reads, writes = _bursts_read(plan, memory, machine), _bursts_written(plan, machine)
     spec = controller_spec(machine.memory_controller())
     every = np.concatenate((reads, writes))
@@ -93,20 +95,22 @@ def least_energy(
 
     per_channel = np.bincount(channel_of(every, mapped), minlength=part.organisation.channels)
     apart = min(part.timing.tCCD, part.organisation.burst_cycles)
-    accesses = _accesses(plan, machine)
-    computing = int(accesses / (machine.engine.accesses_per_ns * part.tck_ns))
+    computing = int(_cycles(plan, machine) * machine.engine.cycle_ns / part.tck_ns)
     clocks = int(per_channel.max() - 1) * apart
     first = machine.caches[0] if machine.caches else None
     if timing == "replay" and first is not None and machine.flush and first.write == "back" and first.allocate:
         clocks = max(clocks, computing)  # the last row stored is dirty then, and written back after that
     if "ck" in part.interface.wires:
         beside.append(running_wires("ck", "write", clocks * part.organisation.channels, part))
-    terms |= energy_by_term(interface_rows(InterfaceCounts(tuple(beside), len(every), 0), part))
-    terms["background"] = _background(clocks, per_channel * apart, part, spec)
+    # of the bandwidth used, an order may take any share, as it may take any time
+    billed = bill(machine.idle, part, time_ns=0.0, moved_bytes=0, footprint_bytes=memory.total_bytes)
+    terms |= energy_by_term(billed.of(interface_rows(InterfaceCounts(tuple(beside), len(every), 0), part)))
+    terms["background"] = billed.share * _background(clocks, per_channel * apart, part, spec)
     if machine.technology is not None:  # it ends when all is answered, and writes are when the controller has them
         answered = int(np.bincount(channel_of(reads, mapped)).max() - 1) * apart
         time_ns = max(answered, computing) * part.tck_ns
-        terms |= energy_by_term(_on_chip(plan, memory, trace, machine, time_ns))
+        on_chip = _on_chip(plan, memory, trace, machine, time_ns)
+        terms |= energy_by_term(billed.of(on_chip, float(billed.leaks)))
     moved = len(every) * machine.bus.block_bytes
     return LeastEnergy({name: pj for name, pj in terms.items() if pj}, moved)
 
@@ -204,12 +208,16 @@ def _row_accesses(plan: Plan, access_bytes: int) -> int:
     return -(-plan.row_bytes // access_bytes)
 
 
-def _accesses(plan: Plan, machine: Machine) -> int:
-    """Return the fewest accesses of the engine: the arrays of each connection, a row at each (two connections differ in
-    one end at least), and each computed row once to store it. Of elements below a byte several may come at once."""
-    whole = int(np.count_nonzero(plan.element[:, 1] >= 8))
-    rows = len(plan.source) + int(plan.is_computed.sum())
-    return whole * len(plan.source) + rows * _row_accesses(plan, machine.engine.access_bytes)
+def _cycles(plan: Plan, machine: Machine) -> float:
+    """Return the fewest cycles of the engine: of the accesses to the arrays of each connection, to a row at each (two
+    connections differ in one end at least), and to store each computed row once. Of elements below a byte several may
+    come at once."""
+    whole, steps = int(np.count_nonzero(plan.element[:, 1] >= 8)), len(plan.source)
+    pieces = _row_accesses(plan, machine.engine.access_bytes)
+    stores = int(plan.is_computed.sum()) * pieces
+    each = cycles_of(machine.engine, whole, 0, pieces, 0, plan.lanes, pieces)
+    every = cycles_of(machine.engine, steps * whole, 0, steps * pieces, stores, steps * plan.lanes, steps * pieces)
+    return max(steps * each, every)
 
 
 def _background(clocks: int, busy: Int64Array, part: Part, spec: Any) -> float:
@@ -249,6 +257,7 @@ def _on_chip(plan: Plan, memory: Memory, trace: Trace, machine: Machine, time_ns
         ]
     for level, spec in enumerate(machine.caches, 1):
         one = technology.line_cache(spec.size_bytes, spec.ways)
+        narrow = technology.line_cache(spec.size_bytes, spec.ways, ID_ACCESS_BYTES)
         share = max(spec.line_bytes / one.block_bytes, 1.0)
         filled = len(_units_read(plan, memory, spec.line_bytes, False))
         rows += [
@@ -256,11 +265,11 @@ def _on_chip(plan: Plan, memory: Memory, trace: Trace, machine: Machine, time_ns
             leakage_row(f"l{level}", one.leakage_mw, int(time_ns)),
         ]
         if level == 1:
-            lines = -(-plan.row_bytes // spec.line_bytes)
+            pieces, row = engine_access(spec, machine.engine.access_bytes, plan.row_bytes, technology)
             whole = int(np.count_nonzero(plan.element[:, 1] >= 8))
-            loads = steps * (whole + lines)
-            rows.append(EnergyRow("l1_read", loads, "line look-ups of loads", one.read_pj))
-            rows.append(EnergyRow("l1_write", computed * lines, "line look-ups of stores", one.write_pj))
+            rows.append(EnergyRow("l1_read", steps * pieces, "accesses", row.read_pj))
+            rows.append(EnergyRow("l1_connections", steps * whole, "accesses", narrow.read_pj))
+            rows.append(EnergyRow("l1_write", computed * pieces, "accesses", row.write_pj))
     constant = technology.arithmetic(str(trace.description["layout"]["value_format"])).total_pj
     rows.append(EnergyRow("multiply_add", trace.multiply_adds, "multiply-adds", constant))
     return rows

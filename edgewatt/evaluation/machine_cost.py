@@ -21,7 +21,7 @@ from reorder.order import check_limits
 from reorder.order import order as order_edges
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
-from traces.base.units import engineering
+from traces.base.units import engineering, shares_in_words
 from traces.layout.kind import LAYOUTS
 from traces.layout.settings import AUTO, AUTO_CHOICE, BEST, Layout
 from traces.networks.checks import checked_memory
@@ -344,7 +344,7 @@ def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
-    because = change_in_words(dict(cost), dict(plain), what)
+    because = f"{change_in_words(dict(cost), dict(plain), what)}; {_time_in_words(name, cost, plain)}"
     if mine == other:
         return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
     if not differs(mine, other):
@@ -353,6 +353,15 @@ def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
     return f"It does not pay in {what} on {where}: {figures}, because {because}."
+
+
+def _time_in_words(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    """Say how long both orders take and what bounds them."""
+    each = (
+        f"{write_amount(one['time'], 'time')} for {order}, bound by {shares_in_words(one['bound_by'])} %"
+        for order, one in (("two-optimal", plain), (name, cost))
+    )
+    return f"time {' and '.join(each)}"
 
 
 def describe_machine(machine: Machine) -> str:

@@ -49,7 +49,7 @@ def play_requests(
     opened = open_trace(trace, format, access_bytes=int(burst))
     chunks = list(opened)
     arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
-    spec = controller_spec(dict(controller or {}))
+    spec = controller_spec({"requests_per_clock": 1, **(controller or {})})
     machine = _data_machine(chunks, loaded, spec, encoder)
     if machine is not None:
         spec = machine.memory_controller()  # an encoder may lengthen reads
@@ -194,4 +194,7 @@ def imported_in_words(imported: Imported) -> list[str]:
         f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
         f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {imported.data['extends']}"
     ]
+    if imported.inherited:
+        names, base = ", ".join(imported.inherited), imported.data["extends"]
+        said.append(f"not in the file: {names}; an event takes the energy that it takes on {base}")
     return [*said, *([f"not used: {', '.join(imported.unused)}"] if imported.unused else [])]

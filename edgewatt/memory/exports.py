@@ -12,9 +12,8 @@ from typing import Any
 from edgewatt.results.swept import point_names
 from edgewatt.runs.compute import Computation
 from edgewatt.runs.gpu import layer_matrices, write_matrices
-from edgewatt.runs.machine import build_machine
 from edgewatt.runs.memo import Memo
-from edgewatt.runs.model import Point
+from edgewatt.runs.model import Point, build_machine
 from edgewatt.runs.plan import load_sweep
 from edgewatt.runs.steps import STEPS
 from hwmodel.machine import Machine

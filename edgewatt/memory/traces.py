@@ -11,8 +11,7 @@ from hwmodel.energy.accelerator import LayerCost, layer_costs
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level, profile_caches
-from traces.accelerators.counts import read_counts
-from traces.accelerators.scalesim import read_run
+from traces.accelerators.scalesim import read_counts, read_run
 from traces.base.archive import read_npz
 from traces.base.units import duration, energy, in_one_unit
 from traces.trace_files import open_trace

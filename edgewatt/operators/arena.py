@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.config.problems import validate
+from edgewatt.config.loading import validate
 from edgewatt.config.sections import Section, section_for
 from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
 from reorder.operators.arena.allocate import allocate

@@ -24,7 +24,8 @@ from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.operators.execute import execute_stepwise
+from traces.operators.execute import NotComputedError, can_compute, execute_stepwise
+from traces.operators.folding import stored
 from traces.operators.opgraph import INPUT, OpGraph
 from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 
@@ -204,17 +205,9 @@ def draw_inputs(graph: OpGraph, seed: int) -> dict[str, npt.NDArray[np.float32]]
 def _stored(graph: OpGraph, buffer: str, values: npt.NDArray[Any]) -> Bytes:
     """Return real values in the format of the buffer's tensors (the first one's), padded to the buffer's size."""
     tensor = next(t for t in graph.tensors.values() if t.buffer == buffer)
-    dtype = np.dtype("int8" if tensor.dtype == "int4" else tensor.dtype)
-    if np.issubdtype(dtype, np.integer):
-        scale = next((graph.quantization[t.name] for t in graph.tensors.values()
-                      if t.buffer == buffer and t.name in graph.quantization), None)  # fmt: skip
-        scale = scale or graph.quantization.get(buffer)
-        real = values.astype(np.float64)
-        if scale is not None:
-            real = real / scale.scale[0] + scale.zero_point[0]
-        limits = np.iinfo(dtype)
-        values = np.clip(np.rint(real), float(limits.min), float(limits.max))
-    raw = _raw(values.astype(dtype))
+    scale = next((graph.quantization[t.name] for t in graph.tensors.values()
+                  if t.buffer == buffer and t.name in graph.quantization), None)  # fmt: skip
+    raw = _raw(stored(values, tensor, scale or graph.quantization.get(buffer)))
     size = int(graph.buffer_bytes[graph.buffers.index(buffer)])
     return np.pad(raw, (0, max(0, size - len(raw))))[:size]
 
@@ -264,26 +257,40 @@ def operator_energy(
 ) -> dict[str, Any]:
     """Play a schedule's off-chip transfers on a memory and return bytes, wire counts, time and energy in pJ.
 
-    part, encoder: as everywhere in the suite. A graph without constants moves no data: its wires are then not counted
-    and only the energy that does not depend on data is given. Keys: read_bytes, written_bytes, weight_bytes, ones,
-    toggles (None without data), io_pj (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
+    part, encoder: as everywhere in the suite. Where the data is unknown, as the graph has no constants or an operator
+    that cannot be computed, wires are not counted and only the energy that does not depend on data is given. Keys:
+    data ('known', or why it is not), read_bytes, written_bytes, weight_bytes, ones, toggles (None without data), io_pj
+    (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
     """
-    data = bool(graph.constants)
-    trace = operator_trace(
-        graph, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, inputs=inputs, weights=weights, data=data,
-        seed=seed, deadline=deadline,
-    )  # fmt: skip
+    unknown = data_unknown(graph)
+    made: dict[str, Any] = {
+        "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "inputs": inputs, "weights": weights, "seed": seed,
+        "deadline": deadline,
+    }  # fmt: skip
+    try:
+        trace = operator_trace(graph, order, data=not unknown, **made)
+    except NotComputedError as error:
+        unknown, trace = str(error), operator_trace(graph, order, data=False, **made)
     result, spent = play(trace, part, encoder, _element_bytes(graph))
     streams = result.load_bytes + result.store_bytes
     return {
+        "data": unknown or "known",
         "read_bytes": int(result.load_bytes.sum() - result.load_bytes[WEIGHTS]),
         "written_bytes": int(result.store_bytes.sum()),
         "weight_bytes": int(streams[WEIGHTS]),
         "ones": result.total.ones,
         "toggles": result.total.toggles,
         **spent,
-        "io_pj": spent["io_pj"] if data else None,
+        "io_pj": None if unknown else spent["io_pj"],
     }
+
+
+def data_unknown(graph: OpGraph) -> str:
+    """Return why the activations of a graph cannot be computed, '' where they can."""
+    if not graph.constants:
+        return "the graph has no weights"
+    kinds = sorted({node.op for node in graph.nodes if not can_compute(node)})
+    return f"not computed: {', '.join(kinds)}" if kinds else ""
 
 
 def _element_bytes(graph: OpGraph) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgewatt.orders.pays import METRICS, WORDS, Pays, change, kib
+from edgewatt.orders.pays import METRICS, WORDS, PayPoint, Pays, change, kib
 from edgewatt.pages.html.page import Page, plot, table, text
+from traces.base.units import shares_in_words
 
 _STYLE = """
 table.map td { text-align: right; }
@@ -41,7 +42,7 @@ def pays_page(study: Pays) -> str:
                 edge = last is not None and size <= last and after is not None and after > last
                 cells.append(
                     f'<td style="background:{_colour(saving)}"{" class=edge" if edge else ""} '
-                    f'title="{text(f"M = {point.memory}")}">{"* " if study.marked(point) else ""}{change(saving)}</td>'
+                    f'title="{text(_tip(point))}">{"* " if study.marked(point) else ""}{change(saving)}</td>'
                 )
             says = "never pays" if last is None else kib(last)
             if metric in study.beyond[choice]:
@@ -60,6 +61,12 @@ def pays_page(study: Pays) -> str:
         "stands where the order stops paying; the last column has the size.</p>" + "".join(maps)
     )
     return Page(f"Does {study.names[0]} pay against {study.names[1]}?", body, style=_STYLE).html()
+
+
+def _tip(point: PayPoint) -> str:
+    """Return what a cell says when it is pointed at: the memory, and what bounds the time of both orders."""
+    bounds = (shares_in_words(each["bound_by"]) for each in (point.order, point.against))
+    return "M = {}; time bound by {} % (against: {} %)".format(point.memory, *bounds)
 
 
 def _colour(saving: float) -> str:

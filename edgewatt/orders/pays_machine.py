@@ -30,7 +30,7 @@ _ANY_NETWORK = {"generate": {"kind": "uniform-layers", "widths": [2, 2], "densit
 def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
     """Return the machine of a system: a Machine, a shipped name, a YAML file or a mapping with a system's keys."""
     from edgewatt.config.loading import as_document
-    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.model import build_machine
     from edgewatt.runs.plan import points_of
 
     if isinstance(system, Machine):
@@ -53,9 +53,9 @@ def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
     """
     ways: int | None = None
     if machine.scratchpad is not None:
-        pitch = Layout(lanes=lanes).row_pitch
+        row_bytes = Layout(lanes=lanes).row_bytes
         rows = max(int(network.touched.sum()), 3)
-        sizes = [machine.scratchpad.stream_bytes + pitch * n for n in range(2, rows + 2)]
+        sizes = [machine.scratchpad.stream_bytes + row_bytes * n for n in range(2, rows + 2)]
     else:
         first, ways = machine.caches[0], machine.caches[0].ways
         sizes = [first.line_bytes * first.ways << k for k in range(20)]
@@ -275,7 +275,7 @@ class StudyCosts:
         most = max(MOST_IO_STEPS // max(network.n_connections, 1), MOST_IO_SIZES)
         if len(sizes) > most:
             sizes = sizes[:: -(-len(sizes) // most)]
-        memories = [replace(pad, size_bytes=size).memory(judge.layout.row_pitch) for size in sizes]
+        memories = [replace(pad, size_bytes=size).memory(judge.layout.row_bytes) for size in sizes]
         mine, other = (
             [counts.total for counts in io_curve(network, edges, memories, pad.policy, pad.pinning)]
             for edges in self.orders.on(judge, progress=self._progress)

@@ -103,6 +103,7 @@ class _Task:
     rounds: int
     steps: int
     seed: int
+    extra: int = 0
 
     @property
     def functions(self) -> tuple[Activation, Activation]:
@@ -169,6 +170,7 @@ def prune(
     lanes: int = LANES,
     rounds: int = ROUNDS,
     steps: int = 0,
+    extra: int = 0,
     time_limit_s: float = 5.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -180,7 +182,8 @@ def prune(
     memory: M; or system: a machine whose on-chip memory it is (rows of `lanes` vectors), and which is then simulated.
     density: the share of the connections to keep, of each layer; several give a Pareto front, the first one is chosen.
     rounds: in how many steps each layer is pruned, with least squares after each. steps: of gradient descent on all
-    layers together afterwards (0: none). time_limit_s: for an order of the freely pruned network.
+    layers together afterwards (0: none). extra: I/Os above the bound that important connections outside the windows
+    may cost, about (the report counts them). time_limit_s: for an order of the freely pruned network.
     Raises InputError for calibration of another width, a network that is no chain of layers, an activation other than
     relu and identity, or a memory without room, naming the nearest M and density.
     """
@@ -188,7 +191,7 @@ def prune(
     rows = memory_of(memory, None, lanes) if machine is None else memory_of(None, machine, lanes)
     if machine is not None and memory is not None:
         rows = checked_memory(memory)
-    task = _task(network, calibration, rows, machine, Layout(lanes=lanes), rounds, steps, seed)
+    task = _task(network, calibration, rows, machine, Layout(lanes=lanes), rounds, steps, seed, extra)
     densities = [density] if isinstance(density, int | float) else list(density)
     done, total = 0, 2 * len(densities)
     chosen: tuple[Network, Ordering] | None = None
@@ -232,6 +235,7 @@ def _task(
     rounds: int,
     steps: int,
     seed: int,
+    extra: int = 0,
 ) -> _Task:
     weights = weights_of(network, "pruning").astype(np.float64)
     if network.activation not in _ACTIVATIONS:
@@ -243,7 +247,7 @@ def _task(
     return _Task(
         layers, layers.matrices(weights), [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
         inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
-        seed,
+        seed, extra,
     )  # fmt: skip
 
 
@@ -266,6 +270,8 @@ def _in_windows(
         error = _output_error(task, replace(task, steps=0).fitted(allowed, fits, 1)) if len(shapes) > 1 else 0.0
         tried.append((error, len(tried), placed, allowed, fits))
     _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
+    if task.extra:
+        allowed, fits = _with_outside(task, placed, scores, allowed, counts)
     made = task.fitted(allowed, fits, task.rounds)
     network, kept = task.network(made)
     layers = replace(
@@ -278,6 +284,33 @@ def _in_windows(
     network = _numbered(task.layers.network, number, network, kept)
     order = Ordering(edges, "memory-mask", {"memory": task.memory, "policy": "min"}, task.seed)
     return network, order, task.result("windows", density, network, edges, made, placed.sizes)
+
+
+def _with_outside(
+    task: _Task, windows: Windows, scores: Sequence[Floats], allowed: list[Mask], counts: Sequence[int]
+) -> tuple[list[Mask], list[int]]:
+    """Return allowed connections with as many of the most important others as `extra` I/Os pay for, found by bisection
+    on the most important connections allowed, and how many of each layer to keep."""
+    outside = np.sort(np.concatenate([s[~a & (w != 0)] for s, a, w in zip(scores, allowed, task.weights, strict=True)]))
+    low, high, best = 0, len(outside), (allowed, _counts(counts, allowed))
+    while high - low > max(1, len(outside) // 200):
+        middle = (low + high + 1) // 2
+        wider = [
+            a | ((s >= outside[-middle]) & (w != 0)) for s, a, w in zip(scores, allowed, task.weights, strict=True)
+        ]
+        fits = _counts(counts, wider)
+        masks = [
+            (kept := np.where(mask, score, -1.0)) >= np.partition(kept.ravel(), -n)[-n]
+            for mask, score, n in zip(wider, scores, fits, strict=True)
+        ]
+        on = task.layers.at(masks).astype(bool)
+        network = task.layers.only(on)
+        edges = windows.order(task.layers.layer[on], task.layers.target[on], task.layers.source[on])
+        if count_io(network, edges, memory=task.memory).total - io_bounds(network).lower_total <= task.extra:
+            low, best = middle, (wider, fits)
+        else:
+            high = middle
+    return best
 
 
 def _by_magnitude(

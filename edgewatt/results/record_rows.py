@@ -13,6 +13,7 @@ from typing import Any, Literal
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
+from traces.base.units import shares_in_words
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Column:
     brief: str = ""
     listed: bool = True
 
+
+BOUNDS = ("bandwidth", "latency", "engine", "dma")
 
 _COLUMNS = (
     Column("network", "network", quiet=True),
@@ -68,12 +71,19 @@ _COLUMNS = (
     Column("dram_energy_pj", "DRAM", "quantity", "DRAM energy", cost=True, brief="DRAM"),
     Column("onchip_energy_pj", "chip", "quantity", "on-chip energy", cost=True, brief="chip"),
     Column("compute_energy_pj", "MAC", "quantity", cost=True, brief="MAC"),
+    Column("dynamic_energy_pj", "dynamic", "quantity", "dynamic energy", cost=True, brief="dynamic"),
+    Column("static_energy_pj", "static", "quantity", "static energy", cost=True, brief="static"),
     Column("energy_pj", "energy", "quantity", cost=True, brief="total"),
     Column("energy_low_pj", "energy, low end", "quantity"),
     Column("energy_high_pj", "energy, high end", "quantity"),
     Column("energy_change", "energy ± %", "share"),
     Column("time_ns", "time", "quantity", cost=True, brief="time"),
     Column("time_change", "time ± %", "share"),
+    Column("area_um2", "area um2", "count", "area on chip (um2)", cost=True),
+    Column("bound_by", "bound by", title="what bounds the time"),
+    *(Column(f"bound_by_{name}", f"{name} %", "share", f"time bound by {name}", listed=False) for name in BOUNDS),
+    Column("roofline_bandwidth_ns", "bytes at peak", "quantity", "bytes over peak bandwidth"),
+    Column("roofline_engine_ns", "work at peak", "quantity", "operations over peak rate"),
     Column("accuracy", "right %", "share"),
     Column("agreement", "as float64 %", "share"),
     Column("relative_error", "relative error", "decimal"),
@@ -322,19 +332,25 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
         "memory_energy_pj": energy["interface"] + energy["dram"],
         "onchip_energy_pj": energy.get("onchip"),
         "compute_energy_pj": energy.get("compute"),
+        **{f"{kind}_energy_pj": energy.get(kind) for kind in ("dynamic", "static")},  # not in older records
         "energy_pj": energy["total"],
-        **_energy_range(energy),
+        **{f"energy_{end}_pj": energy.get(end) for end in ("low", "high")},
+        "idle": _idle(energy.get("idle")),
         "time_ns": results["time_ns"],
+        "area_um2": results.get("area_um2"),
     }
+    if "bound_by" in results:
+        row["bound_by"] = shares_in_words(results["bound_by"])
+        row |= {f"bound_by_{name}": results["bound_by"][name] for name in BOUNDS}
+        row |= {f"roofline_{name}_ns": results["roofline_ns"][name] for name in ("bandwidth", "engine")}
     return row
 
 
-def _energy_range(energy: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the ends of the total energy, by the range of what on-chip memory and arithmetic are estimated to take."""
-    if "beside_memory_low" not in energy:
-        return {"energy_low_pj": None, "energy_high_pj": None}
-    memory = energy["total"] - energy["onchip"] - energy["compute"]
-    return {f"energy_{end}_pj": memory + energy[f"beside_memory_{end}"] for end in ("low", "high")}
+def _idle(idle: Mapping[str, Any] | None) -> str | None:
+    """Say how much of the DRAM's static energy is billed."""
+    if idle is None:
+        return None
+    return str(idle["billed"]) if idle["billed"] in ("all", "none") else f"{idle['billed']} ({idle['share']:.2g})"
 
 
 NEURON_STREAMS = ("inputs", "partial_sums", "outputs")
@@ -371,9 +387,10 @@ METRICS = tuple(key for key, each in COLUMNS.items() if each.cost)
 def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the costs that a point of this configuration has."""
     io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
+    absent = ("accuracy_loss",) if config.get("technology") else ("accuracy_loss", "area_um2")
     metrics = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
     loss = ("accuracy_loss",) if config.get("accuracy") else ()
-    return (*(metric for metric in metrics if metric != "accuracy_loss"), *loss)
+    return (*(metric for metric in metrics if metric not in absent), *loss)
 
 
 def percent(value: float | None, base: float | None) -> str:

@@ -6,6 +6,7 @@ counted and their energy is that of strobes, clock and commands.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +16,10 @@ import numpy as np
 
 from edgewatt.runs.model import Before, Point
 from hwmodel.caches.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
-from hwmodel.dram.energy import EnergyRow, core_rows, interface_rows
+from hwmodel.dram.energy import EnergyRow, WireRow, core_rows, interface_rows
 from hwmodel.dram.interface import InterfaceCounts
 from hwmodel.energy.replay import timed_groups
+from hwmodel.energy.total import Row, bill, billed_energy
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.trace.chunks import STREAMS, by_stream
@@ -62,7 +64,7 @@ def simulate_gpu(point: Point, before: Before, machine: Machine) -> dict[str, An
     return {
         **_counts(played, part.organisation),
         "zeroed_weights": sum(problem.zeroed for problem in problems),
-        **_costs(played, timed, part),
+        **_costs(played, timed, machine, sum(problem.memory.total_bytes for problem in problems)),
         "gpu": {"busy_cycles": sum(result.busy_cycles for result in played), "clock_ns": _clock_ns(spec)},
     }
 
@@ -103,20 +105,28 @@ def _counts(played: list[GpuResult], memory: Organisation) -> dict[str, Any]:
     }
 
 
-def _costs(played: list[GpuResult], timed: list[GpuTime], part: Any) -> dict[str, Any]:
-    interface: dict[str, EnergyRow] = {}
+def _costs(played: list[GpuResult], timed: list[GpuTime], machine: Machine, footprint_bytes: int) -> dict[str, Any]:
+    part, time_ns, n_bursts = machine.part, sum(done.time_ns for done in timed), 0
+    interface: dict[str, WireRow] = {}
     core: dict[str, EnergyRow] = {}
     commands: dict[str, int] = {}
     for result, done in zip(played, timed, strict=True):
         writes = int(result.memory_is_write.sum())
         bursts = (len(result.memory_is_write) - writes, writes)
+        n_bursts += sum(bursts)
         groups = tuple(timed_groups(done.dram.counts, bursts, done.dram.end_cycle, part))
         _add(interface, interface_rows(InterfaceCounts(groups, sum(bursts), 0), part))
         _add(core, core_rows(done.dram.counts, part))
         for name, count in done.dram.commands.items():
             commands[name] = commands.get(name, 0) + count
-    rows = [*interface.values(), *core.values()]
-    wires, inside = (sum(row.energy_pj for row in terms.values()) for terms in (interface, core))
+    billed = bill(
+        machine.idle,
+        part,
+        time_ns=time_ns,
+        moved_bytes=n_bursts * part.organisation.burst_bytes,
+        footprint_bytes=footprint_bytes,
+    )
+    energy = billed_energy([*interface.values()], [*core.values()], None, billed, part)
     reads = sum(done.dram.counts.reads for done in timed)
     latency = sum(done.dram.counts.read_latency_cycles for done in timed)
     return {
@@ -126,21 +136,15 @@ def _costs(played: list[GpuResult], timed: list[GpuTime], part: Any) -> dict[str
             "row_hits": sum(done.dram.counts.row_hits for done in timed),
             "mean_read_latency_ns": part.tck_ns * latency / reads if reads else 0.0,
         },
-        "energy_pj": {
-            "io": 0.0,
-            "interface": wires,
-            "dram": inside,
-            "total": wires + inside,
-            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
-        },
-        "time_ns": sum(done.time_ns for done in timed),
+        "energy_pj": energy.as_record(),
+        "time_ns": time_ns,
     }
 
 
-def _add(terms: dict[str, EnergyRow], rows: Any) -> None:
+def _add(terms: dict[str, Row], rows: Iterable[Row]) -> None:
     for row in rows:
         before = terms[row.term].count if row.term in terms else 0
-        terms[row.term] = EnergyRow(row.term, before + row.count, row.unit, row.constant_pj)
+        terms[row.term] = replace(row, count=before + row.count)
 
 
 def layer_matrices(network: Network, edges: np.ndarray) -> list[Any]:

@@ -1,93 +1,26 @@
-"""The machine's side of a point: build it from the configuration, play the trace on it, and name what it counted."""
+"""A point's trace played on its machine, and what was counted by name."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.results.record import canonical_json
-from edgewatt.runs.model import Before, MachineChoice, Point, check_unchanged, load_part_with
-from hwmodel.energy.technology import Technology, load_technology
+from edgewatt.runs.model import Before, Point, build_machine
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
-from hwmodel.machine import BusSpec, Machine
+from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 from hwmodel.replay.cache_pass import KeptPass, keep
-from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.trace.chunks import Trace, by_stream
 from traces.trace.partition import EnginesSpec, cut_work
 
+if TYPE_CHECKING:
+    from hwmodel.system.bounds import RunTime
+
 KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
-
-
-_MOST_KEPT = 256
-_built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
-"""Choice (by identity: alike points have the same one), part's file and plug-ins -> the choice and its machine."""
-
-
-def build_machine(point: Point) -> Machine:
-    """Return the machine of a point, the same one for all points that describe it alike.
-
-    Raises InputError naming the field that does not fit the others.
-    """
-    if point.machine.technology is not None:
-        check_unchanged((point.machine.technology,), point.paths["technology"])
-    part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""
-    chosen, machine = _built.get((id(point.machine), part, plugins), (None, None))
-    if chosen is not point.machine or machine is None:
-        machine = _build(point)
-        if len(_built) >= _MOST_KEPT:
-            _built.clear()
-        _built[id(point.machine), part, plugins] = point.machine, machine
-    return machine
-
-
-def _build(point: Point) -> Machine:
-    chosen, part = point.machine, _part_of(point)
-    lanes = part.organisation.byte_lanes
-    if chosen.bus.bus_bytes not in (None, lanes):
-        raise InputError(
-            f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
-        )
-    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
-        raise InputError(
-            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
-            f"{part.name!r}"
-        )
-    return Machine(
-        caches=chosen.caches,
-        encoder=chosen.encoder,
-        element_bytes=chosen.bus.element_bytes,
-        bus=BusSpec(lanes, burst_bytes(point), chosen.bus.metadata or 0),
-        part=part,
-        controller=chosen.dram.controller,
-        engine=chosen.engine,
-        scratchpad=chosen.scratchpad,
-        technology=None if chosen.technology is None else _technology(point),
-    )
-
-
-def burst_bytes(point: Point) -> int:
-    """Return the bytes of a burst between the last cache and memory."""
-    return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
-
-
-def _technology(point: Point) -> Technology:
-    return load_technology(point.paths["technology"][0])
-
-
-def _part_of(point: Point) -> Any:
-    return _part(point.paths["part"][0], canonical_json(point.machine.dram.overrides))
-
-
-@lru_cache(maxsize=64)
-def _part(part: str, overrides: str) -> Any:
-    return load_part_with(part, json.loads(overrides))
 
 
 def keep_pass(point: Point, before: Before, progress: Progress | None) -> dict[str, np.ndarray]:
@@ -127,30 +60,16 @@ def simulate(
 
     With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
-    from hwmodel.energy.onchip import onchip_energy
-    from hwmodel.energy.replay import replay_energy
+    from hwmodel.energy.area import chip_area
+    from hwmodel.energy.total import run_energy
 
     if timing == "system":
         assert isinstance(trace, Trace)
-        result, time_ns, system = _system(trace, machine, progress, engines)
+        result, timed, system = _system(trace, machine, progress, engines)
     else:
-        result, time_ns, system = _replay(trace, machine, progress)
+        result, timed, system = _replay(trace, machine, progress)
     assert result.dram is not None
-    energy = replay_energy(result, machine)
-    memory_low, memory_high = energy.range_pj(machine.part)
-    rows = [*energy.interface, *energy.core]
-    onchip: dict[str, Any] = {}
-    beside = 0.0
-    if machine.technology is not None:
-        chip = onchip_energy(result, machine, time_ns)
-        rows += [*chip.memory, *chip.compute]
-        beside = chip.memory_pj + chip.compute_pj
-        onchip = {
-            "onchip": chip.memory_pj,
-            "compute": chip.compute_pj,
-            "beside_memory_low": chip.low_pj,
-            "beside_memory_high": chip.high_pj,
-        }
+    areas = () if machine.technology is None else chip_area(machine)
     total = result.total
     lanes: dict[str, Any] = {
         key: result.description[key] for key in ("lanes", "passes", "padded_lanes") if key in result.description
@@ -179,17 +98,11 @@ def simulate(
             "row_hits": result.dram.counts.row_hits,
             "mean_read_latency_ns": result.dram.mean_read_latency_cycles * result.dram.tck_ns,
         },
-        "energy_pj": {
-            "io": energy.io_pj,
-            "interface": energy.interface_pj,
-            "dram": energy.core_pj,
-            "memory_low": memory_low,
-            "memory_high": memory_high,
-            **onchip,
-            "total": energy.total_pj + beside,
-            "terms": {r.term: {"count": r.count, "unit": r.unit, "pj": r.energy_pj} for r in rows if r.count},
-        },
-        "time_ns": time_ns,
+        "energy_pj": run_energy(result, machine, timed.time_ns).as_record(),
+        "time_ns": timed.time_ns,
+        "bound_by": timed.bound_by.as_dict(),
+        "roofline_ns": timed.roofline_ns,
+        **({"area_um2": sum(area.um2 for area in areas), "area": [asdict(area) for area in areas]} if areas else {}),
         **system,
     }  # fmt: skip
 
@@ -203,22 +116,22 @@ def _scratchpad(counts: ScratchpadCounts) -> dict[str, Any]:
 
 def _replay(
     trace: Trace | KeptPass, machine: Machine, progress: Progress | None
-) -> tuple[ReplayResult, float, dict[str, Any]]:
+) -> tuple[ReplayResult, RunTime, dict[str, Any]]:
     from hwmodel.replay import replay
+    from hwmodel.system.bounds import issue_time
 
     result = replay(trace, machine, progress=progress)
-    assert result.dram is not None
-    return result, max(result.dram.time_ns, result.engine_accesses / machine.engine.accesses_per_ns), {}
+    return result, issue_time(result, machine), {}
 
 
 def _system(
     trace: Trace, machine: Machine, progress: Progress | None, engines: EnginesSpec
-) -> tuple[ReplayResult, float, dict[str, Any]]:
+) -> tuple[ReplayResult, RunTime, dict[str, Any]]:
     from hwmodel.system.simulation import simulate as simulate_system
 
     result = simulate_system(cut_work(trace, engines), machine, progress=progress)
     each = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
-    return result.counts, result.time_ns, {"engines": each}
+    return result.counts, result.run_time, {"engines": each}
 
 
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:

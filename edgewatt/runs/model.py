@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import marshal
 import types
 import typing
@@ -25,7 +26,7 @@ from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import EngineSpec
+from hwmodel.machine import BusSpec, EngineSpec, Machine
 from traces.base.errors import InputError
 from traces.base.files import need_regular
 from traces.layout.settings import Layout
@@ -296,8 +297,8 @@ class Dram:
 @dataclass(frozen=True)
 class MachineChoice:
     """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
-    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. engines: how many share the work.
-    gpu: computes the layers instead of engine and caches."""
+    engine. technology: what on-chip memory and arithmetic cost; None leaves them out. idle: as `Machine.idle`.
+    engines: how many share the work. gpu: computes the layers instead of engine and caches."""
 
     caches: tuple[CacheSpec, ...]
     bus: PointBus
@@ -306,6 +307,7 @@ class MachineChoice:
     dram: Dram
     scratchpad: ScratchpadSpec | None = field(default=None, metadata={LATER: True})
     technology: FileIdentity | None = field(default=None, metadata={LATER: True})
+    idle: str | float = later("all")
     engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
     gpu: GpuSpec | None = field(default=None, metadata={LATER: True})
 
@@ -438,6 +440,13 @@ def part_hash(path: str, overrides: Mapping[str, Any]) -> str:
     return _PART_HASHES[key]
 
 
+def part_identity(dram: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a configuration says of its part, which is named by what its file calls it and by its content."""
+    path = dram["part"]
+    name = load_part_with(path, {}).name if path.endswith((".yaml", ".yml")) else path
+    return {**dram, "part": name, "sha256": part_hash(path, dram["overrides"])}
+
+
 def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
     """Return the DRAM part of that name or file with some of its fields replaced."""
     from hwmodel.dram.engine import load_part
@@ -498,3 +507,66 @@ def _content(path: str, stamp: tuple[int, int]) -> str:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     return digest.hexdigest()
+
+
+_built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
+"""Choice (by identity: alike points have the same one), part's file and plug-ins -> the choice and its machine."""
+
+
+def build_machine(point: Point) -> Machine:
+    """Return the machine of a point, the same one for all points that describe it alike.
+
+    Raises InputError naming the field that does not fit the others.
+    """
+    if point.machine.technology is not None:
+        check_unchanged((point.machine.technology,), point.paths["technology"])
+    part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""
+    chosen, machine = _built.get((id(point.machine), part, plugins), (None, None))
+    if chosen is not point.machine or machine is None:
+        machine = _build(point)
+        if len(_built) >= MOST_KEPT:
+            _built.clear()
+        _built[id(point.machine), part, plugins] = point.machine, machine
+    return machine
+
+
+def _build(point: Point) -> Machine:
+    from hwmodel.energy.technology import load_technology
+
+    chosen, part = point.machine, _part_of(point)
+    lanes = part.organisation.byte_lanes
+    if chosen.bus.bus_bytes not in (None, lanes):
+        raise InputError(
+            f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
+        )
+    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
+        raise InputError(
+            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
+            f"{part.name!r}"
+        )
+    return Machine(
+        caches=chosen.caches,
+        encoder=chosen.encoder,
+        element_bytes=chosen.bus.element_bytes,
+        bus=BusSpec(lanes, burst_bytes(point), chosen.bus.metadata or 0),
+        part=part,
+        controller=chosen.dram.controller,
+        engine=chosen.engine,
+        scratchpad=chosen.scratchpad,
+        technology=None if chosen.technology is None else load_technology(point.paths["technology"][0]),
+        idle=chosen.idle,
+    )
+
+
+def burst_bytes(point: Point) -> int:
+    """Return the bytes of a burst between the last cache and memory."""
+    return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
+
+
+def _part_of(point: Point) -> Any:
+    return _part(point.paths["part"][0], canonical_json(point.machine.dram.overrides))
+
+
+@lru_cache(maxsize=64)
+def _part(part: str, overrides: str) -> Any:
+    return load_part_with(part, json.loads(overrides))

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.loading import as_document
-from edgewatt.config.problems import validate
-from edgewatt.config.sweep_file import OptimizeSection
+from edgewatt.config.loading import as_document, validate
+from edgewatt.config.models import OptimizeSection
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import METRICS, metrics_of, row_of

@@ -20,18 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import NAMED_BY, registry
-from edgewatt.config.loading import apply_overrides, as_document, complete, read_with_paths
-from edgewatt.config.models import RunConfig
-from edgewatt.config.problems import KnownSections, validate
+from edgewatt.config.loading import KnownSections, apply_overrides, as_document, base_of, complete, validate
+from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
-from edgewatt.config.sweep_file import SweepConfig
-from edgewatt.config.work import Prune
 from edgewatt.results.record import canonical_json
-from edgewatt.runs.machine import build_machine
-from edgewatt.runs.model import FILE, LATER, Point, file_identity, load_part_with, part_hash
-from traces.base.document import ConfigError, Document, Mark, Place, undotted
-from traces.base.errors import IgnoredSettingWarning, InputError, printable, shown
-from traces.base.files import need_regular
+from edgewatt.runs.model import FILE, LATER, Point, build_machine, file_identity, part_identity
+from traces.base.document import ConfigError, Document, Mark, Place
+from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
 from traces.base.registry import Entry
 from traces.base.resources import outside_files, shipped_path
 from traces.base.shown import Shown
@@ -75,7 +70,7 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
         return SweepPlan(run[0].name, _unique(run))
     apply_overrides(document, own)
     settings = validate(SweepConfig, document)
-    base = _base(document, settings.base)
+    base = base_of(document)
     points: list[Point] = []
     problems: set[tuple[Mark, str]] = set()
     known = KnownSections(RunConfig)
@@ -100,28 +95,12 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     return SweepPlan(settings.name or base.data.get("name", ""), _unique(points))
 
 
-def _base(document: Document, base: Any) -> Document:
-    if isinstance(base, str):
-        if not base.endswith((".yaml", ".yml")):
-            raise document.fail(("base",), f"expected a mapping or the path of a .yaml file, not {shown(base)}")
-        need_regular(base)
-        try:
-            return read_with_paths(base)
-        except ConfigError as error:
-            if not Path(base).exists():
-                raise document.fail(("base",), f"no such file: {printable(base)}") from None
-            raise error
-    if not isinstance(base, dict):
-        raise document.fail(("base",), "expected a mapping or the path of a .yaml file")
-    return document.at(("base",))
-
-
 Change = tuple[Place, Document, Mark]
 
 
 def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change]]:
     def change(place: Place, key: str) -> Change:
-        return undotted(key), document.at(place), document.mark(place)
+        return tuple(key.split(".")), document.at(place), document.mark(place)
 
     lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
@@ -172,11 +151,10 @@ _SINGULAR = {"orderings": "ordering", "strides": "stride", "formats": "format"}
 def _agrees(config: Mapping[str, Any], key: str, wanted: Any) -> bool:
     """Return whether a point's configuration has a value; kinds may be named alone, mappings given in part."""
     value: Any = config
-    for step in undotted(key):
-        step = _SINGULAR.get(step, step) if isinstance(step, str) else step
+    for step in key.split("."):
         try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
+            value = value[int(step)] if isinstance(value, tuple | list) else value[_SINGULAR.get(step, step)]
+        except (KeyError, IndexError, TypeError, ValueError):
             return False
     if isinstance(value, Mapping) and isinstance(wanted, Mapping):
         return all(item in value and value[item] == expected for item, expected in wanted.items())
@@ -234,7 +212,8 @@ def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Poi
             for stride in run.strides
             for value_format in run.formats
         ]
-    return [Point.from_config(config, files, run.name, plugins_of(config, files, pieces)) for config, files in configs]
+    plugins = [plugins_of(config, files, pieces) for config, files in configs]
+    return [Point.from_config(*each, run.name, outside) for each, outside in zip(configs, plugins, strict=True)]
 
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:
@@ -256,10 +235,9 @@ def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
     if pad is None:
         return said
     spec, given = pad.build(), run.fast_memory.model_fields_set
-    row_pitch = layout.build().row_pitch
     own = {"policy": spec.policy, "pinning": spec.pinning}
     if "size" not in given:
-        own["size"] = spec.memory(row_pitch)
+        own["size"] = spec.memory(layout.build().row_bytes)
     return {**said, **{key: value for key, value in own.items() if key not in given}}
 
 
@@ -301,39 +279,39 @@ def _files(section: Section) -> dict[str, list[str]]:
 
 
 def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return what all points of a run have in common: their configuration, and where its files lie by field."""
     paths: dict[str, list[str]] = {}
-    config: dict[str, Any] = {}
-    if run.trace is not None:
-        paths["trace"] = [run.trace.file]
-        config["trace"] = {"files": [file_identity(run.trace.file)], **_others(run.trace, "file")}
-    else:
-        assert run.network is not None
-        network = _others(run.network, "file", "files", "generate", "labelled")
-        if run.network.prune is not None:
-            network["prune"] = _prune(run.network.prune, paths)
-        if run.network.labelled is not None:
-            paths["labelled"] = [run.network.labelled]
-            network["labelled"] = [file_identity(run.network.labelled)]
-        network["generate"] = _member(run.network.generate) if run.network.generate is not None else None
-        if run.network.generate is None:
-            paths["network"] = run.network.files or [str(run.network.file)]
-            network["files"] = [file_identity(path) for path in paths["network"]]
-            network["one_per_layer"] = run.network.files is not None
-        config["network"] = network
-        config |= {"search": run.search.plain, "sample": run.sample, "batch": run.batch}
-    config |= {
+    config: dict[str, Any] = {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
         "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
-        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy,
+        "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy, "idle": run.idle,
     }  # fmt: skip
+    if run.trace is not None:
+        work = config["trace"] = _others(run.trace, "file")
+        paths["trace"] = [run.trace.file]
+    else:
+        assert run.network is not None
+        work = config["network"] = _others(run.network, "file", "files", "generate", "labelled")
+        work["generate"] = None if run.network.generate is None else _member(run.network.generate)
+        if run.network.generate is None:
+            work["one_per_layer"] = run.network.files is not None
+            paths["network"] = run.network.files or [str(run.network.file)]
+        config |= {"search": run.search.plain, "sample": run.sample, "batch": run.batch}
     if run.technology is not None:
-        technology = run.technology
-        path = technology if technology.endswith((".yaml", ".yml")) else str(shipped_path("onchip", technology))
-        paths["technology"] = [path]
-        config["technology"] = file_identity(path)
-    config["dram"] = _dram(run.dram.plain)
-    paths["part"] = [run.dram.part]
-    return config, paths
+        named = not run.technology.endswith((".yaml", ".yml"))
+        paths["technology"] = [str(shipped_path("onchip", run.technology)) if named else run.technology]
+    identities = {field: [file_identity(path) for path in files] for field, files in paths.items()}
+    if "technology" in identities:
+        (config["technology"],) = identities.pop("technology")
+    for files in identities.values():
+        work["files"] = files
+    if run.network is not None and run.network.prune is not None:
+        work["prune"] = _prune(run.network.prune, paths)
+    if run.network is not None and run.network.labelled is not None:
+        paths["labelled"] = [run.network.labelled]
+        work["labelled"] = [file_identity(run.network.labelled)]
+    config["dram"] = part_identity(run.dram.plain)
+    return config, {**paths, "part": [run.dram.part]}
 
 
 def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
@@ -348,12 +326,6 @@ def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
 
 def _others(section: Section, *names: str) -> dict[str, Any]:
     return {key: value for key, value in section.plain.items() if key not in names}
-
-
-def _dram(dram: Mapping[str, Any]) -> dict[str, Any]:
-    path = dram["part"]
-    name = load_part_with(path, {}).name if path.endswith((".yaml", ".yml")) else path
-    return {**dram, "part": name, "sha256": part_hash(path, dram["overrides"])}
 
 
 def plugins_of(
@@ -483,7 +455,21 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
     return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
 
 
+def wasted_room(points: Iterable[Point]) -> list[str]:
+    """Return a sentence for each layout that leaves room of the caches empty between rows."""
+    layouts = {p.layout.layout for p in points if p.layout is not None and p.machine.caches}
+    pitches = {(layout.row_bytes, layout.row_pitch) for layout in layouts if layout.row_bytes < layout.row_pitch}
+    return [
+        f"rows of {row} bytes begin every {pitch} bytes: {1 - row / pitch:.0%} of what they take in caches is empty; "
+        f"set layout.alignment_bytes to {row & -row} to pack them"
+        for row, pitch in sorted(pitches)
+    ]
+
+
 def warn_of_ignored(points: Iterable[Point]) -> None:
-    """Warn (IgnoredSettingWarning) of what `ignored_settings` finds."""
+    """Warn of what `ignored_settings` (IgnoredSettingWarning) and `wasted_room` (WastedRoomWarning) find."""
+    points = list(points)
     for text in ignored_settings(points):
         warnings.warn(text, IgnoredSettingWarning, stacklevel=3)
+    for text in wasted_room(points):
+        warnings.warn(text, WastedRoomWarning, stacklevel=3)

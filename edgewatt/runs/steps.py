@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,8 +26,12 @@ from edgewatt.runs.model import (
     Point,
     PointFastMemory,
     TraceWork,
+    build_machine,
+    burst_bytes,
     check_unchanged,
 )
+from hwmodel.machine import EngineSpec
+from hwmodel.replay.cache_pass import ENGINE_WAITS
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.networks.network import Network
@@ -135,7 +139,6 @@ def wants_machine(point: Point) -> bool:
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
     from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
-    from edgewatt.runs.machine import build_machine
 
     chosen = _order(point)
     assert point.layout is not None
@@ -433,7 +436,8 @@ def _all(result: Any) -> Mapping[str, Any]:
     return parts
 
 
-_ON_MACHINE = ("caches", "scratchpad", "technology", "bus", "encoder", "engine", "dram", "timing")
+_ON_MACHINE = ("caches", "scratchpad", "technology", "idle", "bus", "encoder", "engine", "dram", "timing")
+_PACE = tuple(f"engine.{f.name}" for f in fields(EngineSpec) if f.name not in ENGINE_WAITS)
 _MEMORY = ("fast_memory.size", "fast_memory.policy", "fast_memory.pinning")
 
 STEPS: Mapping[str, Step] = {
@@ -521,8 +525,8 @@ STEPS: Mapping[str, Step] = {
         ),
         Step(
             "cache_pass",
-            reads=("caches", "scratchpad", "engine.access_bytes"),
-            derived={"block_bytes": machine.burst_bytes},
+            reads=("caches", "scratchpad", *_PACE),
+            derived={"block_bytes": burst_bytes},
             after=("trace",),
             make=machine.keep_pass,
             keep="arrays",

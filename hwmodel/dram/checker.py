@@ -45,10 +45,12 @@ class Violation:
     message: str
 
 
-def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
-    """Return the spacing rules of a part."""
+def rules(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") -> tuple[Rule, ...]:
+    """Return the spacing rules of a part. spacing: whose, where they differ (ControllerSpec.spacing)."""
     t, burst = part.timing, part.organisation.burst_cycles
     rl, wl = (t.RL_dbi if read_dbi else t.RL), t.WL
+    ramulator = spacing == "ramulator2"
+    lead = wl - rl if ramulator and part.standard.startswith("LPDDR") else rl - wl
     longest = max(part.command_cycles.values())
     opens = ("ACT2",) if t.tAAD and t.tRCD_ACT2 else ("ACT",)
     return (
@@ -57,7 +59,8 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
         Rule("tRAS", "bank", ("ACT",), CLOSE, t.tRAS),
         Rule("tRC", "bank", ("ACT",), ("ACT", *REFRESH, "SRE"), t.tRC),
         Rule("tRP", "bank", ("PRE",), ("ACT", *REFRESH, "SRE"), t.tRP),
-        Rule("tRPab", "rank", ("PREA",), ("ACT", *REFRESH, "SRE"), t.tRPab),
+        Rule("tRPab", "rank", ("PREA",), ("ACT",), t.tRPab),
+        Rule("tRPab", "rank", ("PREA",), (*REFRESH, "SRE"), t.tRP if ramulator else t.tRPab),
         Rule("tRTP", "bank", ("RD",), CLOSE, t.tRTP),
         Rule("tWR", "bank", ("WR", "MWR"), CLOSE, wl + burst + t.tDQSS + t.tWR),
         Rule("tRRD", "rank", ("ACT",), ("ACT",), t.tRRD),
@@ -78,9 +81,9 @@ def rules(part: Part, *, read_dbi: bool = False) -> tuple[Rule, ...]:
         Rule("tCCDMW", "bank", ("WR", "MWR"), ("MWR",), t.tCCDMW),
         Rule("tREFpb_gap", "rank", ("REFpb", "RFM"), REFRESH, t.tREFpb_gap),
         Rule("tRTRS", "other", READ, READ, burst + t.tRTRS),
-        Rule("tRTRS", "other", WRITE, WRITE, burst + t.tRTRS),
-        Rule("tRTRS_turn", "other", READ, WRITE, rl + burst + t.tRTRS - wl),
-        Rule("tRTRS_turn", "other", WRITE, READ, wl + burst + t.tRTRS - rl),
+        Rule("tRTRS", "other", WRITE, WRITE, burst + (t.tRTRS if spacing == "jedec" else 0)),
+        Rule("tRTRS_turn", "other", READ, WRITE, burst + t.tRTRS + (0 if ramulator else rl - wl)),
+        Rule("tRTRS_turn", "other", WRITE, READ, burst + t.tRTRS - lead),
         Rule("tXP", "rank", ("PDX",), ("ACT", *COLUMN, *CLOSE, *REFRESH, "SRE"), t.tXP),
         Rule("tXSR", "rank", ("SRX",), ("ACT", *COLUMN, *CLOSE, *REFRESH, "PDE", "SRE"), t.tXSR),
         Rule("tSR", "rank", ("SRE",), ("SRX",), t.tCKE),
@@ -110,16 +113,18 @@ def check_trace(
     refresh: str = "all-bank",
     pull_in: int = 0,
     management: bool = False,
+    spacing: str = "dramsim3",
     limit: int = 20,
 ) -> list[Violation]:
     """Return what a command trace breaks, at most `limit` violations, in order of time; an empty list if it is legal.
 
     commands: anything hwmodel.dram.command_table takes, of one channel. refresh: 'all-bank' or 'per-bank' also
     demands that no refresh is postponed by more than 8 intervals, nor more than `pull_in` pulled in; 'none' does not.
-    management: no bank is activated more than RAAIMT times without refresh management. O(commands x rules).
+    management: no bank is activated more than RAAIMT times without refresh management. spacing: whose distances between
+    commands hold. O(commands x rules).
     """
     table = command_table(commands, part=part)
-    checker = _Checker(part, read_dbi, command_occupancy, management)
+    checker = _Checker(part, read_dbi, command_occupancy, management, spacing)
     violations: list[Violation] = []
     for index in range(len(table)):
         for rule, message in checker.step(table, index):
@@ -149,6 +154,7 @@ def broken_rules(result: DramResult, part: Part, controller: ControllerSpec) -> 
             refresh=str(engine["refresh"]),
             pull_in=int(engine.get("refresh_pull_in", controller.refresh_pull_in)),
             management=controller.refresh_management,
+            spacing=controller.spacing,
         )
     ]
 
@@ -156,16 +162,18 @@ def broken_rules(result: DramResult, part: Part, controller: ControllerSpec) -> 
 class _Checker:
     """State of one channel, command by command."""
 
-    def __init__(self, part: Part, read_dbi: bool, occupancy: bool, management: bool) -> None:
+    def __init__(self, part: Part, read_dbi: bool, occupancy: bool, management: bool, spacing: str) -> None:
         self.part, self.occupancy, self.management = part, occupancy, management
-        self.rules = rules(part, read_dbi=read_dbi)
+        self.rules = rules(part, read_dbi=read_dbi, spacing=spacing)
+        # Ramulator's distances lie between the last clocks of commands; its bursts of two ranks may meet.
+        self.from_ends = spacing == "ramulator2"
         self.read_latency = part.timing.RL_dbi if read_dbi else part.timing.RL
         o = part.organisation
         self.banks = [[_Bank() for _ in range(o.banks)] for _ in range(o.ranks)]
         self.last: dict[tuple[Any, ...], int] = {}  # (scope, place, command) -> cycle
         self.acts: list[list[int]] = [[] for _ in range(o.ranks)]
         self.wires_until = [-1, -1]
-        self.data_until = (-1, -1)
+        self.data_until, self.data_rank = (-1, -1), 0
         self.down, self.asleep = [False] * o.ranks, [False] * o.ranks
         self.half_open: tuple[int, int, int] | None = None  # rank, bank and cycle of an ACT that waits for its ACT-2
         self.clock_until = -1  # last cycle at which a column command finds the data clock running
@@ -187,7 +195,7 @@ class _Checker:
         yield from self._data_clock(name, cycle)
         yield from self._wires(name, cycle)
         if name in COLUMN:
-            yield from self._data(name, cycle)
+            yield from self._data(name, cycle, rank)
         if name == "ACT":
             recent = self.acts[rank]
             if len(recent) == 4 and cycle < recent[0] + t.tFAW:
@@ -206,6 +214,9 @@ class _Checker:
             if name not in rule.then:
                 continue
             for before in rule.before:
+                clocks = rule.clocks
+                if clocks and self.from_ends:
+                    clocks += (self.part.wire_cycles(before) or 1) - (self.part.wire_cycles(name) or 1)
                 if rule.scope == "other":
                     at = [self.last.get(("rank", (r,), before)) for r in range(len(self.banks)) if r != rank]
                 elif rule.scope == "bank":
@@ -219,12 +230,12 @@ class _Checker:
                 else:
                     at = [self.last.get((rule.scope, places[rule.scope], before))]
                 for earlier in at:
-                    if earlier is not None and cycle < earlier + rule.clocks:
+                    if earlier is not None and cycle < earlier + clocks:
                         yield (
                             rule.name,
                             (
-                                f"{rule.name} after {before} at cycle {earlier} is {rule.clocks} clocks: "
-                                f"not before cycle {earlier + rule.clocks}"
+                                f"{rule.name} after {before} at cycle {earlier} is {clocks} clocks: "
+                                f"not before cycle {earlier + clocks}"
                             ),
                         )
         t = self.part.timing
@@ -321,11 +332,12 @@ class _Checker:
             yield "command wires", f"another command holds them until cycle {self.wires_until[bus]}"
         self.wires_until[bus] = cycle + (cycles if self.occupancy else min(cycles, 1))
 
-    def _data(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+    def _data(self, name: str, cycle: int, rank: int) -> Iterable[tuple[str, str]]:
         start = cycle + (self.read_latency if name in READ else self.part.timing.WL)
-        if start < self.data_until[1] and start + self.part.organisation.burst_cycles > self.data_until[0]:
+        meet = start < self.data_until[1] and start + self.part.organisation.burst_cycles > self.data_until[0]
+        if meet and not (self.from_ends and rank != self.data_rank):
             yield "data wires", f"data from cycle {start} on collide with those of {self.data_until}"
-        self.data_until = (start, start + self.part.organisation.burst_cycles)
+        self.data_until, self.data_rank = (start, start + self.part.organisation.burst_cycles), rank
 
     def _set(self, flat: int) -> range:
         """Banks of a rank that a per-bank refresh of one of them refreshes."""
@@ -351,8 +363,9 @@ def _asleep(table: CommandTable, rank: int) -> list[tuple[int, int]]:
 
 def _refresh_counts(table: CommandTable, part: Part, pull_in: int) -> list[Violation]:
     """Per rank: no more refreshes than intervals and `pull_in`; at most 16 in two intervals where some are."""
-    violations, interval = [], part.timing.tREFI
-    for rank in range(part.organisation.ranks):
+    ranks = part.organisation.ranks
+    violations, interval = [], part.timing.tREFI // ranks * ranks  # ranks in turn, every tREFI / ranks whole clocks
+    for rank in range(ranks):
         at = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("REFab"))].tolist()
         asleep, done, since = _asleep(table, rank), 0, 0
         for k, cycle in enumerate(at):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
@@ -14,14 +14,17 @@ from traces.base.errors import InputError, did_you_mean, unknown_name
 REFRESH_PRECHARGES = ("each", "all")
 FRONT_ENDS = ("in-order", "independent")
 QUEUES = ("per-bank", "pooled")
+SPACINGS = ("jedec", "dramsim3", "ramulator2")
 # Named behaviours: what differs from the defaults, which are those of DRAMsim3.
 PRESETS: dict[str, dict[str, Any]] = {
     "dramsim3": {},
     # Ramulator 2.1's generic controller, from its published defaults: writes start above 0.8 of the queue and end below
-    # 0.2 of it; a row is kept as long as an older request hits it; one command closes all banks before a refresh.
+    # 0.2 of it; a row is kept as long as an older request hits it; one command closes all banks before a refresh, which
+    # falls due for all ranks at once. Its HBM controllers serve two pseudo-channels.
     "ramulator2": {
         "queues": "pooled", "posted_writes": False, "controller_latency_cycles": 1, "refresh_precharge": "all",
-        "write_high": 26, "write_low": 6,
+        "write_high": 26, "write_low": 6, "spacing": "ramulator2", "command_occupancy": True, "refresh_together": True,
+        "shared_pseudo_channels": True,
     },
     # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
     # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
@@ -31,7 +34,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "jedec": {
         "command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True, "full_timing": True,
         "masked_writes": True, "refresh_postpone": 8, "refresh_pull_in": 8, "refresh_management": True,
-        "self_refresh_cycles": 200_000, "age_cap_cycles": 50_000,
+        "self_refresh_cycles": 200_000, "age_cap_cycles": 50_000, "spacing": "jedec", "hazard_ends_drain": False,
+        "dual_in_turn": False,
     },
 }  # fmt: skip
 POOLED = {
@@ -62,7 +66,8 @@ class ControllerSpec:
     address_map: bit fields, least significant first; None takes the part's own.
     front_end: in-order (requests enter in order over all channels; one that is refused holds up all behind it) or
     independent (each channel has its own source; only where requests come as one array, as in replay).
-    requests_per_clock: accepted over all channels, one per channel; the reference tool's front end accepts one.
+    requests_per_clock: accepted over all channels, one per channel. None: of a trace of requests one, as the reference
+    tool's front end, of a machine's engine one for each channel.
     queues: per-bank (read and write queue before a queue per bank, served in turn) or pooled (one queue for reads, one
     for writes; of the commands that may go, the oldest request's goes; writes also while no read waits).
     posted_writes: a write is done when accepted; else in the clock of its WR command.
@@ -76,6 +81,13 @@ class ControllerSpec:
     RAAIMT times gets an RFM before its next activate, if the part asks for it. self_refresh_cycles: a rank without
     requests for so long refreshes itself, if the part can (0: never). age_cap_cycles: the oldest request of a bank that
     waited so long goes before all row hits (0: no cap). temperature_c: of the case; parts are derated above a limit.
+    hazard_ends_drain: a write that would be drained while a read of its burst is pending ends the drain; else it is
+    passed over. spacing: whose distances between commands hold, where they differ (hwmodel.dram.tables.gap_table).
+    refresh_together: all
+    ranks fall due for a refresh in the same clock; else they take turns. dual_in_turn: with two command buses the banks
+    take turns for both (the second command of a clock is that of the next bank, if it uses the other bus); else each bus
+    goes to the next bank that can use it. shared_pseudo_channels: the pseudo-channels of a part (`pseudo_channels`) share
+    queues and command wires as one channel; their data wires and ranks are their own.
     """
 
     scheduler: str = "fr-fcfs"
@@ -97,7 +109,7 @@ class ControllerSpec:
     address_map: str | None = None
     command_occupancy: bool = False
     front_end: str = field(default="in-order", metadata=LATER)
-    requests_per_clock: int = field(default=1, metadata=LATER)
+    requests_per_clock: int | None = field(default=None, metadata=LATER)
     queues: str = field(default="per-bank", metadata=LATER)
     posted_writes: bool = field(default=True, metadata=LATER)
     preset: str = field(default="dramsim3", metadata=LATER)
@@ -109,6 +121,11 @@ class ControllerSpec:
     self_refresh_cycles: int = field(default=0, metadata=LATER)
     age_cap_cycles: int = field(default=0, metadata=LATER)
     temperature_c: int = field(default=25, metadata=LATER)
+    hazard_ends_drain: bool = field(default=True, metadata=LATER)
+    spacing: str = field(default="dramsim3", metadata=LATER)
+    refresh_together: bool = field(default=False, metadata=LATER)
+    dual_in_turn: bool = field(default=True, metadata=LATER)
+    shared_pseudo_channels: bool = field(default=False, metadata=LATER)
 
     def __post_init__(self) -> None:
         from cython_ext.dram.engine import SETTINGS
@@ -125,6 +142,7 @@ class ControllerSpec:
             ("refresh precharge", "refresh_precharge", REFRESH_PRECHARGES),
             ("front end", "front_end", FRONT_ENDS),
             ("queues", "queues", QUEUES),
+            ("spacing", "spacing", SPACINGS),
         ):
             if getattr(self, name) not in known:
                 raise unknown_name(what, getattr(self, name), known)
@@ -132,7 +150,6 @@ class ControllerSpec:
             **SETTINGS,
             "write_high": (1, self.write_queue_entries),
             "write_low": (0, self.write_high - 1),
-            "requests_per_clock": (1, 64),
             "temperature_c": (-40, 125),
         }
         for each in fields(self):
@@ -142,6 +159,8 @@ class ControllerSpec:
                     raise InputError(f"controller {each.name} must be true or false, not {value!r}")
             elif isinstance(each.default, int):
                 whole_number(value, f"controller {each.name}", *limits[each.name])
+        if self.requests_per_clock is not None:
+            whole_number(self.requests_per_clock, "controller requests_per_clock", 1, 64)
         for name, only in POOLED.items():
             if self.queues == "pooled" and getattr(self, name) != only:
                 raise InputError(f"pooled queues are served with {name} {only!r}, not {getattr(self, name)!r}")
@@ -173,4 +192,6 @@ def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> Co
 def effective_part(part: Part, controller: ControllerSpec) -> Part:
     """Return the part whose rules a controller obeys: at its temperature, with the full JEDEC timing if it says so."""
     warm = part.at_temperature(controller.temperature_c)
+    if controller.spacing == "ramulator2":  # has no tDQSS
+        warm = replace(warm, timing=replace(warm.timing, tDQSS=0))
     return warm.fully_timed() if controller.full_timing else warm

@@ -3,12 +3,15 @@
 Core energy per event, summed over the supply rails: V x (I - I_background) x clocks x tCK (mA x V x ns = pJ).
 Interface energy per wire group: static = unit intervals at the costly level x VDDQ^2 / R_eq x unit interval, dynamic =
 rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`, which is what `explain` shows.
+
+A row's kind says why it is spent: `dynamic` for what accesses cause (activates, bursts, data, strobes, commands),
+`static` for what passes with time whether there are any or not (background, refresh, clocks that always run, leakage).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,39 +27,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnergyRow:
-    """One term: count (integer, never negative) x constant_pj (of what `unit` names) = energy_pj."""
+    """One term: count (integer, never negative) x constant_pj (of what `unit` names) x share = energy_pj.
+
+    kind: 'dynamic' or 'static'. share: of a static term, how much of it is billed.
+    """
 
     term: str
     count: int
     unit: str
     constant_pj: float
+    kind: str = field(default="dynamic", kw_only=True)
+    share: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
         assert self.count >= 0, f"{self.term}: {self.count} {self.unit}"
 
     @property
     def energy_pj(self) -> float:
-        """Count times constant."""
-        return self.count * self.constant_pj
+        """Count times constant, as far as it is billed."""
+        return self.count * self.constant_pj * self.share
 
 
 @dataclass(frozen=True)
 class WireRow(EnergyRow):
     """One term of a wire group in one direction ('read' or 'write').
 
-    kind: 'static' (unit intervals at the costly level) or 'dynamic' (rising edges). driver: the group whose drivers its
-    wires have. ui_ns: the unit interval.
+    current: 'static' (unit intervals at the costly level) or 'dynamic' (rising edges). driver: the group whose drivers
+    its wires have. ui_ns: the unit interval.
     """
 
     group: str
     way: str
-    kind: str
+    current: str
     driver: str
     ui_ns: float
 
 
 DATA_WIRES = frozenset({"dq", "dbi", "extra"})
 """Groups whose levels the data decide."""
+
+STATIC_TERMS = ("refresh", "background", "power_down", "self_refresh")
+"""How core terms begin that pass with time; refresh management answers activates."""
+
+
+def core_kind(term: str) -> str:
+    """Return the kind of a core term: 'dynamic' or 'static'."""
+    return "static" if term.startswith(STATIC_TERMS) and term != "refresh_management" else "dynamic"
+
+
+def wire_kind(group: str, part: Part) -> str:
+    """Return the kind of a wire group: 'static' of a clock that always runs, else 'dynamic'."""
+    wires = part.interface.wires.get(group)
+    return "static" if group == "ck" or (group == "wck" and wires is not None and wires.always) else "dynamic"
 
 
 def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
@@ -118,7 +140,10 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
         "self_refresh": clocks[4],
     }
     constants = kept(part, core_constants_pj)
-    return [EnergyRow(term, events[term], unit, constant) for term, (unit, constant) in constants.items()]
+    return [
+        EnergyRow(term, events[term], unit, constant, kind=core_kind(term))
+        for term, (unit, constant) in constants.items()
+    ]
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
@@ -138,7 +163,7 @@ def energy_by_term(rows: Iterable[EnergyRow]) -> dict[str, float]:
 class InterfaceEnergy:
     """Counts and energy of the wires, and the bits of data they moved.
 
-    energy_pj: per group and kind, e.g. energy_pj['dq']['static'].
+    energy_pj: per group and current, e.g. energy_pj['dq']['static'].
     """
 
     counts: InterfaceCounts
@@ -151,7 +176,7 @@ class InterfaceEnergy:
         result: dict[str, dict[str, float]] = {}
         for row in self.rows:
             entry = result.setdefault(row.group, {"static": 0.0, "dynamic": 0.0, "total": 0.0})
-            entry[row.kind] += row.energy_pj
+            entry[row.current] += row.energy_pj
             entry["total"] += row.energy_pj
         return result
 
@@ -200,10 +225,11 @@ def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part)
     way, ui_ns = counts[0].way, counts[0].ui_ns
     each = kept(part, wire_constants_pj, driver, way, ui_ns)
     costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in counts)
-    rising = sum(g.rising for g in counts)
+    rising, kind = sum(g.rising for g in counts), wire_kind(name, part)
+    level, edges = (f"{name}_{way}_{current}" for current in WireConstants._fields)
     return (
-        WireRow(f"{name}_{way}_static", costly, "unit intervals", each.static, name, way, "static", driver, ui_ns),
-        WireRow(f"{name}_{way}_dynamic", rising, "rising edges", each.dynamic, name, way, "dynamic", driver, ui_ns),
+        WireRow(level, costly, "unit intervals", each.static, name, way, "static", driver, ui_ns, kind=kind),
+        WireRow(edges, rising, "rising edges", each.dynamic, name, way, "dynamic", driver, ui_ns, kind=kind),
     )
 
 
@@ -279,12 +305,33 @@ def scaled(part: Part, name: str, factor: float) -> Part:
 
 def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()) -> tuple[float, float]:
     """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates."""
-    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.kind) for row in wires)
+    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
     of_core, of_wires = kept(part, _constants_at_ends, *names)
-    nominal, *ends = _sums(wires, of_wires) + _sums(core, of_core)
-    moved = (np.array(ends) - nominal).reshape(-1, 2)
+    least, most = _ends((_sums(wires, of_wires) + _sums(core, of_core))[:, None])
+    return float(least[0]), float(most[0])
+
+
+def term_ranges(
+    part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()
+) -> list[tuple[EnergyRow, float, float]]:
+    """Return each row of a part's wires and core with its own (least, most) in pJ.
+
+    One current moves several terms, some up and some down: their sum has the narrower range of `energy_range`.
+    """
+    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
+    of_core, of_wires = kept(part, _constants_at_ends, *names)
+    rows = [*wires, *core]
+    nominal = np.hstack((of_wires, of_core)) * [row.count * row.share for row in rows]
+    least, most = _ends(nominal)
+    least = np.maximum(least, np.minimum(nominal[0], 0.0))  # the currents of one term rise together: it stays positive
+    return list(zip(rows, least.tolist(), most.tolist(), strict=True))
+
+
+def _ends(energy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return least and most of columns, float64[1 + 2 x ranges, n]: nominal, then with each constant at its ends."""
+    moved = (energy[1:] - energy[0]).reshape(-1, 2, energy.shape[1])
     least, most = np.minimum(moved, 0.0).min(axis=1), np.maximum(moved, 0.0).max(axis=1)
-    return float(sum(least.tolist(), nominal)), float(sum(most.tolist(), nominal))
+    return energy[0] + least.sum(axis=0), energy[0] + most.sum(axis=0)
 
 
 def _constants_at_ends(
@@ -294,12 +341,13 @@ def _constants_at_ends(
     parts = [part, *(scaled(part, name, end) for name, ends in part.ranges.items() for end in ends)]
     core = [[constants[term][1] for term in terms] for constants in map(core_constants_pj, parts)]
     interface = [
-        [getattr(wire_constants_pj(p, driver, way, ui_ns), kind) for driver, way, ui_ns, kind in wires] for p in parts
+        [getattr(wire_constants_pj(p, driver, way, ui_ns), current) for driver, way, ui_ns, current in wires]
+        for p in parts
     ]
-    return np.array(core), np.array(interface)
+    return np.array(core).reshape(len(parts), -1), np.array(interface).reshape(len(parts), -1)
 
 
 def _sums(rows: Sequence[EnergyRow], constants: np.ndarray) -> np.ndarray:
     """Return the energy of the rows in pJ with each set of constants, added up in the order of the rows."""
-    energy = constants * np.array([row.count for row in rows], float)
+    energy = constants * np.array([row.count * row.share for row in rows], float)
     return energy.cumsum(axis=1)[:, -1] if rows else np.zeros(len(constants))

@@ -218,8 +218,7 @@ class DramEngine:
 
     def _collect(self) -> Completions:
         done, sent = [], []
-        traced = self.memory.n_channels if self.trace else 0
-        commands: list[list[np.ndarray]] = [[] for _ in range(traced)]
+        commands: list[list[np.ndarray]] = []
         self._feed_ports()
         more = True
         while more:
@@ -227,11 +226,11 @@ class DramEngine:
             more = status == kernel.OUTPUT_FULL or (status == kernel.NEEDS_INPUT and self._feed_ports())
             done.append(self.memory.take_done())
             sent.append(self.memory.take_sent())
-            for c in range(traced):
-                commands[c].append(self.memory.take_trace(c))
+            if self.trace:
+                commands.append(self.memory.take_traces())
         if status == kernel.STUCK:
             raise stuck_error(self.memory)
-        traces = tuple(np.concatenate(blocks) for blocks in commands) if self.trace else None
+        traces = tuple(map(np.concatenate, zip(*commands, strict=True))) if self.trace else None
         request, accepted, cycle = map(_joined, zip(*done, strict=True))
         bursts, channel, unsent = map(_joined, zip(*sent, strict=True))
         return Completions(request, accepted, cycle, traces, bursts, channel, unsent)
@@ -286,7 +285,7 @@ def open_memory(
         kept(part, _compiled_tables, controller),
         n_channels=part.organisation.channels,
         n_ports=ports,
-        width=controller.requests_per_clock if requests_per_clock is None else requests_per_clock,
+        width=requests_per_clock or controller.requests_per_clock or 1,
         trace=trace,
         sent=sent,
     )

@@ -6,6 +6,7 @@ reference tools where the two differ (docs/concepts/dram.md lists each differenc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -17,7 +18,7 @@ import numpy as np
 import cython_ext.dram.engine as kernel
 from hwmodel.dram.command_table import command_rows
 from hwmodel.dram.controller import ControllerSpec, controller_spec, effective_part
-from hwmodel.parts.part import COMMANDS, AddressMap, Part
+from hwmodel.parts.part import COMMANDS, AddressField, AddressMap, Part
 from hwmodel.parts.part_file import load_part
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
@@ -55,8 +56,14 @@ def address_map(part: Part, chosen: str | None) -> AddressMap:
     return AddressMap.parse(chosen or part.address_map, part.organisation)
 
 
-def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
-    """Return int64[scope, from, to] clocks; 0 means no constraint. Scopes: same bank, group, rank, another rank."""
+def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") -> np.ndarray:
+    """Return int64[scope, from, to] clocks; 0 means no constraint. Scopes: same bank, group, rank, another rank.
+
+    spacing: one of SPACINGS. jedec: bursts of different ranks are tRTRS apart. dramsim3: none between those of writes.
+    ramulator2: distances count from the last clock of a command to the last clock of the other, tRP lies before every
+    refresh, and other ranks' commands are as far from a read as two reads; in its LPDDR models those from write to read
+    count RL - WL the other way.
+    """
     t, burst = part.timing, part.organisation.burst_cycles
     rl = t.RL_dbi if read_dbi else t.RL
     table = np.zeros((len(SCOPES), len(COMMANDS), len(COMMANDS)), np.int64)
@@ -98,7 +105,8 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
 
     # one rank: precharge to precharge, refresh, power-down
     after("rank", ("PRE", "PREA"), ("PRE", "PREA"), t.tPPD)
-    after("rank", "PREA", ("ACT", *REFRESHES), t.tRPab)
+    after("rank", "PREA", "ACT", t.tRPab)
+    after("rank", "PREA", REFRESHES, t.tRP if spacing == "ramulator2" else t.tRPab)
     after("rank", "REFab", ("ACT", *REFRESHES, "PDE"), t.tRFCab)
     after("rank", ("REFpb", "RFM"), REFRESHES, t.tREFpb_gap)
     after("rank", "REFpb", "PDE", t.tRFCpb)
@@ -113,12 +121,18 @@ def gap_table(part: Part, *, read_dbi: bool = False) -> np.ndarray:
     after("rank", "PDX", tuple(c for c in COMMANDS if c not in ("PDE", "PDX")), t.tXP)
 
     # ranks share the data wires
-    after("other_rank", READS, READS, burst + t.tRTRS)
-    after("other_rank", WRITES, WRITES, burst + t.tRTRS)
-    after("other_rank", READS, WRITES, max(rl + burst + t.tRTRS - t.WL, 1))
-    after("other_rank", WRITES, READS, max(t.WL + burst + t.tRTRS - rl, 1))
+    switch, read_ahead = burst + t.tRTRS, rl - t.WL
+    if spacing == "ramulator2" and part.standard.startswith("LPDDR"):
+        read_ahead = -read_ahead
+    after("other_rank", READS, READS, switch)
+    after("other_rank", WRITES, WRITES, switch if spacing == "jedec" else burst)
+    after("other_rank", READS, WRITES, switch if spacing == "ramulator2" else max(switch + read_ahead, 1))
+    after("other_rank", WRITES, READS, max(switch - read_ahead, 1))
     if part.organisation.bank_groups == 1:  # one group is the rank
         table[SCOPES.index("rank")] = np.maximum(table[SCOPES.index("rank")], table[SCOPES.index("group")])
+    if spacing == "ramulator2":
+        clocks = np.array([part.wire_cycles(name) or 1 for name in COMMANDS])
+        table = np.where(table > 0, np.maximum(table + clocks[:, None] - clocks, 1), 0)
     return table
 
 
@@ -126,28 +140,55 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
     """Return the engine's tables. Raises InputError where the controller asks for what the part has not."""
     fields = address_map(part, controller.address_map).fields
     part = effective_part(part, controller)
+    pseudo = shared_channels(part, controller)
     wires = [part.wire_cycles(name) for name in COMMANDS]
     if not controller.command_occupancy:
         wires = [min(cycles, 1) for cycles in wires]
     column_shift = (part.organisation.columns_per_burst - 1).bit_length()  # addresses count bursts, commands columns
     fields_of_map = [
-        (kernel.FIELD_NAMES.index(f.name), f.source, f.bits, f.target + (column_shift if f.name == "column" else 0))
-        for f in fields
-        if f.name in kernel.FIELD_NAMES
+        (kernel.FIELD_NAMES.index(name), source, bits, target + (column_shift if name == "column" else 0))
+        for field in fields
+        for name, source, bits, target in _merged(field, (pseudo - 1).bit_length(), part.organisation.ranks)
+        if name in kernel.FIELD_NAMES
     ]
     return KernelTables(
-        _settings(part, controller, max(wires)),
-        gap_table(part, read_dbi=controller.read_dbi),
+        _settings(part, controller, max(wires), pseudo),
+        gap_table(part, read_dbi=controller.read_dbi, spacing=controller.spacing),
         np.array(wires, np.int64),
         np.array(fields_of_map, np.int32),
         [_level_codes(command_rows(part, name)) for name in COMMANDS],
     )
 
 
-def _settings(part: Part, controller: ControllerSpec, longest: int) -> dict[str, int]:
+def shared_channels(part: Part, controller: ControllerSpec) -> int:
+    """Return how many neighbouring channels share queues and command wires. Raises InputError for too many banks."""
+    o = part.organisation
+    shared = math.gcd(o.pseudo_channels, o.channels) if controller.shared_pseudo_channels else 1
+    if shared * o.ranks * o.banks > kernel.MOST_BANKS:
+        raise InputError(
+            f"part {part.name!r} has {shared * o.ranks * o.banks} banks behind one set of command wires, at most "
+            f"{kernel.MOST_BANKS} can be simulated: set shared_pseudo_channels false"
+        )
+    return shared
+
+
+def _merged(field: AddressField, pseudo_bits: int, ranks: int) -> list[tuple[str, int, int, int]]:
+    """Return (name, source, bits, target) of a field where the lowest bits of a channel's number count as ranks."""
+    if field.name != "channel":
+        return [(field.name, field.source, field.bits, field.target)]
+    low = min(max(pseudo_bits - field.target, 0), field.bits)
+    rank_bits = (ranks - 1).bit_length()
+    pieces = [
+        ("rank", field.source, low, field.target + rank_bits),
+        ("channel", field.source + low, field.bits - low, field.target + low - pseudo_bits),
+    ]
+    return [piece for piece in pieces if piece[2]]
+
+
+def _settings(part: Part, controller: ControllerSpec, longest: int, pseudo: int) -> dict[str, int]:
     """Return the value of each setting: what follows from others, else what policies say, else a field of its name.
 
-    longest: clocks for which a command holds the command wires.
+    longest: clocks for which a command holds the command wires. pseudo: channels that share them.
     """
     t, o, ca = part.timing, part.organisation, part.interface.wires["ca"]
     read_end, write_end = (t.RL_dbi if controller.read_dbi else t.RL) + o.burst_cycles, t.WL + o.burst_cycles
@@ -172,6 +213,8 @@ def _settings(part: Part, controller: ControllerSpec, longest: int) -> dict[str,
         "pull_in_idle": t.tRFCab,
         "self_refresh_cycles": settings["self_refresh_cycles"] if t.tXSR and settings["refresh"] else 0,
         "rfm_limit": t.RAAIMT if controller.refresh_management else 0,
+        "ranks": o.ranks * pseudo,
+        "pseudo_channels": pseudo,
         "masked_writes": settings["masked_writes"] and t.tCCDMW > 0,
         "offset_bits": (o.burst_bytes - 1).bit_length(),
         "clock_run_on": o.burst_cycles + t.tWCKPST,
@@ -242,8 +285,9 @@ def write_library_file(
 
     loaded, spec = load_part(part), controller_spec(controller)
     tables = kernel_tables(loaded, spec)
-    numbers = [loaded.organisation.channels, spec.requests_per_clock, *tables.settings.values()]
+    channels = loaded.organisation.channels // shared_channels(loaded, spec)
+    numbers = [channels, spec.requests_per_clock or 1, *tables.settings.values()]
     numbers += [*tables.wire_cycles.tolist(), *tables.gap.reshape(-1).tolist()]
     numbers += [len(tables.fields), *tables.fields.reshape(-1).tolist()]
     with whole_file(Path(path)) as stream:
-        stream.write(f"edgewatt-dram 3 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())
+        stream.write(f"edgewatt-dram 4 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())

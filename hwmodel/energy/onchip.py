@@ -1,22 +1,27 @@
 """Energy of on-chip memory and arithmetic: accesses x constant, leakage x run time, multiply-adds x constant.
 
-Caches: every line look-up costs an access (tag and data together), every fill a write, every write-back a read.
-Scratchpads: every access of the engine costs one of its width; what DMA brings or takes costs one per block of the
-widest port. Leakage counts while the run lasts. All constants are estimates: `low_pj` and `high_pj` say how far off.
+Every access of the engine costs one of its width, by the narrowest port of the table that takes it: of a cache the
+tags and the words read, of a scratchpad the words. An access has the mean width of its stream. Fills, write-backs and
+what one cache asks of the next move whole lines; what DMA brings or takes costs one access per block of the widest
+port. Leakage counts while the run lasts. All constants are estimates: `low_pj` and `high_pj` say how far off.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.energy import EnergyRow
-from hwmodel.energy.technology import Technology, load_technology
+from hwmodel.energy.technology import Access, Technology, load_technology
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
+from traces.trace.chunks import STREAMS
 
 ID_ACCESS_BYTES = 4  # what the engine takes of a connection at a time: an id, a value or a header
+ROWS = np.isin(STREAMS, ("inputs", "partial_sums", "outputs"))  # bool[len(STREAMS)]: streams of neurons' rows
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,12 @@ class OnChipEnergy:
         """The high end of both together."""
         return self.memory_pj * self.technology.high + self.compute_pj * self.technology.arithmetic_high
 
+    def ranged(self) -> list[tuple[EnergyRow, float, float]]:
+        """Return each row with its (least, most) in pJ."""
+        t = self.technology
+        ends = ((self.memory, t.low, t.high), (self.compute, t.arithmetic_low, t.arithmetic_high))
+        return [(row, row.energy_pj * low, row.energy_pj * high) for rows, low, high in ends for row in rows]
+
 
 def onchip_energy(result: ReplayResult, machine: Machine, time_ns: float) -> OnChipEnergy:
     """Return the on-chip energy of a run that took time_ns, on a machine with a technology."""
@@ -55,27 +66,65 @@ def onchip_energy(result: ReplayResult, machine: Machine, time_ns: float) -> OnC
     if machine.scratchpad is not None:
         rows += _scratchpad_rows(result, machine, technology, time_ns)
     for level, (spec, counts) in enumerate(zip(machine.caches, result.caches, strict=True), 1):
-        rows += _cache_rows(f"l{level}", spec, counts, technology, time_ns)
+        rows += _first_level_rows(result, machine, technology) if level == 1 else _lookup_rows(level, machine, counts)
+        rows += _line_rows(f"l{level}", spec, counts, technology, time_ns)
     compute = []
-    if result.multiply_adds:
+    if result.work.multiply_adds:
         value_format = str(result.description["layout"]["value_format"])
         each = technology.arithmetic(value_format)
         mark = f" (estimate from {' and '.join(each.estimated_from)})" if each.estimated_from else ""
         unit = f"multiply-adds in {value_format}{mark}"
-        compute.append(EnergyRow("multiply_add", result.multiply_adds, unit, each.total_pj))
+        compute.append(EnergyRow("multiply_add", result.work.multiply_adds, unit, each.total_pj))
+    if result.work.instructions:
+        each_pj = machine.engine.instruction_pj
+        compute.append(EnergyRow("instruction", result.work.instructions, "instructions", each_pj))
     return OnChipEnergy(tuple(row for row in rows if row.count), tuple(compute), technology)
 
 
-def _cache_rows(
+def _first_level_rows(result: ReplayResult, machine: Machine, technology: Technology) -> list[EnergyRow]:
+    """Return what the engine asks of the first cache: rows, connections, and further lines that accesses reach into."""
+    spec, counts = machine.caches[0], result.caches[0]
+    rows = []
+    for name, reads, asked, n_bytes in (
+        ("read", True, result.loads * ROWS, result.load_bytes),
+        ("connections", True, result.loads * ~ROWS, result.load_bytes),
+        ("write", False, result.stores, result.store_bytes),
+    ):
+        taken, spent = 0, 0.0
+        for n, moved in zip(asked.tolist(), n_bytes.tolist(), strict=True):
+            if n:
+                pieces, each = engine_access(spec, machine.engine.access_bytes, moved / n, technology)
+                taken += n * pieces
+                spent += n * pieces * (each.read_pj if reads else each.write_pj)
+        if taken:
+            rows.append(EnergyRow(f"l1_{name}", taken, "accesses", spent / taken))
+    narrow = technology.line_cache(spec.size_bytes, spec.ways, ID_ACCESS_BYTES)
+    split = counts.lookups - sum(row.count for row in rows)
+    return [*rows, EnergyRow("l1_split", max(split, 0), "look-ups of further lines", narrow.read_pj)]
+
+
+def engine_access(spec: CacheSpec, access_bytes: int, width: float, technology: Technology) -> tuple[int, Access]:
+    """Return how many accesses of a cache an access of the engine of `width` bytes takes, and the figures of each."""
+    widest = min(access_bytes, spec.line_bytes)
+    return -(-int(np.ceil(width)) // widest), technology.line_cache(spec.size_bytes, spec.ways, min(width, widest))
+
+
+def _lookup_rows(level: int, machine: Machine, counts: CacheCounts) -> list[EnergyRow]:
+    """Return what one cache asks of the next: lines of its own."""
+    inner, spec = machine.caches[level - 2 : level]
+    each = load_technology(machine.technology).line_cache(spec.size_bytes, spec.ways, inner.line_bytes)
+    return [
+        EnergyRow(f"l{level}_read", counts.load_line_hits + counts.load_line_misses, "lines read", each.read_pj),
+        EnergyRow(f"l{level}_write", counts.store_line_hits + counts.store_line_misses, "lines written", each.write_pj),
+    ]
+
+
+def _line_rows(
     name: str, spec: CacheSpec, counts: CacheCounts, technology: Technology, time_ns: float
 ) -> list[EnergyRow]:
     each = technology.line_cache(spec.size_bytes, spec.ways)
     share = max(spec.line_bytes / each.block_bytes, 1.0)  # a longer line takes as many accesses more
-    loads = counts.load_line_hits + counts.load_line_misses
-    stores = counts.store_line_hits + counts.store_line_misses
     return [
-        EnergyRow(f"{name}_read", loads, "line look-ups of loads", each.read_pj),
-        EnergyRow(f"{name}_write", stores, "line look-ups of stores", each.write_pj),
         EnergyRow(f"{name}_fill", counts.fills, "lines filled", share * each.write_pj),
         EnergyRow(f"{name}_writeback", counts.writebacks + counts.dirty_at_end, "lines back", share * each.read_pj),
         leakage_row(name, each.leakage_mw, time_ns),
@@ -104,4 +153,4 @@ def _scratchpad_rows(result: ReplayResult, machine: Machine, technology: Technol
 
 def leakage_row(name: str, leakage_mw: float, time_ns: float) -> EnergyRow:
     """Return leakage as nanoseconds x mW (= pJ); the run time is rounded to whole ns."""
-    return EnergyRow(f"{name}_leakage", round(time_ns), "ns", leakage_mw)
+    return EnergyRow(f"{name}_leakage", round(time_ns), "ns", leakage_mw, kind="static")

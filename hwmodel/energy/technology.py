@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,19 @@ REACH = 4.0  # beyond its ends a table goes on with the slope of its last two po
 
 @dataclass(frozen=True)
 class Access:
-    """One on-chip memory: energy of an access of a whole block in pJ, leakage in mW."""
+    """One on-chip memory: energy of an access of a whole block in pJ, leakage in mW, area in um2 (None: not known)."""
 
     block_bytes: int
     read_pj: float
     write_pj: float
     leakage_mw: float
+    area_um2: float | None = None
 
 
 @dataclass(frozen=True)
 class SizeTable:
-    """Figures of memories of one block size (and number of ways, 1 for a ram) over their sizes, ascending."""
+    """Figures of memories of one block size, the bytes of an access (and number of ways, 1 for a ram), over their
+    sizes, ascending."""
 
     block_bytes: int
     ways: int
@@ -36,6 +38,7 @@ class SizeTable:
     read_pj: tuple[float, ...]
     write_pj: tuple[float, ...]
     leakage_mw: tuple[float, ...]
+    area_mm2: tuple[float, ...] = ()
 
     def covers(self, size_bytes: int) -> bool:
         """Whether a size is inside the table, or within reach of its ends."""
@@ -57,7 +60,8 @@ class SizeTable:
             y0, y1 = math.log(values[above - 1]), math.log(values[above])
             return math.exp(y0 + share * (y1 - y0))
 
-        return Access(self.block_bytes, read(self.read_pj), read(self.write_pj), read(self.leakage_mw))
+        area = 1e6 * read(self.area_mm2) if self.area_mm2 else None
+        return Access(self.block_bytes, read(self.read_pj), read(self.write_pj), read(self.leakage_mw), area)
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,21 @@ class MultiplyAdd:
 
 
 @dataclass(frozen=True)
+class Codec:
+    """Area of one encoder stage with its decoder for blocks of `block_bytes`, in um2, and factors it may be off by."""
+
+    area_um2: float
+    block_bytes: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Technology:
     """On-chip memories and arithmetic of one technology node.
 
     low, high: factors that the memory figures may be off by; arithmetic_low, arithmetic_high: those of arithmetic.
+    codec: of an encoder chain; None: no area is known.
     """
 
     name: str
@@ -95,6 +110,7 @@ class Technology:
     arithmetic_low: float
     arithmetic_high: float
     source: str
+    codec: Codec | None = None
 
     def covers(self, size_bytes: int, ways: int | None = None) -> bool:
         """Whether there are figures for a ram of a size (ways None) or for a cache."""
@@ -102,15 +118,17 @@ class Technology:
             return all(table.covers(size_bytes) for table in self.ram)
         return self._cache_table(ways).covers(size_bytes)
 
-    def scratchpad(self, size_bytes: int, access_bytes: int) -> Access:
+    def scratchpad(self, size_bytes: int, access_bytes: float) -> Access:
         """Return the narrowest ram that takes an access in one piece, else the widest; sizes in bytes."""
-        fits = [table for table in self.ram if table.block_bytes >= access_bytes]
-        table = min(fits, key=lambda t: t.block_bytes) if fits else max(self.ram, key=lambda t: t.block_bytes)
-        return table.at(size_bytes)
+        return _narrowest(self.ram, access_bytes).at(size_bytes)
 
-    def line_cache(self, size_bytes: int, ways: int) -> Access:
-        """Return a cache of the nearest number of ways in the table."""
-        return self._cache_table(ways).at(size_bytes)
+    def line_cache(self, size_bytes: int, ways: int, access_bytes: float = math.inf) -> Access:
+        """Return a cache of the nearest number of ways in the table: tags and an access of so many bytes.
+
+        Of the narrowest port that takes it in one piece, else the widest: a whole line.
+        """
+        nearest = self._cache_table(ways).ways
+        return _narrowest([t for t in self.cache if t.ways == nearest], access_bytes).at(size_bytes)
 
     def _cache_table(self, ways: int) -> SizeTable:
         return min(self.cache, key=lambda t: (abs(math.log(t.ways / ways)), t.ways))
@@ -166,6 +184,11 @@ def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> 
     return _parsed(path.stem, read_document(path).data, f"{path}: ")
 
 
+def _narrowest(tables: Sequence[SizeTable], access_bytes: float) -> SizeTable:
+    fits = [table for table in tables if table.block_bytes >= access_bytes]
+    return min(fits, key=lambda t: t.block_bytes) if fits else max(tables, key=lambda t: t.block_bytes)
+
+
 def _parsed(name: str, content: Any, where: str = "") -> Technology:
     try:
         arithmetic = dict(content["multiply_add"])
@@ -185,6 +208,7 @@ def _parsed(name: str, content: Any, where: str = "") -> Technology:
             arithmetic_low=low,
             arithmetic_high=high,
             source=source,
+            codec=_codec(content["codec"]) if "codec" in content else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"{where}not a technology: {type(error).__name__} at {brief(error)}") from error
@@ -193,11 +217,18 @@ def _parsed(name: str, content: Any, where: str = "") -> Technology:
 def _table(content: Mapping[str, Any], ways: int) -> SizeTable:
     sizes = tuple(int(size) for size in content["size_bytes"])
     columns = [tuple(_number(v) for v in content[key]) for key in ("read_pj", "write_pj", "leakage_mw")]
+    area = tuple(_number(v) for v in content["area_mm2"]) if "area_mm2" in content else ()
+    columns += [area] if area else []
     if len(sizes) < 2 or any(len(column) != len(sizes) for column in columns) or list(sizes) != sorted(set(sizes)):
         raise ValueError("size_bytes: two sizes or more, ascending, and as many figures in every column")
     if sizes[0] < 1 or ways < 1:
         raise ValueError("sizes and ways must be positive")
     return SizeTable(int(content["block_bytes"]), ways, sizes, *columns)
+
+
+def _codec(content: Mapping[str, Any]) -> Codec:
+    low, area, high = (_number(content[key]) for key in ("low", "area_um2", "high"))
+    return Codec(area, int(content["block_bytes"]), low, high)
 
 
 def _number(value: Any) -> float:

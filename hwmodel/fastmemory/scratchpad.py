@@ -1,7 +1,8 @@
 """A scratchpad: on-chip memory that software manages, carrying out the I/O model's own decisions.
 
 Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with
-M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, and the connection in hand. Connections come
+M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
+connection in hand. Connections come
 through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a
 row of it, as the model reads, or one fp32 scalar that is spread over the lanes on chip, as kernels do.
 """
@@ -9,6 +10,7 @@ row of it, as the model reads, or one fp32 scalar that is spread over the lanes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,10 +76,11 @@ class ScratchpadCounts:
     """What a scratchpad moved. Every pass moves the same rows; counts in rows are of one pass.
 
     memory: M. reads_neurons, writes_live, writes_outputs: rows, as `count_io` counts. bias_reads: rows of reads_neurons
-    that bring a bias. row_bytes: bytes of a row that move. passes: over the batch, of `lanes` vectors each.
-    bias_bytes_row, bias_bytes_scalar: bytes of the bias loads of all passes under either reading.
-    rows_read, rows_written: rows the engine read and wrote on chip; connection_accesses: its accesses to connections;
-    accesses: all of them, a row counted once per access_bytes. All of these are of all passes.
+    that bring a bias. row_bytes: bytes of a row, which move and which it takes here; row_pitch: from one to the next in
+    memory. passes: over the batch, of `lanes` vectors each. bias_bytes_row, bias_bytes_scalar: bytes of the bias loads
+    of all passes under either reading. rows_read, rows_written: rows the engine read and wrote on chip;
+    connection_accesses: its accesses to connections; accesses: all of them, a row counted once per access_bytes. All of
+    these are of all passes.
     """
 
     memory: int
@@ -112,13 +115,13 @@ class Scratchpad:
     """A scratchpad with one trace: decides the moves, and makes the trace of transfers.
 
     transfers: their trace, in program order, and what the engine touched on chip in the walk so far. counts: complete
-    after a walk. access_bytes: the widest access of the engine.
+    after a walk. engine: hwmodel.machine.EngineSpec.
     """
 
-    def __init__(self, trace: Trace, spec: ScratchpadSpec, *, access_bytes: int) -> None:
+    def __init__(self, trace: Trace, spec: ScratchpadSpec, engine: Any) -> None:
         plan = plan_of(trace)
         self.spec, self.plan = spec, plan
-        self.memory = spec.memory(plan.row_pitch)
+        self.memory = spec.memory(plan.row_bytes)
         self.moves = moves_of(
             plan.source, plan.target, plan.is_output, memory=self.memory, policy=spec.policy, pinning=spec.pinning
         )
@@ -128,7 +131,7 @@ class Scratchpad:
             trace,
             (self.moves.step, self.moves.neuron, self.moves.kind),
             buffer_bytes=spec.stream_bytes,
-            access_bytes=access_bytes,
+            engine_spec=engine,
             scalar_biases=first if spec.bias == "scalar" else None,
         )
 
@@ -153,7 +156,7 @@ class Scratchpad:
             rows_read=engine.rows_read,
             rows_written=engine.rows_written,
             connection_accesses=engine.connections,
-            accesses=engine.total,
+            accesses=engine.accesses,
         )
 
 

@@ -26,7 +26,7 @@ NEEDED = ("RL", "WL", "tRCD", "tRP", "tRAS", "tRRD", "tFAW", "tCCD", "tWR", "tWT
 # Our current names -> stems of theirs; LPDDR4 appends the rail's number, DDR4 writes ipp for the second rail.
 CURRENTS = {
     "IDD0": ("0",), "IDD2N": ("2n",), "IDD2P": ("2p", "2p0"), "IDD3N": ("3n",), "IDD3P": ("3p", "3p0"),
-    "IDD4R": ("4r",), "IDD4W": ("4w",), "IDD5AB": ("5", "5B", "5b"), "IDD6": ("6", "6n"),
+    "IDD4R": ("4r",), "IDD4W": ("4w",), "IDD5AB": ("5", "5B", "5b"), "IDD6": ("6", "6n"), "IDD5PB": ("5pb",),
 }  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def _currents(tree: Tree, spec: Specification, *, milliamperes: bool) -> None:
         if len(on_rails) == len(rails):
             currents[ours] = on_rails
     volts = {rail: power.number(rail, required=False, whole=False) for rail in rails}
-    needed = set(CURRENTS) - {"IDD6"}
+    needed = set(CURRENTS) - {"IDD5PB", "IDD6"}
     if needed <= set(currents) and all(volts.values()):
         spec.currents, spec.volts = currents, {rail: volt for rail, volt in volts.items() if volt is not None}
     else:

@@ -6,7 +6,9 @@
         org: {dq: 8, channel_width: 32, rank: 1, bankgroup: 8, bank: 4, row: 65536, column: 1024}
         timing: {rate: 4800, nBL: 8, nCL: 40, nRCD: 39, ..., tCK_ps: 416}
 
-A preset that is named only (`preset: DDR5_4800B`) lies in Ramulator's own code: its numbers must be exported.
+A preset that is named only (`preset: DDR5_4800B`) lies in Ramulator's own code: its numbers must be exported. Such an
+export (`memory_system: {controllers: [{dram: {impl, org: {dq, count: [...]}, timing: [...]}}]}`, one controller a
+channel) gives sizes and times as lists, in the order of the standard's levels and times in Ramulator 2.1.
 """
 
 from __future__ import annotations
@@ -23,20 +25,54 @@ TIMING = {
     "tCCD_L_WR": ("nCCDL_WR",),
     "tRTP": ("nRTP", "nRTPS", "nRTPL"), "tWR": ("nWR", "nWTP"), "tWTR": ("nWTRS", "nWTR"), "tWTR_L": ("nWTRL",),
     "tPPD": ("nPPD",), "tRFCab": ("nRFC", "nRFCab", "nRFC1"), "tRFCpb": ("nRFCpb", "nRFCsb"), "tREFI": ("nREFI",),
-    "tREFpb_gap": ("nPBR2PBR", "nRREFD"), "tPBR2ACT": ("nPBR2ACT",), "BL_L": ("nBL_max",), "tWCKPST": ("nWCKPST",),
+    "tREFpb_gap": ("nPBR2PBR", "nRREFD"), "tPBR2ACT": ("nPBR2ACT",), "tAAD": ("nAAD",), "BL_L": ("nBL_max",), "tWCKPST": ("nWCKPST",),
     "tRTRS": ("nCS",),
 }  # fmt: skip
 NEEDED = ("RL", "WL", "tRCD", "tRP", "tRAS", "tRRD", "tFAW", "tCCD", "tRTP", "tWR", "tWTR", "tRFCab", "tREFI")
 
 
-def _place(data: Any) -> tuple[str, ...] | None:
-    """Return where the DRAM section is."""
-    for keys in (("MemorySystem", "DRAM"), ("memory_system", "dram"), ("DRAM",), ("dram",), ()):
-        node = data
-        for key in keys:
-            node = node.get(key) if isinstance(node, dict) else None
-        if isinstance(node, dict) and "impl" in node and "timing" in node:
-            return keys
+# Names of an export's lists: levels but the first (channel, the same in all), times but the first and last.
+_STACK = "bankgroup bank row column"
+_HBM = "nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTPL nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC nRFCpb nRREFD "
+_HBM3 = (
+    "nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nCCDR nRRDS nRRDL nWTRS nWTRL nRTW nFAW nPPD nRFC "
+    "nRFCpb nRFMab nRFMpb nRREFD nREFI nREFIpb tCK_ps"
+)
+_LPDDR6 = (
+    "nBL_min nBL_max nBL_min_L nBL_max_L nRL nWL nACU nRCDr nRCDw nRP nRPab nRAS nRC nWTP nRTP nRTP_L nPPD nCCDS nCCDL "
+    "nCCDL_L nCCDS_WR nCCDL_WR nCCDL_WR_L nRRD nWTRS nWTRL nRTW_S nRTW_L nRTW_S_L nRTW_L_L nWCK2DQO nRPST nODTLon "
+    "nODTon_min nFAW nRFC nREFI nWCKPST nCAS nAAD nCS tCK_ps"
+)
+EXPORTED = {
+    "DDR4": (
+        f"rank {_STACK}",
+        "nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC nREFI nCS tCK_ps",
+    ),
+    "DDR5": (
+        f"rank {_STACK}",
+        "nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS nRRDL nWTRS nWTRL nFAW nRFC "
+        "nREFI nCS tCK_ps",
+    ),
+    "LPDDR5": (
+        f"rank {_STACK}",
+        "nBL_min nBL_max nCL nRCD nRP nRPab nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS nRRDL "
+        "nWTRS nWTRL nFAW nRFC nRFCpb nREFI nREFIpb nWCKPST nCAS nAAD nCS tCK_ps nPBR2PBR nPBR2ACT",
+    ),
+    "LPDDR6": (f"rank {_STACK}", _LPDDR6),
+    "HBM1": (_STACK, f"{_HBM}nREFI nREFIpb tCK_ps"),
+    "HBM2": (f"pseudochannel {_STACK}", f"{_HBM}nREFI nREFIpb tCK_ps"),
+    "HBM3": (f"pseudochannel sid {_STACK}", _HBM3),
+}
+
+
+def _place(data: Any, depth: int = 0) -> tuple[str, ...] | None:
+    """Return where the first DRAM section is."""
+    if isinstance(data, dict) and {"impl", "org", "timing"} <= set(data):
+        return ()
+    inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, node in inside if depth < 5 else ():
+        if (found := _place(node, depth + 1)) is not None:
+            return (str(key), *found)
     return None
 
 
@@ -44,14 +80,48 @@ def _recognises(data: Any) -> bool:
     return _place(data) is not None
 
 
-def _read(tree: Tree) -> Specification | None:
+def _named(tree: Tree) -> Tree | None:
+    """Return the DRAM section as a tree of its own, with an export's lists as names and numbers."""
     keys = _place(tree.data)
     if keys is None:
         tree.complain((), "no DRAM section with impl, org and timing")
         return None
-    top = NumberSection(tree, *keys)
-    standard = top.text("impl")
-    org, timing = (_written_out(tree, *keys, name) for name in ("org", "timing"))
+    node, channels = tree.data, 1
+    for key in keys:
+        channels = max(channels, len(node)) if isinstance(node, list) else channels
+        node = node[int(key) if isinstance(node, list) else key]
+    places = {place[len(keys) :]: at for place, at in tree.positions.items() if place[: len(keys)] == keys}
+    own = Tree(dict(node), places, tree.where)
+    own.problems = tree.problems
+    org, timing = node["org"], node["timing"]
+    if isinstance(timing, list) and isinstance(org, dict) and isinstance(org.get("count"), list):
+        if node["impl"] not in EXPORTED:
+            own.complain(("impl",), f"the export of {node['impl']!r} is not known: it is of {', '.join(EXPORTED)}")
+            return None
+        levels, times = (names.split() for names in EXPORTED[node["impl"]])
+        for place, names, numbers in (
+            (("org", "count"), ["channel", *levels], org["count"]), (("timing",), ["rate", *times], timing),
+        ):  # fmt: skip
+            if len(names) != len(numbers):
+                own.complain(place, f"has {len(numbers)} numbers, the export of {node['impl']} {len(names)}")
+                return None
+        sizes = dict(zip(("channel", *levels), org["count"], strict=True))
+        sizes["channel"] = sizes["channel"] * channels if type(sizes["channel"]) is int else sizes["channel"]
+        width = {"channel_width": node["channel_width"]} if "channel_width" in node else {}
+        own.data |= {
+            "org": {key: value for key, value in org.items() if key != "count"} | sizes | width,
+            "timing": dict(zip(("rate", *times), timing, strict=True)),
+        }
+    return own
+
+
+def _read(tree: Tree) -> Specification | None:
+    own = _named(tree)
+    if own is None:
+        return None
+    tree = own
+    standard = NumberSection(tree).text("impl")
+    org, timing = (_written_out(tree, name) for name in ("org", "timing"))
     if org is None or timing is None:
         return None
     clock_ps, rate = timing.number("tCK_ps", whole=False, least=1), timing.number("rate", least=1)
@@ -76,7 +146,8 @@ def _read(tree: Tree) -> Specification | None:
         return None
     number = {name: value or 1 for name, value in (sizes | rest).items()}
     organisation = {
-        "channels": number["channels"] * number["pseudo"], "ranks": number["ranks"] * number["stacks"],
+        "channels": number["channels"] * number["pseudo"], "pseudo_channels": number["pseudo"],
+        "ranks": number["ranks"] * number["stacks"],
         "bank_groups": number["bank_groups"], "banks_per_group": number["banks_per_group"], "rows": number["rows"],
         "columns": number["columns"], "device_dq_bits": dq, "devices_per_rank": max((width or dq) // dq, 1),
         "burst_beats": burst_clocks * beats_per_clock, "beats_per_clock": beats_per_clock, "column_step": 0,

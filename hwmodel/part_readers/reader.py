@@ -1,15 +1,18 @@
 """What a reader of memory specifications is, and what all of them share: names translated, every number checked.
 
 A specification says sizes and times, some currents; wires and command levels are those of a base part of the same
-standard, which the written file extends. All problems of a file are reported at once, with line and column.
+standard, which the written file extends. Where it says no currents, an activate, a bit read or written and a refresh
+take the base's energy at the new clock. All problems of a file are reported at once, with line and column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hwmodel.parts.part import Part
 from hwmodel.parts.part_file import load_part
@@ -23,11 +26,14 @@ BASES = {
     "LPDDR6": "lpddr6-10667", "DDR4": "ddr4-3200-x8", "DDR5": "ddr5-4800-x8", "HBM2": "hbm2", "HBM3": "hbm3",
 }  # fmt: skip
 LARGEST = 1 << 48
+CORE = "core"  # rail of a specification that has one: the base's core rail, whose other rails then draw nothing
+CORE_RAILS = ("vdd", "vdd2", "vdd2h", "vdd2c")
 
 
 @dataclass
 class Specification:
-    """What a file says, in our names. organisation and timing (clocks): whole numbers; currents: mA of rails."""
+    """What a file says, in our names. organisation and timing (clocks): whole numbers; currents: mA of rails. order: of
+    the fields of an address, least significant first."""
 
     name: str
     standard: str
@@ -37,6 +43,7 @@ class Specification:
     currents: dict[str, dict[str, float]] = field(default_factory=dict)
     volts: dict[str, float] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
+    order: tuple[str, ...] = ("channel", "bank_group", "rank", "column", "bank", "row")
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,11 @@ class NumberSection:
         self.tree, self.keys = tree, keys
         self.data = tree.section(*keys)
         self.left = set(self.data)
+
+    def taken(self, name: str) -> Any:
+        """Return a value as it is, None where it is not there."""
+        self.left.discard(name)
+        return self.data.get(name)
 
     def text(self, name: str) -> str:
         """Return a text, '' with a complaint where it is none."""
@@ -103,11 +115,13 @@ class NumberSection:
 
 @dataclass(frozen=True)
 class Imported:
-    """The data of a part file, the part they make, and what of the specification was not used."""
+    """The data of a part file, the part they make, what of the specification was not used, and which currents follow
+    from the base's energy an event."""
 
     data: dict[str, Any]
     part: Part
     unused: tuple[str, ...]
+    inherited: tuple[str, ...] = ()
 
 
 def import_part(
@@ -118,7 +132,7 @@ def import_part(
     base: the shipped part or part file to extend (default: one of the same standard). Raises InputError naming file,
     line and column of everything that is missing, no number, out of range or contradicts something else.
     """
-    tree = read_tree(Path(path))
+    tree = read_tree(Path(path), ini_as_yaml if Path(path).suffix.lower() == ".ini" else None)
     reader = _reader(tree, format)
     given = reader.read(tree)
     tree.finish()
@@ -137,7 +151,12 @@ def import_part(
     called = Path(path).stem if "/" in given.name else given.name  # some files give the page they were read from
     data = _part_data(given, base or BASES[given.standard], name or called, Path(path).name)
     try:
-        return Imported(data, load_part(data), tuple(given.unused))
+        part = load_part(data)
+        if kept := inherited_currents(load_part(base or BASES[given.standard]), part, given.currents):
+            data.setdefault("currents", {}).update(kept)
+            data["note"] += f"; {', '.join(name.removesuffix('_mA') for name in kept)}: energy an event as there"
+            part = load_part(data)
+        return Imported(data, part, tuple(given.unused), tuple(name.removesuffix("_mA") for name in kept))
     except InputError as error:
         lines = [f"{path}: what it says makes no part we can model: {line}" for line in str(error).split("\n")]
         raise InputError("\n".join(lines)) from error
@@ -164,10 +183,11 @@ def _part_data(given: Specification, base_name: str, name: str, file: str) -> di
     overhead = base.organisation.overhead_bits * o["burst_beats"] // base.organisation.burst_beats
     burst_bytes = (dq * o["burst_beats"] - overhead) // 8
     step = o["column_step"] or o["burst_beats"]
-    fields = {
-        "offset": burst_bytes, "channel": o["channels"], "bank_group": o["bank_groups"], "rank": o["ranks"],
-        "column": o["columns"] // step, "bank": o["banks_per_group"], "row": o["rows"],
+    counts = {
+        "channel": o["channels"], "bank_group": o["bank_groups"], "rank": o["ranks"], "column": o["columns"] // step,
+        "bank": o["banks_per_group"], "row": o["rows"],
     }  # fmt: skip
+    fields = {"offset": burst_bytes, **{name: counts[name] for name in given.order}}
     if "RL" in given.timing and "RL_dbi" not in given.timing:  # as much longer with DBI as the base's
         given.timing["RL_dbi"] = given.timing["RL"] + base.timing.RL_dbi - base.timing.RL
     data: dict[str, Any] = {
@@ -180,7 +200,7 @@ def _part_data(given: Specification, base_name: str, name: str, file: str) -> di
         "timing": {f"{key}_cycles": made(value) for key, value in given.timing.items()},
         "address_map": {
             "value": " ".join(f"{key}:{(size - 1).bit_length()}" for key, size in fields.items() if size > 1),
-            "source": "choice, channels and bank groups alternate from burst to burst",
+            "source": source if given.order != Specification.order else "choice, channels and bank groups in turn",
         },
     }
     wires = base.interface.wires
@@ -188,10 +208,78 @@ def _part_data(given: Specification, base_name: str, name: str, file: str) -> di
     if "dbi" in wires:
         data["interface"]["wires"]["dbi"] = {"count": made(-(-dq // 8))}
     if given.currents:
-        data["currents"] = {f"{rail}_V": made(volt) for rail, volt in given.volts.items()}
+        core = next(rail for rail in CORE_RAILS if rail in base.currents.rails)
+        volts = {core if rail == CORE else rail: volt for rail, volt in given.volts.items()}
+        data["currents"] = {f"{rail}_V": made(volt) for rail, volt in volts.items()}
         for current, rails in given.currents.items():
-            data["currents"][f"{current}_mA"] = {**rails, "source": source, "estimate": False, "range": None}
+            on_rails = rails if CORE not in rails else {**dict.fromkeys(base.currents.rails, 0.0), core: rails[CORE]}
+            data["currents"][f"{current}_mA"] = {**on_rails, "source": source, "estimate": False, "range": None}
     return data
+
+
+def inherited_currents(base: Part, part: Part, given: Collection[str]) -> dict[str, Any]:
+    """Return the currents (mA, as in a part file) that a file does not give, so that its events take the base's energy.
+
+    An activate with its precharge, a bit read or written and a refresh take what they take on the base; background
+    currents stay. {} where nothing changes.
+    """
+    rails = part.currents.rails
+    if rails != base.currents.rails:
+        return {}
+    source = f"energy an event as {base.name}, at this clock"
+    kept: dict[str, Any] = {}
+    for name in ("IDD0", "IDD4R", "IDD4W", "IDD5AB", "IDD5PB"):
+        if name in given or name not in base.currents.idd_ma or (name == "IDD5PB" and not part.timing.tRFCpb):
+            continue
+        milliamperes = [_inherited(name, base, part, rail) for rail in range(len(rails))]
+        if not np.allclose(milliamperes, part.currents.idd_ma[name], rtol=1e-6):
+            range_of = base.ranges.get(f"currents.{name}_mA")
+            kept[f"{name}_mA"] = {
+                **{rail: round(value, 6) for rail, value in zip(rails, milliamperes, strict=True)},
+                "source": source, "estimate": True, "range": None if range_of is None else list(range_of),
+            }  # fmt: skip
+    return kept
+
+
+def _inherited(name: str, base: Part, part: Part, rail: int) -> float:
+    """Return a current of one rail so that its charge an event is the base's."""
+    before, now = ({key: ma[rail] for key, ma in each.currents.idd_ma.items()} for each in (base, part))
+    ns = [{key: getattr(each.timing, key) * each.tck_ns for key in ("tRAS", "tRP", "tRFCab", "tRFCpb", "tREFI")}
+          for each in (base, part)]  # fmt: skip
+    old, new = ns
+    if name == "IDD0":
+        charge = (
+            before[name] * (old["tRAS"] + old["tRP"]) - before["IDD3N"] * old["tRAS"] - before["IDD2N"] * old["tRP"]
+        )
+        return (charge + now["IDD3N"] * new["tRAS"] + now["IDD2N"] * new["tRP"]) / (new["tRAS"] + new["tRP"])
+    if name == "IDD5AB":
+        return now["IDD3N"] + (before[name] - before["IDD3N"]) * old["tRFCab"] / new["tRFCab"]
+    if name == "IDD5PB":
+        each = [p.organisation.refresh_sets if p.currents.per_bank_refreshes is None else p.currents.per_bank_refreshes
+                for p in (base, part)]  # fmt: skip
+        was, is_ = (t["tREFI"] / n if n else t["tRFCpb"] for t, n in zip(ns, each, strict=True))
+        charge = (before[name] - before["IDD2N"]) * was + (before["IDD2N"] - before["IDD3N"]) * old["tRFCpb"]
+        return now["IDD2N"] + (charge - (now["IDD2N"] - now["IDD3N"]) * new["tRFCpb"]) / is_
+    bits, clocks = (
+        [value(each.organisation) for each in (base, part)]
+        for value in (lambda o: o.device_dq_bits * o.burst_beats, lambda o: o.burst_cycles)
+    )
+    longer = clocks[0] * base.tck_ns / (clocks[1] * part.tck_ns)
+    return now["IDD3N"] + (before[name] - before["IDD3N"]) * longer * bits[1] / bits[0]
+
+
+def ini_as_yaml(text: str) -> str:
+    """Return the text of an .ini file as YAML, line by line."""
+    lines = []
+    for line in text.splitlines():
+        content = line.split(";")[0].split("#")[0].strip()
+        name, found, value = content.partition("=")
+        if content.startswith("["):
+            content = f"{content.strip('[] ')}:"
+        elif found:
+            content = f"  {name.strip()}: {value.strip()}"
+        lines.append(content)
+    return "\n".join(lines)
 
 
 def _sizes(base: Part) -> dict[str, int]:

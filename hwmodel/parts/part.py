@@ -61,6 +61,7 @@ class Organisation:
     column_step: int = later()  # columns of a burst; 0: one column a beat
     # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
     refresh_banks: int = later(1)
+    pseudo_channels: int = later(1)  # of `channels`, so many neighbours share command wires (HBM)
     overhead_bits: int = later()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
@@ -266,7 +267,10 @@ class AddressMap:
             "channel": organisation.channels,
             "row": organisation.rows,
         }
+        on_top = pieces[-1].bits if pieces and pieces[-1].name == "row" else 0
         for name, size in sizes.items():
+            if name == "row" and on_top == filled["row"] == (size - 1).bit_length():
+                continue  # rows need not be a power of two: those that are not there lie behind the capacity
             if 1 << filled[name] != size:
                 raise InputError(
                     f"address map {text!r}: field {name!r} has {filled[name]} bits, but the part has {size} "

@@ -230,7 +230,7 @@ def _organisation(tree: Tree) -> Organisation | None:
     if None in values.values():
         return None
     sizes = {key: int(value) for key, value in values.items() if value is not None}
-    odd = {"devices_per_rank", "overhead_bits"} | (
+    odd = {"devices_per_rank", "overhead_bits", "rows"} | (
         {"device_dq_bits", "burst_beats"} if sizes["overhead_bits"] else set()
     )
     for key, value in sizes.items():

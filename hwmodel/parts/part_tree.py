@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +130,12 @@ def plain(node: Any, depth: int = 0) -> Any:
     return list(node) if isinstance(node, tuple) else node
 
 
-def read_tree(path: Path) -> Tree:
-    """Read a part file, with the position of every key. Raises InputError naming file, line and column."""
-    document = read_document(path)
+def read_tree(path: Path, as_yaml: Callable[[str], str] | None = None) -> Tree:
+    """Read a part file, with the position of every key. Raises InputError naming file, line and column.
+
+    as_yaml: turns the text of another format into YAML, line by line.
+    """
+    document = read_document(path, as_yaml)
     if not isinstance(document.data, dict):
         raise InputError(f"{path}: a part file is a mapping (see docs/concepts/dram-parts.md)")
     positions = {tuple(map(str, place)): (mark.line, mark.column) for place, mark in document.keys.items()}

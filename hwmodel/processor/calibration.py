@@ -78,15 +78,15 @@ def probe_cases() -> Iterator[tuple[Network, np.ndarray, int]]:
                 yield network, tiled(network, tile, paired=True), lanes
 
 
-def calibrate(progress: Progress | None = None, simd: str | None = None) -> Processor:
+def calibrate(progress: Progress | None = None) -> Processor:
     """Measure limits and the passes of `probe_cases` by thread CPU time, and fit the model. A few seconds.
 
     The batch is one pass of each case. Deterministic but for the clock.
     """
-    limits, level = measure_limits(simd), LEVELS[level_number(simd)]
+    limits, level = measure_limits(), LEVELS[level_number()]
     cases, counts, steps = list(probe_cases()), [], []
     for network, order, lanes in cases:
-        made = compile_inference(network, order, lanes=lanes, simd=simd)
+        made = compile_inference(network, order, lanes=lanes)
         counts.append(features(ordered_work(network, order), lanes, limits, level, 0))
         inputs = made.pack(np.random.default_rng(0).random((lanes, len(network.inputs)), np.float32))
         steps.append(partial(made.run, inputs))
@@ -128,7 +128,7 @@ def seconds_of(step: Callable[[], object]) -> float:
 def own_file() -> Path:
     """Where the calibration of this machine is kept: in the user's cache folder, a file per machine name and level."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return folder / "edgewatt" / f"processor-{FORM}-{platform.node() or 'this'}-{LEVELS[level_number(None)]}.yaml"
+    return folder / "edgewatt" / f"processor-{FORM}-{platform.node() or 'this'}-{LEVELS[level_number()]}.yaml"
 
 
 def this_cpu(progress: Progress | None = None) -> Processor:
@@ -139,7 +139,7 @@ def this_cpu(progress: Progress | None = None) -> Processor:
     path = own_file()
     with contextlib.suppress(InputError):
         kept = load_processor(path)
-        if kept.source.startswith(_measured_here()) and kept.simd == LEVELS[level_number(None)]:
+        if kept.source.startswith(_measured_here()) and kept.simd == LEVELS[level_number()]:
             return kept
     processor = calibrate(progress)
     try:

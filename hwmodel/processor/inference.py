@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
+from cython_ext.inference.runs import level_number
 from cython_ext.streams.streams import RUN_WORDS, float_stream
-from hwmodel.processor.arena import Arena
-from hwmodel.processor.inputs import PackedInputs, checked_inputs
-from hwmodel.processor.integer import IntegerLayout
-from hwmodel.processor.phases import phases, shares
-from hwmodel.processor.quantization import quantize
+from hwmodel.processor.arena import Arena, PackedInputs, checked_inputs
+from hwmodel.processor.quantization import IntegerLayout, quantize
 from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
@@ -36,10 +34,8 @@ def compile_inference(
     lanes: int = 128,
     dtype: str = "float32",
     threads: int = 1,
-    split: str | None = None,
     algorithm: str = "runs",
     calibration: npt.ArrayLike | None = None,
-    simd: str | None = None,
 ) -> CompiledInference:
     """Prepare inference that executes the connections of `network` in exactly the given order.
 
@@ -48,13 +44,11 @@ def compile_inference(
         (1: one vector at a time, a neuron is one value).
     dtype: 'float32'; 'bf16': weights rounded to bf16, arithmetic in float32; 'int8': int8 weights with a scale per
         target, 8-bit values with a scale per neuron, 32-bit sums (see hwmodel.processor.quantization).
-    threads: how many share the work; split: 'lanes' (any order), 'targets' (orders that go by layers), or None: lanes
-        where every thread gets at least 16 of them.
+    threads: how many share the lanes, which never depend on one another; each has rows of its own.
     algorithm: 'runs' keeps the partial sum of consecutive connections of one target in registers; 'literal' is
         Algorithm 1 as printed: every connection loads and stores its target.
     calibration: float[B, I], inputs that are typical, for the ranges of int8; None: the network's batch, or where there
         is none the inputs of the first run.
-    simd: 'avx512', 'avx2' or 'baseline' at most; None: the best there is.
 
     Raises InputError for an order that is no topological permutation, a network without weights and bad options.
     """
@@ -62,23 +56,16 @@ def compile_inference(
         raise unknown_name("dtype", dtype, DTYPES)
     if algorithm not in ("runs", "literal"):
         raise unknown_name("algorithm", algorithm, ("runs", "literal"))
-    if simd is not None and simd not in kernel.LEVELS:
-        raise unknown_name("SIMD level", simd, kernel.LEVELS)
     for name, value, most in (("lanes", lanes, MOST_LANES), ("threads", threads, MOST_THREADS)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
             raise InputError(f"{name} must be an integer from 1 to {most}, not {value!r}")
-    if split not in (None, "lanes", "targets"):
-        raise unknown_name("split", split, ("lanes", "targets"))
     if dtype != "float32" and lanes == 1:
         lanes = 2  # a row of one float is a matter of float32
     work = ordered_work(network, order, single_steps=algorithm == "literal")
-    if split is None:
-        split = "lanes" if threads == 1 or lanes >= 16 * threads else "targets"
-    level = kernel.level_number(simd)
     given = None if calibration is None else checked_inputs(network, calibration)
     if given is not None and not np.isfinite(given).all():
         raise InputError("calibration: inputs that are typical are finite numbers")
-    return CompiledInference(work, int(lanes), dtype, int(threads), split, level, given)
+    return CompiledInference(work, int(lanes), dtype, int(threads), level_number(), given)
 
 
 class CompiledInference(Shown):
@@ -101,27 +88,21 @@ class CompiledInference(Shown):
         lanes: int,
         dtype: str,
         threads: int,
-        split: str,
         level: int,
         calibration: Float32 | None,
         keep_all: bool = False,
     ) -> None:
-        self.network, self.dtype, self.threads, self.split = work.network, dtype, threads, split
+        self.network, self.dtype, self.threads = work.network, dtype, threads
         self.simd: str = kernel.LEVELS[level]
         self._work, self._level, self._asked = work, level, lanes
-        self._by_targets = split == "targets" and threads > 1
-        self.lanes = lanes if self._by_targets else max(1, -(-lanes // threads))
+        self.lanes = max(1, -(-lanes // threads))
         align = 64 if dtype == "int8" else 16
         single = dtype == "float32" and self.lanes == 1  # other kernels know rows of several vectors only
         self.lanes = -(-self.lanes // align) * align if threads > 1 and not single else self.lanes
         self._columns = 1 if single else -(-self.lanes // align) * align
         self._lock = threading.Lock()
         self._calibration = calibration if calibration is not None else work.network.batch
-        self._segments: npt.NDArray[np.int64] | None = None
-        self._thread_segments: list[npt.NDArray[np.int64]] = []
-        if self._by_targets:
-            self._work = work = self._shared_out(work)
-        self._row, n_rows = work.rows(keep_all or self._by_targets)
+        self._row, n_rows = work.rows(keep_all)
         fed = work.network.inputs[work.fed_inputs]
         self._table_row = np.arange(len(fed))
         self._n_rows, table_rows = n_rows, len(fed)
@@ -134,7 +115,7 @@ class CompiledInference(Shown):
         self._out = np.flatnonzero(work.network.in_degree > 0) if keep_all else work.network.outputs
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
-        self._pairs = self.simd == PAIRING and self._columns > 1 and not self._by_targets
+        self._pairs = self.simd == PAIRING and self._columns > 1
         self._alone = self._packed_alone = threads == 1 and dtype != "int8"
         self._threads = Threads(threads)
         self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
@@ -177,7 +158,7 @@ class CompiledInference(Shown):
     @property
     def arena_bytes(self) -> int:
         """Bytes of the rows of values (and of 32-bit sums) and of the tables of inputs of all threads, for one call."""
-        return (self._rows_bytes + self._table_bytes) * (1 if self._by_targets else self.threads)
+        return (self._rows_bytes + self._table_bytes) * self.threads
 
     @property
     def _rows_bytes(self) -> int:
@@ -248,7 +229,7 @@ class CompiledInference(Shown):
     def _keeping_all(self) -> CompiledInference:
         """The same with a row for every neuron, all of which with incoming connections go out."""
         return CompiledInference(
-            self._work, self._asked, self.dtype, self.threads, self.split, self._level, self._calibration, True
+            self._work, self._asked, self.dtype, self.threads, self._level, self._calibration, True
         )
 
     def _in_spare_room(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
@@ -269,52 +250,25 @@ class CompiledInference(Shown):
             self._run_together(tables, batch, out)
 
     def _run_together(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
-        if batch is not None:
-            self._need_integers(batch)
-        if self.dtype != "int8" and not self._by_targets:
+        if self.dtype != "int8":
             own = [(tables or table).address for table in self._tables]
             self._threads.team(self._passes, self.lanes).run(self._addresses, np.array(own, np.int64), batch, out)
             return
-
-        def one_pass(number: int, vector: int) -> None:
-            arena, at = self._arenas[number], 0
-            if batch is not None:
-                self._pack(self._tables[number], 0, batch, vector)
-            else:
-                at = vector // self.lanes * self._table_bytes
-            table = (tables or self._tables[number]).address + at
-            self._passes.enter(arena.address, table)
-            if self._by_targets:
-                self._by_phases(table)
-            else:
-                whole = np.array([[0, self._first[-1]]])
-                kernel.execute(
-                    self._stream, whole, np.zeros(0, np.int64), arena.address, table, self._columns, self._kind,
-                    self._level,
-                )  # fmt: skip
-            self._take_out(arena, out[:, vector : vector + self.lanes])
-
-        step = self.lanes * (1 if self._by_targets else self.threads)
+        if batch is not None:
+            self._need_integers(batch)
+        integers = self._integers
+        assert integers is not None
 
         def every(number: int) -> None:
-            for vector in range(number * self.lanes, out.shape[1], step):
-                one_pass(number, vector)
+            arena, table = self._arenas[number], tables or self._tables[number]
+            for vector in range(number * self.lanes, out.shape[1], self.lanes * self.threads):
+                at = 0 if batch is not None else vector // self.lanes * self._table_bytes
+                if batch is not None:
+                    self._pack(table, 0, batch, vector)
+                self._passes.execute(arena.address, table.address + at)
+                integers.read(arena, out[:, vector : vector + self.lanes], self._level)
 
-        if self._by_targets:
-            every(0)  # threads share the targets of one pass after the other
-        else:
-            self._threads.each(every)
-
-    def _by_phases(self, table: int) -> None:
-        meeting = np.array([0, self.threads], np.int64)
-
-        def part(number: int) -> None:
-            kernel.execute(
-                self._stream, self._thread_segments[number], meeting, self._arenas[0].address, table, self._columns,
-                self._kind, self._level,
-            )  # fmt: skip
-
-        self._threads.each(part)
+        self._threads.each(every)
 
     @cached_property
     def _addresses(self) -> npt.NDArray[np.int64]:
@@ -327,25 +281,6 @@ class CompiledInference(Shown):
         else:
             rows = self._table_row * self._pitch
             self._integers.write_inputs(tables.address + at, rows, batch, vector, self.lanes, self._level)
-
-    def _take_out(self, arena: Arena, out: Float32) -> None:
-        """Copy one pass's results to out, float32[rows that go out, vectors]."""
-        if self._integers is None:
-            rows = arena.rows(self._pitch, np.float32)
-            out[:] = rows[self._output_rows // self._pitch, : out.shape[1]]
-        else:
-            self._integers.read(arena, out, self._level)
-
-    def _shared_out(self, work: OrderedWork) -> OrderedWork:
-        """Return the work sorted by (phase, thread), and remember which runs are whose."""
-        network = work.network
-        phase = phases(work.sources, work.targets, network.n_neurons)
-        thread = shares(phase, work.targets, network.n_neurons, self.threads)
-        order = np.lexsort((thread, phase))  # stable: each thread keeps the order it was given
-        shared = OrderedWork(network, work.sources[order], work.targets[order], work.weights[order], work.single_steps)
-        group = phase[order] * self.threads + thread[order]
-        self._groups = np.searchsorted(group, np.arange((phase[-1] + 1) * self.threads + 1))
-        return shared
 
     def _made_passes(self) -> Any:
         copied = self._work.copied
@@ -363,7 +298,7 @@ class CompiledInference(Shown):
     @cached_property
     def _tables(self) -> list[Arena]:
         """Room for the inputs of one pass, one per thread."""
-        return [Arena(self._table_bytes) for _ in range(1 if self._by_targets else self.threads)]
+        return [Arena(self._table_bytes) for _ in range(self.threads)]
 
     def _new_arena(self) -> Arena:
         """Rows of one thread, those of constants filled."""
@@ -377,18 +312,13 @@ class CompiledInference(Shown):
 
     @cached_property
     def _arenas(self) -> list[Arena]:
-        arenas = [self._new_arena() for _ in range(1 if self._by_targets else self.threads)]
-        if self._by_targets:
-            bounds = self._first[np.searchsorted(self._work.starts, self._groups)].reshape(-1)
-            table = np.stack((bounds[:-1], bounds[1:]), axis=1).reshape(-1, self.threads, 2)
-            self._thread_segments = [np.ascontiguousarray(table[:, t]) for t in range(self.threads)]
-        return arenas
+        return [self._new_arena() for _ in range(self.threads)]
 
     def _need_integers(self, batch: Float32) -> None:
         """int8: quantize by what neurons hold on the calibration inputs, or these, computed here in float32."""
         if self.dtype != "int8" or self._integers is not None:
             return
-        exact = CompiledInference(self._work, 128, "float32", 1, "lanes", self._level, None, True)
+        exact = CompiledInference(self._work, 128, "float32", 1, self._level, None, True)
         self._calibration = batch if self._calibration is None else self._calibration
         quantized = quantize(self._work, exact.neurons(self._calibration))
         self._integers = IntegerLayout(self._work, quantized, self._row, self._n_rows, self._columns, self._out)

@@ -75,9 +75,9 @@ def _told_by_linux() -> dict[str, tuple[int, int]]:
     return {level: pair for level, pair in caches.items() if level in ASSUMED and pair[0] > 0}
 
 
-def measure_limits(simd: str | None = None) -> Limits:
-    """Measure for about a second. simd: the level whose loads and multiply-adds are used; None: the best there is."""
-    level = level_number(simd)
+def measure_limits() -> Limits:
+    """Measure for about a second, by the widest loads and multiply-adds there are."""
+    level = level_number()
     sizes, ways = cache_bytes(), cache_ways()
     tested = {
         "l1": sizes["l1"] // 2, "l2": (sizes["l1"] + sizes["l2"]) // 2, "l3": (sizes["l2"] + sizes["l3"] // 2) // 2,

@@ -19,13 +19,17 @@ import cython_ext.trace.accesses as kernel
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
-from hwmodel.machine import EngineSpec, Machine
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, open_hierarchy, slices
+from hwmodel.machine import Machine
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, open_hierarchy, slices
 from traces.base.errors import InputError, brief
 from traces.trace.chunks import STREAMS, Chunk, Trace
 
-BYTES_BESIDE_DATA = 26  # of a kept burst: address, access, cycle, direction, stream
-_COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64}
+BYTES_BESIDE_DATA = 34  # of a kept burst: address, access, work, cycle, direction, stream
+_COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64, "work": np.float64}
+
+
+ENGINE_WAITS = ("outstanding_misses", "dma_bytes", "instruction_pj")
+"""Fields of an engine that its own pace does not depend on."""
 
 
 class CachePass:
@@ -40,6 +44,7 @@ class CachePass:
         self.description: Mapping[str, Any] = trace.description
         self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._engine = EngineSide(trace, machine)
+        self.footprint_bytes = self._engine.trace.memory.total_bytes
         self._hierarchy = open_hierarchy(self._engine.trace, machine)
 
     @property
@@ -57,14 +62,9 @@ class CachePass:
             yield self._hierarchy.feed(chunk)
 
     @property
-    def engine_accesses(self) -> int:
-        """Accesses the engine has made, none wider than its access_bytes."""
-        return self._engine.accesses
-
-    @property
-    def multiply_adds(self) -> int:
-        """Multiply-adds of the whole trace; 0 for a recorded one."""
-        return self._engine.multiply_adds
+    def work(self) -> EngineWork:
+        """What the engine has done."""
+        return self._engine.work
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
@@ -73,7 +73,7 @@ class CachePass:
 
     def flush(self) -> Iterator[Bursts]:
         """Yield the bursts that write dirty lines back at the end."""
-        return self._hierarchy.flush()
+        return self._hierarchy.flush(self._engine.work.cycles)
 
 
 class KeptPass:
@@ -93,7 +93,8 @@ class KeptPass:
             self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
             self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
             self._partial_writes = {name: int(meta["partial_writes"][name]) for name in ("run", "flush")}
-            self.engine_accesses, self.multiply_adds = int(meta["engine_accesses"]), int(meta["multiply_adds"])
+            self.work = EngineWork(**meta["work"])
+            self.footprint_bytes = int(meta["footprint_bytes"])
             self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
             if not sound:
                 _check(arrays, self._n_run, self._block)
@@ -134,6 +135,7 @@ class KeptPass:
                 a["is_write"][part],
                 a["stream"][part],
                 a["access"][part],
+                a["work"][part],
                 a["data"][part.start * self._block : part.stop * self._block] if self.has_data else None,
                 a["cycle"][part] if cycle else None,
             )
@@ -158,6 +160,8 @@ def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any) -> No
             raise InputError(f"no pass through caches: {name} is {column.dtype} of shape {column.shape}, not {shape}")
     if n and (arrays["is_write"].max() > 1 or arrays["stream"].max() >= len(STREAMS) or arrays["access"].min() < 0):
         raise InputError("no pass through caches: a direction, stream or access is out of range")
+    if n and not (np.isfinite(arrays["work"]).all() and arrays["work"].min() >= 0):
+        raise InputError("no pass through caches: cycles of the engine are out of range")
     if n and arrays["address"].max() > np.uint64(2**63 - 1):
         raise InputError("no pass through caches: an address beyond 2^63")
 
@@ -165,9 +169,9 @@ def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any) -> No
 def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArray[Any]] | None:
     """Send a trace through a machine's caches and return all that comes out as arrays for KeptPass.
 
-    Returns None as soon as they would take more than most_bytes (the work so far is lost). The machine's encoder,
-    controller and engine do not matter, its part only by the size of its bursts. Raises InputError where the trace does
-    not fit the caches.
+    Returns None as soon as they would take more than most_bytes (the work so far is lost). The machine's encoder and
+    controller do not matter, its part only by the size of its bursts. Raises InputError where the trace does not fit
+    the caches.
     """
     caches, block = CachePass(trace, machine), machine.bus.block_bytes
     each, size = BYTES_BESIDE_DATA + (block if trace.has_data else 0), 0
@@ -191,8 +195,8 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         "run_bursts": ends["run"]["bursts"],
         **{name: end["levels"] for name, end in ends.items()},
         "partial_writes": {name: end["partial_writes"] for name, end in ends.items()},
-        "engine_accesses": caches.engine_accesses,
-        "multiply_adds": caches.multiply_adds,
+        "work": asdict(caches.work),
+        "footprint_bytes": caches.footprint_bytes,
         "scratchpad": None if caches.scratchpad is None else asdict(caches.scratchpad),
     }
     arrays = {name: _joined([getattr(part, name) for part in held], kind) for name, kind in _COLUMNS.items()}
@@ -209,8 +213,8 @@ def depends_on(machine: Machine) -> dict[str, Any]:
     values = {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
     if machine.scratchpad is not None:
         values["scratchpad"] = asdict(machine.scratchpad)
-    if machine.engine.access_bytes != EngineSpec().access_bytes:
-        values["access_bytes"] = machine.engine.access_bytes
+    engine = asdict(machine.engine)
+    values["engine"] = {name: value for name, value in engine.items() if name not in ENGINE_WAITS}
     return values
 
 

@@ -10,54 +10,69 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.trace.accesses as kernel
+from cython_ext.trace.ports import EngineClock
 from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
-from hwmodel.machine import Machine
+from hwmodel.machine import EngineSpec, Machine
 from traces.base.errors import InputError
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
+
+
+@dataclass(frozen=True)
+class EngineWork:
+    """What an engine did: accesses to its caches or its scratchpad, none wider than its access_bytes; cycles, were it
+    never to wait; multiply-adds of all lanes and passes, padding included (0 of a recorded trace); instructions, of a
+    core."""
+
+    accesses: int = 0
+    cycles: float = 0.0
+    multiply_adds: int = 0
+    instructions: int = 0
 
 
 class EngineSide:
     """A trace as a machine's engine makes it. One per run.
 
-    trace: what the memory side sees. A row wider than `access_bytes` of the engine stays one access, which takes the
-    engine several; the chunks then say how many it has made before (`work`). multiply_adds: of all lanes and passes; 0
-    for a recorded trace.
+    trace: what the memory side sees; its chunks say how many cycles of the engine come before (`work`). A row wider
+    than `access_bytes` of the engine stays one access, which takes the engine several.
     """
 
     def __init__(self, trace: Trace, machine: Machine) -> None:
-        self._access_bytes = machine.engine.access_bytes
-        self._made = 0
-        self.multiply_adds = trace.multiply_adds
+        self._clock = _engine_clock(trace, machine.engine)
+        self._issues = machine.engine.instructions_per_cycle is not None
+        self._multiply_adds = trace.multiply_adds
         self._scratchpad: Scratchpad | None = None
         if machine.scratchpad is not None:
-            self._scratchpad = Scratchpad(trace, machine.scratchpad, access_bytes=self._access_bytes)
+            self._scratchpad = Scratchpad(trace, machine.scratchpad, machine.engine)
             self.trace = self._scratchpad.transfers.trace
         else:
-            self.trace = replace(trace, make_chunks=lambda: self._counted(trace), plan=None)
+            self.trace = replace(trace, make_chunks=lambda: self._timed(trace, machine.engine), plan=None)
 
     @property
-    def accesses(self) -> int:
-        """Accesses the engine has made so far: to its caches or its scratchpad, none wider than access_bytes."""
-        return self._made if self._scratchpad is None else self._scratchpad.transfers.engine.total
+    def work(self) -> EngineWork:
+        """What the engine has done so far."""
+        done: Any = self._clock if self._scratchpad is None else self._scratchpad.transfers.engine
+        issued = done.instructions if self._issues else 0
+        return EngineWork(done.accesses, done.cycles, self._multiply_adds, issued)
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
         """What the scratchpad has moved so far; None for a machine without one."""
         return None if self._scratchpad is None else self._scratchpad.counts
 
-    def _counted(self, trace: Trace) -> Iterator[Chunk]:
-        self._made, wide = 0, False
+    def _timed(self, trace: Trace, engine: EngineSpec) -> Iterator[Chunk]:
+        self._clock = clock = _engine_clock(trace, engine)
         for chunk in trace:
-            wide = wide or (bool(len(chunk)) and int(chunk.size.max()) > self._access_bytes)
-            if not wide:
-                self._made += len(chunk)
-                yield chunk
-                continue
-            taken = -(-chunk.size.astype(np.int64) // self._access_bytes)
-            yield replace(chunk, work=self._made + np.cumsum(taken) - taken)
-            self._made += int(taken.sum())
+            yield replace(chunk, work=clock.feed(chunk.op, chunk.stream, chunk.size))
+
+
+_PARTS_OF_A_CONNECTION = {"values": 0, "ids": 0, "tuples": 0, "biases": 0, "row_pointers": 1, "external": 3}
+
+
+def _engine_clock(trace: Trace, engine: EngineSpec) -> EngineClock:
+    kinds = np.array([_PARTS_OF_A_CONNECTION.get(name, 2) for name in STREAMS], np.uint8)
+    return EngineClock(engine, kinds, STREAMS.index("inputs"), int(trace.description.get("lanes", 1)))
 
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
@@ -67,14 +82,16 @@ Int64Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
-    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] accesses the engine
-    made before the one that caused each, their bytes uint8[n * block_bytes] (None in an address-only trace), and the
-    arrival int64[n] of that access in clocks of the memory, where the trace records it."""
+    """Bursts in program order: uint64[n] addresses, uint8[n] is_write, uint8[n] stream, int64[n] accesses of the trace
+    before the one that caused each, float64[n] cycles of the engine before it, their bytes uint8[n * block_bytes] (None
+    in an address-only trace), and the arrival int64[n] of that access in clocks of the memory, where the trace records
+    it."""
 
     address: npt.NDArray[np.uint64]
     is_write: npt.NDArray[np.uint8]
     stream: npt.NDArray[np.uint8]
     access: Int64Array
+    work: npt.NDArray[np.float64]
     data: npt.NDArray[np.uint8] | None
     cycle: Int64Array | None = None
 
@@ -122,6 +139,8 @@ class CacheHierarchy:
             self._check_footprint(chunk)
         first, cycle, work = self._accesses, chunk.cycle, chunk.work
         self._accesses += len(chunk)
+        if work is None:
+            work = np.zeros(len(chunk))
         if self._data is None and (stores := chunk.stream[chunk.op == 1]).size:
             self._last_store_stream = int(stores[-1])
         index: Int64Array | None = None
@@ -148,8 +167,10 @@ class CacheHierarchy:
         if offset is None or payload is None or not kernel.offsets_hold(offset, chunk.size, len(payload)):
             raise InputError("the trace has a memory image, but its accesses do not carry their bytes")
 
-    def flush(self) -> Iterator[Bursts]:
+    def flush(self, cycles: float = 0.0) -> Iterator[Bursts]:
         """Write dirty lines back, the first level's first; yield the bursts (their access: the number of accesses).
+
+        cycles: of the engine before it.
 
         Without data nothing remembers who stored to which line: all of them go to the stream of the last store.
         """
@@ -165,7 +186,7 @@ class CacheHierarchy:
                 chunk = Chunk(out.address, out.size, out.is_write, stream, offset, payload)
             for deeper in range(k + 1, len(self.levels)):
                 chunk = self._next(chunk, deeper, self.levels[deeper].access(chunk.op, chunk.address, chunk.size))
-            yield self._bursts(chunk, np.zeros(len(chunk), np.int64), self._accesses, None, None)
+            yield self._bursts(chunk, np.zeros(len(chunk), np.int64), self._accesses, None, np.array([cycles]))
 
     def _next(self, chunk: Chunk, k: int, out: LineTransactions) -> Chunk:
         """Return the transactions of level k as the accesses of the next one."""
@@ -178,7 +199,7 @@ class CacheHierarchy:
         return Chunk(out.address, out.size, out.is_write, stream, offset, payload)
 
     def _bursts(
-        self, chunk: Chunk, access: Int64Array, first: int, cycle: Int64Array | None, work: Int64Array | None
+        self, chunk: Chunk, access: Int64Array, first: int, cycle: Int64Array | None, work: npt.NDArray[np.float64]
     ) -> Bursts:
         """Cut transactions into bursts of block_bytes, ascending."""
         self.partial_writes += int(np.count_nonzero(chunk.size % self._whole_bytes))
@@ -191,7 +212,8 @@ class CacheHierarchy:
             address,
             op,
             stream,
-            access + first if work is None else work[access],
+            access + first,
+            work[access],
             chunk.payload,
             None if cycle is None else cycle[access],
         )
@@ -263,14 +285,14 @@ def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
     return hierarchy
 
 
-def open_loop_clock(machine: Machine) -> Callable[[Int64Array], Int64Array] | None:
-    """Return the function from an access's number to its clock of the memory part; None without a part."""
+def open_loop_clock(machine: Machine) -> Callable[[npt.NDArray[np.float64]], Int64Array] | None:
+    """Return the function from cycles of the engine to clocks of the memory part; None without a part."""
     if machine.part is None:
         return None
     from hwmodel.dram.engine import load_part
 
-    cycles_per_access = 1 / (machine.engine.accesses_per_ns * load_part(machine.part).tck_ns)
-    return lambda access: (access * cycles_per_access).astype(np.int64)
+    clocks = machine.engine.cycle_ns / load_part(machine.part).tck_ns
+    return lambda work: (work * clocks).astype(np.int64)
 
 
 def burst_trace(trace: Trace, machine: Machine) -> Trace:
@@ -288,13 +310,13 @@ def burst_trace(trace: Trace, machine: Machine) -> Trace:
         for chunk in slices(side.trace):
             yield as_chunk(hierarchy.feed(chunk))
         if machine.flush:
-            for bursts in hierarchy.flush():
+            for bursts in hierarchy.flush(side.work.cycles):
                 yield as_chunk(bursts)
 
     clock = open_loop_clock(machine)
 
     def as_chunk(bursts: Bursts) -> Chunk:
-        cycle = bursts.cycle if bursts.cycle is not None or clock is None else clock(bursts.access)
+        cycle = bursts.cycle if bursts.cycle is not None or clock is None else clock(bursts.work)
         size = np.full(len(bursts), block, np.uint16)
         offset = None if bursts.data is None else np.arange(len(bursts) + 1) * block
         return Chunk(bursts.address, size, bursts.is_write, bursts.stream, offset, bursts.data, cycle)

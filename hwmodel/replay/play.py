@@ -16,7 +16,7 @@ ones have been answered or not; hwmodel.system.simulation adds the waiting.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
 from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, InFlight, Traffic, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
-from hwmodel.replay.hierarchy import Bursts, count_requests, open_loop_clock
+from hwmodel.replay.hierarchy import Bursts, EngineWork, count_requests, open_loop_clock
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
 from traces.base.shown import Shown
@@ -51,8 +51,8 @@ class ReplayResult(Shown):
     caches: counts per level before the final flush. run, flush: traffic of the trace, and of writing dirty lines back
     at its end. block_bytes: bytes of a burst. partial_writes: stores that passed the last level.
     dram: the DRAM's result for all bursts, None without a part. description: of the trace.
-    engine_accesses: accesses of the engine, none wider than its access_bytes. multiply_adds: over all lanes, padding
-    included; 0 of a recorded trace. scratchpad: what it moved; loads and stores are then its transfers.
+    work: what the engine did (of several, in all, and the cycles of the one that took most). scratchpad: what it moved;
+    loads and stores are then its transfers. footprint_bytes: of the trace's memory.
     """
 
     loads: Int64Array
@@ -66,15 +66,15 @@ class ReplayResult(Shown):
     partial_writes: int
     dram: DramResult | None
     description: dict[str, Any]
-    engine_accesses: int = 0
-    multiply_adds: int = 0
+    work: EngineWork = field(default_factory=EngineWork)
     scratchpad: ScratchpadCounts | None = None
+    footprint_bytes: int = 0
 
     __repr__ = Shown.__repr__
 
     def _facts(self) -> dict[str, object]:
         return {
-            "accesses": self.engine_accesses, "hit rate": self.hit_rate if self.caches else None,
+            "accesses": self.work.accesses, "hit rate": self.hit_rate if self.caches else None,
             "read bytes": self.read_bytes, "written bytes": self.written_bytes, "ones": self.total.ones,
             "toggles": self.total.toggles, "DRAM ns": None if self.dram is None else self.dram.time_ns,
         }  # fmt: skip
@@ -83,6 +83,16 @@ class ReplayResult(Shown):
     def total(self) -> Traffic:
         """Traffic with the final flush."""
         return self.run + self.flush
+
+    @property
+    def engine_accesses(self) -> int:
+        """Accesses of the engine, none wider than its access_bytes."""
+        return self.work.accesses
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds over all lanes, padding included; 0 of a recorded trace."""
+        return self.work.multiply_adds
 
     @property
     def read_bytes(self) -> int:
@@ -140,9 +150,9 @@ def replay(
         partial_writes=source.partial_writes,
         dram=dram,
         description=dict(source.description),
-        engine_accesses=source.engine_accesses,
-        multiply_adds=source.multiply_adds,
+        work=source.work,
         scratchpad=source.scratchpad,
+        footprint_bytes=source.footprint_bytes,
     )
     check_conservation(result, source.levels, machine)
     return result
@@ -197,7 +207,7 @@ class _Meter:
     def _arrival(self, bursts: Bursts) -> Int64Array:
         if self.arrival is None:
             assert self.clock is not None
-            return self.clock(bursts.access) if bursts.cycle is None else bursts.cycle
+            return self.clock(bursts.work) if bursts.cycle is None else bursts.cycle
         given = self.arrival[self.taken : self.taken + len(bursts)]
         self.taken += len(bursts)
         if len(given) < len(bursts):

@@ -20,6 +20,7 @@ import numpy as np
 
 from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
+from hwmodel.system.bounds import data_clocks
 from hwmodel.system.engine import EngineRun, SharedCaches
 from hwmodel.system.memory import MemorySystem
 from traces.trace.chunks import STREAMS
@@ -29,13 +30,14 @@ SLICE_TRANSFERS = 2**12
 
 
 class _Block:
-    """One block on its way. first, end: its request numbers. work: engine accesses before it."""
+    """One block on its way. first, end: its request numbers. work: cycles of the engine before it. held: clocks in
+    which DMA could not ask for it, with as many bytes in flight as may be (until all is asked for: those before it)."""
 
-    __slots__ = ("arrival", "compute_cycles", "end", "first", "free", "ready", "work")
+    __slots__ = ("arrival", "compute_cycles", "end", "first", "free", "held", "ready", "work")
 
-    def __init__(self, first: int, work: int, env: Any) -> None:
+    def __init__(self, first: int, work: float, held: int, env: Any) -> None:
         self.first = self.end = first
-        self.work = work
+        self.work, self.held = work, held
         self.ready, self.free = env.event(), env.event()
         self.arrival = self.compute_cycles = 0
 
@@ -45,7 +47,7 @@ class _Piece:
     """Bursts of one block that were noted together. gaps: -1 for a further burst of the same transfer, else 0."""
 
     begins: bool  # a block
-    work: int
+    work: float
     numbers: np.ndarray
     address: np.ndarray
     is_write: np.ndarray
@@ -63,14 +65,16 @@ class DmaEngine:
         caches: SharedCaches,
         memory: MemorySystem,
         *,
-        cycles_per_access: float,
+        clocks_per_cycle: float,
         on_accesses: Callable[[], None],
     ) -> None:
         self.env, self.number, self.side, self.caches, self.memory = env, number, side, caches, memory
-        self._cycles_per_access, self.on_accesses = cycles_per_access, on_accesses
+        self._clocks_per_cycle, self.on_accesses = clocks_per_cycle, on_accesses
         self._blocks: list[_Block] = []
-        self._done = np.full(SLICE_TRANSFERS, -1, np.int64)  # by request number: cycle of arrival, -1 before
+        # By request number: cycle of arrival, -1 before, and the bursts begun by then.
+        self._done, self._bursts = np.full((2, SLICE_TRANSFERS), -1, np.int64)
         self._finish = self._computing = 0
+        self._moving = self._held = 0.0
         memory.watch(number, self._arrived)
 
     def process(self) -> Generator[Any, Any, None]:
@@ -84,7 +88,8 @@ class DmaEngine:
                     self._blocks[-1].compute_cycles = self._cycles(self._blocks[-1].work, piece.work)
                 if len(self._blocks) > 1:
                     yield self._blocks[-2].free
-                self._blocks.append(_Block(self._number(piece.numbers[0]), piece.work, self.env))
+                held = self.memory.waited_for_line(self.number)
+                self._blocks.append(_Block(self._number(piece.numbers[0]), piece.work, held, self.env))
                 piece.gaps[0] = max(self.env.now - accepted, 0)
             yield from self.memory.hand_over(self.number, piece.numbers, piece.address, piece.is_write, piece.gaps)
             self._blocks[-1].end += len(piece.numbers)
@@ -92,25 +97,27 @@ class DmaEngine:
             self._accepted()
             engine = engine or self.env.process(self._engine())
         (self.memory.close if self.number else self.memory.park)(self.number)
-        self._computing = int(self.side.accesses * self._cycles_per_access)
+        self._computing = int(self.side.work.cycles * self._clocks_per_cycle)
         if engine is not None:
             tail = self._blocks[-1]
-            tail.compute_cycles = self._cycles(tail.work, self.side.accesses)
+            tail.compute_cycles = self._cycles(tail.work, self.side.work.cycles)
             self._hand_over(tail)
             yield engine
 
     def result(self) -> EngineRun:
         """Return what the engine did; accesses are those to its scratchpad."""
         finish = max(self._finish, int(self.memory.last_done[self.number]))
-        return EngineRun(self.side.accesses, self.memory.requests_of(self.number), finish, self._computing)
+        requests, accesses = self.memory.requests_of(self.number), self.side.work.accesses
+        return EngineRun(accesses, requests, finish, self._computing, int(self._moving), int(self._held))
 
     def _engine(self) -> Generator[Any, Any, None]:
         k = 0
         while True:
             block = self._blocks[k]
             yield block.ready
-            done = int(self._done[block.first : block.end].max())
-            self._finish = max(self._finish, block.arrival, done) + block.compute_cycles
+            begin = max(self._finish, block.arrival, int(self._done[block.first : block.end].max()))
+            self._note_waiting(block, begin)
+            self._finish = begin + block.compute_cycles
             if self._finish > self.env.now:
                 yield self.env.timeout(self._finish - self.env.now)
             block.free.succeed()
@@ -118,8 +125,24 @@ class DmaEngine:
             if k == len(self._blocks):  # DMA is always a block ahead, but at the end
                 return
 
+    def _note_waiting(self, block: _Block, begin: int) -> None:
+        """Split the clocks that the engine waited for a block: data moves on the channels, or DMA has as many bytes in
+        flight as it may. What was held while data moved is bandwidth."""
+        waited = begin - self._finish
+        if waited <= 0:
+            return
+        part = slice(block.first, block.end)
+        order = np.argsort(self._done[part], kind="stable")
+        done, bursts = self._done[part][order], np.maximum.accumulate(self._bursts[part][order])
+        before, after = np.interp((self._finish, begin), done, bursts)
+        moving = min(data_clocks(after - before, self.memory.channels.part), waited)
+        self._moving += moving
+        self._held += min(max(block.held - moving, 0.0), waited - moving)
+
     def _accepted(self) -> int:
         """The controller has taken all of the newest block: the one before it counts as arrived. Return the cycle."""
+        newest = self._blocks[-1]
+        newest.held = self.memory.waited_for_line(self.number) - newest.held
         if len(self._blocks) > 1:
             self._hand_over(self._blocks[-2])
         self.on_accesses()
@@ -132,15 +155,15 @@ class DmaEngine:
             block.arrival = int(self.env.now)
         block.ready.succeed()
 
-    def _arrived(self, number: np.ndarray, done: np.ndarray) -> None:
-        self._done[number] = done
+    def _arrived(self, number: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
+        self._done[number], self._bursts[number] = done, bursts
 
     def _number(self, request: int) -> int:
         """Return the number of a request among those of this source."""
         return int(request) // len(self.memory.last_done)
 
-    def _cycles(self, before: int, after: int) -> int:
-        return int(after * self._cycles_per_access) - int(before * self._cycles_per_access)
+    def _cycles(self, before: float, after: float) -> int:
+        return int(after * self._clocks_per_cycle) - int(before * self._clocks_per_cycle)
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield the bursts in pieces of blocks; those of one slice of transfers are prepared together."""
@@ -159,7 +182,7 @@ class DmaEngine:
             begins[1:] &= ~main[:-1]
             starts = np.flatnonzero(begins).tolist()
             bounds = [*([] if begins[0] else [0]), *starts, len(bursts)]
-            work = bursts.access[bounds[:-1]].tolist()
+            work = bursts.work[bounds[:-1]].tolist()
             for k, (start, end) in enumerate(pairwise(bounds)):
                 part = slice(start, end)
                 yield _Piece(
@@ -170,7 +193,8 @@ class DmaEngine:
 
     def _make_room(self, n: int) -> None:
         if n > len(self._done):
-            self._done = np.concatenate((self._done, np.full(n, -1, np.int64)))
+            more = np.full(n, -1, np.int64)
+            self._done, self._bursts = (np.concatenate((kept, more)) for kept in (self._done, self._bursts))
 
 
 def _goes_on(bursts: Bursts, last: Bursts | None, burst_bytes: int) -> np.ndarray:

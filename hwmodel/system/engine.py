@@ -1,4 +1,4 @@
-"""A compute engine in time: it makes the accesses of its trace at its rate; what misses goes to memory."""
+"""An engine in time: it makes the accesses of its trace at its pace; what misses goes to memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from traces.trace.chunks import STREAMS
 
 @dataclass(frozen=True)
 class EngineRun:
-    """One engine: accesses made, requests (bursts) sent to memory, cycle of its end, clocks of pure computing."""
+    """One engine: accesses made, requests (bursts) sent to memory, cycle of its end, clocks of pure computing; of those
+    that it waited, clocks in which data moved, and in which DMA had as many bytes in flight as it may."""
 
     accesses: int
     requests: int
     finish_cycle: int
     compute_cycles: int
+    bandwidth_cycles: int
+    dma_cycles: int = 0
 
     @property
     def stall_cycles(self) -> int:
@@ -51,13 +54,13 @@ class Engine:
         caches: SharedCaches,
         memory: MemorySystem,
         *,
-        cycles_per_access: float,
+        clocks_per_cycle: float,
         slice_accesses: int,
         on_accesses: Callable[[], None],
     ) -> None:
         self.number, self.side, self.caches, self.memory = number, side, caches, memory
         self.accesses = 0
-        self._cycles_per_access, self._slice = cycles_per_access, slice_accesses
+        self._clocks_per_cycle, self._slice = clocks_per_cycle, slice_accesses
         self._on_accesses = on_accesses
         self._computing = 0  # clocks of the accesses alone
         self._tail = 0  # clocks of computing after the last burst
@@ -66,13 +69,11 @@ class Engine:
         """Make all accesses (a SimPy process). The first engine keeps its port for the final flush."""
         position = 0
         for chunk in slices(self.side.trace, self._slice):
-            before = self.caches.accesses
             bursts = self.caches.hierarchy.feed(chunk)
             self.caches.asked += count_accesses(chunk)
             when = bursts.cycle
             if when is None:
-                own = bursts.access - before + self.accesses if chunk.work is None else bursts.access
-                when = (own * self._cycles_per_access).astype(np.int64)
+                when = (bursts.work * self._clocks_per_cycle).astype(np.int64)
             self.accesses += len(chunk)
             self.caches.accesses += len(chunk)
             gaps = np.maximum(np.diff(when, prepend=position), 0)
@@ -80,11 +81,12 @@ class Engine:
             position = int(when[-1]) if len(when) else position
             yield from self.memory.send(self.number, bursts, gaps)
             self._on_accesses()
-        self._computing = int(self.side.accesses * self._cycles_per_access)
+        self._computing = int(self.side.work.cycles * self._clocks_per_cycle)
         self._tail = max(self._computing - position, 0)
         (self.memory.close if self.number else self.memory.park)(self.number)
 
     def result(self) -> EngineRun:
         """Return what the engine did."""
         finish = max(int(self.memory.last_done[self.number]) + self._tail, self._computing)
-        return EngineRun(self.accesses, self.memory.requests_of(self.number), finish, self._computing)
+        moving = min(self.memory.waited_moving(self.number), finish - self._computing)
+        return EngineRun(self.accesses, self.memory.requests_of(self.number), finish, self._computing, moving)

@@ -27,6 +27,7 @@ from hwmodel.parts.part import Part
 from hwmodel.replay import ChannelWires, Traffic, wire_traffic
 from hwmodel.replay.bus_traffic import InFlight
 from hwmodel.replay.hierarchy import Bursts, count_requests
+from hwmodel.system.bounds import data_clocks
 from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 RUN, FLUSH = 0, 1
 # Requests in the order of their bursts, the channel of each, and requests that turned out to have no burst.
 Served = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
-Done = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # requests, accepted, done
+Done = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None]
+"""Requests, clocks of acceptance and of completion, and the bursts begun on all channels by then."""
 
 
 BLOCKS_SERVED = 64  # handed on together
@@ -44,9 +46,10 @@ BLOCKS_SERVED = 64  # handed on together
 class Channels:
     """All channels of a part as one SimPy process; simulated time is in clocks of the part.
 
-    Each port offers its requests in order over all channels. limits: reads in flight allowed per port, None for any
-    number. relative: arrivals are clocks after the port's last access, -1 for a further request of the same access.
-    on_served and on_done are called with blocks of requests as they leave.
+    Each port offers its requests in order over all channels. limits: lines in flight allowed per port, None for any
+    number; line_reads: bursts of a line, which a port reads one after the other. relative: arrivals are clocks after
+    the port's last access, -1 for a further request of the same access. on_served and on_done are called with blocks of
+    requests as they leave.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Channels:
         controller: ControllerSpec,
         limits: Sequence[int | None],
         *,
+        line_reads: int = 1,
         relative: bool = True,
         on_served: Served | None = None,
         on_done: Done | None = None,
@@ -65,7 +69,7 @@ class Channels:
         self._on_served, self._on_done = on_served, on_done
         self.memory = open_memory(part, controller, ports=len(limits), sent=on_served is not None)
         for port, limit in enumerate(limits):
-            self.memory.set_port(port, limit=limit, relative=relative)
+            self.memory.set_port(port, limit=limit, line_reads=line_reads, relative=relative)
         self._accepted: list[simpy.Event | None] = [None] * len(limits)
         self._fed: simpy.Event | None = None
         self._served: list[tuple[np.ndarray, ...]] = []
@@ -132,21 +136,24 @@ class Channels:
 
     def collect_done(self) -> None:
         """Call on_done with what is done so far; what was served is kept and handed on in larger blocks."""
-        done = self.memory.take_done()
+        self._take_done()
         if self._on_served is not None:  # taken with it: the memory's buffers fill together
             self._served.append(self.memory.take_sent())
-        if self._on_done is not None and len(done[0]):
-            self._on_done(*done)
         if len(self._served) == BLOCKS_SERVED:
             self._hand_on()
 
     def _collect(self) -> None:
-        done = self.memory.take_done()
-        if self._on_done is not None and len(done[0]):
-            self._on_done(*done)
+        self._take_done()
         if self._on_served is not None:
             self._served.append(self.memory.take_sent())
             self._hand_on()
+
+    def _take_done(self) -> None:
+        if self._on_done is None:
+            self.memory.take_done()
+        elif self.memory.waiting_output():
+            bursts = self.memory.done_bursts()
+            self._on_done(*self.memory.take_done(), bursts)
 
     def _hand_on(self) -> None:
         if self._on_served is not None and self._served:
@@ -209,8 +216,8 @@ class RequestLog:
 class MemorySystem:
     """Channels, wires and requests on their way. Simulated time is in clocks of the part.
 
-    n_sources: sources, each with `outstanding` reads in flight at most. has_data: bursts carry their bytes.
-    description: of the trace, which says how large its elements are.
+    n_sources: sources, each with `outstanding_misses` lines, or `dma_bytes`, in flight at most.
+    has_data: bursts carry their bytes. description: of the trace, which says how large its elements are.
     """
 
     def __init__(
@@ -230,18 +237,39 @@ class MemorySystem:
             env,
             part,
             machine.memory_controller(),
-            [machine.engine.outstanding_misses] * n_sources,
+            [self._limit(machine)] * n_sources,
+            line_reads=machine.caches[-1].line_bytes // machine.bus.block_bytes if machine.caches else 1,
             on_served=self._on_served,
             on_done=self._on_done,
         )
         self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something
         self.log = RequestLog(n_channels) if keep else None
-        self._watched: dict[int, Callable[[np.ndarray, np.ndarray], None]] = {}
+        self._watched: dict[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
         self.burst_bytes = machine.bus.block_bytes
         self._wires = ChannelWires(machine, n_channels, description) if has_data else None
         self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
         self._asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
+
+    @staticmethod
+    def _limit(machine: Machine) -> int:
+        """Return lines of the last cache, without one bursts, that a source may have in flight."""
+        if machine.scratchpad is not None:
+            return max(machine.engine.dma_bytes // machine.bus.block_bytes, 1)
+        return machine.engine.outstanding_misses
+
+    def waited_moving(self, source: int) -> int:
+        """Return the clocks in which a source's requests waited to be accepted, or all were and the last answers came,
+        and data moved on the channels."""
+        memory, part = self.channels.memory, self.channels.part
+        waited, _, bursts = memory.waited(source)
+        accepted, after = memory.bursts_since(source)
+        tail = max(int(self.last_done[source]) - accepted, 0)
+        return min(waited, int(data_clocks(bursts, part))) + min(tail, int(data_clocks(after, part)))
+
+    def waited_for_line(self, source: int) -> int:
+        """Return the clocks in which a source's reads waited because as many as may be were in flight."""
+        return self.channels.memory.waited(source)[1]
 
     def send(self, source: int, bursts: Bursts, gaps: np.ndarray, which: int = RUN) -> Generator[Any, Any, None]:
         """Send bursts block by block; ends (a SimPy process yields from it) when the controller has taken the last.
@@ -273,8 +301,9 @@ class MemorySystem:
             part = slice(start, start + size)
             yield self.channels.hand_over(source, numbers[part], address[part], is_write[part], gaps[part])
 
-    def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray], None]) -> None:
-        """Call arrived(request numbers of the source int64[n], cycles done int64[n]) with what is done."""
+    def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray, np.ndarray], None]) -> None:
+        """Call arrived(request numbers of the source, cycles done, bursts begun by then; int64[n] each) with what is
+        done."""
         self._watched[source] = arrived
 
     def collect(self) -> None:
@@ -303,17 +332,17 @@ class MemorySystem:
         none = np.zeros(0, np.int64)
         return self.channels.result(none, none)
 
-    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray) -> None:
+    def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
         if len(self.last_done) == 1:
             self.last_done[0] = max(int(self.last_done[0]), int(done.max()))
             for arrived in self._watched.values():
-                arrived(request, done)
+                arrived(request, done, bursts)
         else:
             source, number = self._in_flight.split(request)
             np.maximum.at(self.last_done, source, done)
             for s, arrived in self._watched.items():
                 mine = source == s
-                arrived(number[mine], done[mine])
+                arrived(number[mine], done[mine], bursts[mine])
         if self.log is not None:
             self.log.done(request, accepted, done)
 

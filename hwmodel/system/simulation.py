@@ -1,6 +1,6 @@
 """The machine in time (SimPy): edge engines, caches, memory channels, each waiting for the others.
 
-An engine makes its accesses at its rate, in order, and may have `outstanding_misses` reads in flight; the caches are
+An engine makes its accesses at its pace, in order, and may have `outstanding_misses` lines in flight; the caches are
 those of hwmodel.replay; what leaves them goes to the channels in blocks of requests, and each burst is compiled
 (hwmodel.system.memory). Counts are integers and agree with hwmodel.replay: with one engine served in order they are
 equal; where the controller reorders, `served` is the order of the bursts on the wires, in which replay counts the same.
@@ -23,7 +23,8 @@ from hwmodel.dram.engine import StuckError, load_part
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult, check_conservation
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, open_hierarchy
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, EngineWork, open_hierarchy
+from hwmodel.system.bounds import RunTime, roofline, shares
 from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, EngineRun, SharedCaches
 from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests
@@ -40,13 +41,14 @@ class SystemResult:
     """Counts as replay gives them (`counts.dram` holds times and energies of this run), and the time of each engine.
 
     total_cycles: clocks of the part until the last engine has ended and the flush is accepted.
-    requests: of a run with keep=True.
+    run_time: the same in ns, what bounds it, and its roofline. requests: of a run with keep=True.
     """
 
     counts: ReplayResult
     engines: tuple[EngineRun, ...]
     total_cycles: int
     tck_ns: float
+    run_time: RunTime
     requests: Requests | None
 
     @property
@@ -58,7 +60,7 @@ class SystemResult:
     @property
     def time_ns(self) -> float:
         """Run time in ns."""
-        return self.total_cycles * self.tck_ns
+        return self.run_time.time_ns
 
 
 def simulate(
@@ -102,16 +104,16 @@ def simulate(
         if progress is not None:
             progress(caches.accesses, total, "accesses simulated")
 
-    cycles_per_access = 1 / (machine.engine.accesses_per_ns * part.tck_ns)
+    clocks = machine.engine.cycle_ns / part.tck_ns
     engines: list[Engine | DmaEngine] = [
-        DmaEngine(env, number, one, caches, memory, cycles_per_access=cycles_per_access, on_accesses=report)
+        DmaEngine(env, number, one, caches, memory, clocks_per_cycle=clocks, on_accesses=report)
         if machine.scratchpad is not None
         else Engine(
             number,
             one,
             caches,
             memory,
-            cycles_per_access=cycles_per_access,
+            clocks_per_cycle=clocks,
             slice_accesses=SLICE_ACCESSES if len(traces) == 1 else interleave_accesses,
             on_accesses=report,
         )
@@ -145,19 +147,29 @@ def simulate(
         partial_writes=caches.hierarchy.partial_writes,
         dram=dram,
         description=dict(traces[0].description),
-        engine_accesses=sum(side.accesses for side in sides),
-        multiply_adds=sum(side.multiply_adds for side in sides),
+        work=_work_of_all(sides),
         scratchpad=sides[0].scratchpad,
+        footprint_bytes=sides[0].trace.memory.total_bytes,
     )
     check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)
     runs = tuple(engine.result() for engine in engines)
+    last = max(runs, key=lambda run: run.finish_cycle)
+    total = max(last.finish_cycle, dram.total_cycles)
+    bound = shares(total, last.compute_cycles, last.bandwidth_cycles + total - last.finish_cycle, last.dma_cycles)
     return SystemResult(
         counts,
         runs,
-        max(max(run.finish_cycle for run in runs), dram.total_cycles),
+        total,
         part.tck_ns,
+        RunTime(total * part.tck_ns, bound, roofline(counts, machine, len(runs))),
         memory.log.requests() if memory.log is not None else None,
     )
+
+
+def _work_of_all(sides: Sequence[EngineSide]) -> EngineWork:
+    each = [side.work for side in sides]
+    added = {name: sum(getattr(work, name) for work in each) for name in ("accesses", "multiply_adds", "instructions")}
+    return EngineWork(cycles=max(work.cycles for work in each), **added)
 
 
 def _total_accesses(traces: tuple[Trace, ...]) -> int | None:

@@ -119,6 +119,8 @@ def _with_copy(graph: OpGraph, tensor: str, later: Sequence[str], depth: int) ->
         node = graph.nodes[graph.producer[wanted]]
         if node.op == INPUT or len(node.outputs) != 1 or len(graph.writers[node.output.buffer]) != 1:
             return None
+        if any(node.output.name in other.attributes.get("after", ()) for other in graph.nodes):
+            return None  # what it reads is overwritten later
         rows.append(node)
         renamed[wanted] = fresh(wanted)
         within = [name for name in node.inputs if name not in renamed]

@@ -18,6 +18,7 @@ from traces.base.archive import read_npz
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import whole_file
 from traces.base.memory import claim
+from traces.base.sparse import checked_sparse
 from traces.formats.convert import from_bits
 from traces.readers import NETWORK_READERS, MatrixReader
 from traces.readers.parts.weights import ModelWeights
@@ -111,10 +112,9 @@ def _csr(arrays: dict[str, np.ndarray], where: str) -> Any:
             (arrays["data"].astype(np.float32), arrays["indices"], arrays["indptr"]),
             shape=tuple(int(size) for size in arrays["shape"]),
         )
-        matrix.check_format(full_check=True)
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{where}: no csr matrix ({error})") from None
-    return matrix
+    return checked_sparse(matrix, where)
 
 
 def _safetensors_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -132,7 +132,8 @@ def _safetensors_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def write_matrix(matrix: Any, path: str | Path) -> None:
     """Write a SciPy csr, csc or coo matrix in its stored order; the suffix of `path` chooses the kind of file."""
-    path, kind = Path(path), matrix.format
+    path, matrix = Path(path), checked_sparse(matrix)
+    kind = matrix.format
     suffix = path.suffix.lower()
     if suffix not in WRITERS:
         raise InputError(f"{path}: a matrix is written as {', '.join(WRITERS)}{did_you_mean(suffix, WRITERS)}")

@@ -6,6 +6,8 @@ order puts before it, which only the first stride of a group can tell from a str
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.tuples.base import TUPLE_ORDERS
-from reorder.tuples.checkpoint import Checkpoint, what_is_wrong
 from reorder.tuples.tuple_problem import Int64Array, Piece, TupleProblem
 from traces.base.errors import InputError
+from traces.base.journal import Journal
 from traces.base.progress import Progress
 from traces.base.workers import Workers, go_on
 
@@ -62,35 +64,57 @@ def order_all(
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
 ) -> Int64Array:
-    """Return int64[N] new slot -> old slot. `checkpoint`: finished groups are kept in that file and not done again."""
-    todo = groups(problem)
+    """Return int64[N] new slot -> old slot. `checkpoint`: a journal of finished groups, which are not done again."""
+    todo, bounds = groups(problem), problem.bounds
     entry = TUPLE_ORDERS[method]
-    digest = _digest(problem, method, seed, parameters) if checkpoint else ""
-    store = Checkpoint(Path(checkpoint), digest, problem.bounds, todo) if checkpoint else None
-    order, done = np.empty(problem.size, np.int64), 0  # every slot is in a stride
-    open_groups = []
-    for k, (first, last) in enumerate(todo):
-        kept = store.get(k) if store else None
-        if kept is None:
-            open_groups.append(k)
-        else:
-            order[problem.bounds[first] : problem.bounds[last]] = kept
-            done += len(kept)
+    journal = Journal(Path(checkpoint), _digest(problem, method, seed, parameters)) if checkpoint else None
+    kept = {} if journal is None else _kept(journal, bounds, todo)
+    order, done = np.empty(problem.size, np.int64), sum(map(len, kept.values()))  # every slot is in a stride
+    for k, part in kept.items():
+        order[bounds[todo[k][0]] : bounds[todo[k][1]]] = part
+    open_groups = [k for k in range(len(todo)) if k not in kept]
     calls = ((k, (problem.piece(*todo[k]), entry.name, seed, parameters)) for k in open_groups)
     try:
         with Workers.of(workers) as team:
-            for k, part in team.map(order_piece, calls, len(open_groups)):
-                start, stop = (int(problem.bounds[s]) for s in todo[k])
-                np.add(part, start, out=order[start:stop], dtype=np.int64)
-                done += len(part)
-                if store:
-                    store.put(k, order[start:stop].copy())
+            for k, local in team.map(order_piece, calls, len(open_groups)):
+                start, stop = (int(bounds[s]) for s in todo[k])
+                np.add(local, start, out=order[start:stop], dtype=np.int64)
+                done += len(local)
+                if journal:
+                    journal.put(group=k, order=base64.b64encode(local.astype("<u4").tobytes()).decode())
                 if progress:
                     progress(done, problem.size, "tuples")
     finally:
-        if store:
-            store.write()
+        if journal:
+            journal.close()
     return order
+
+
+def _kept(journal: Journal, bounds: Int64Array, todo: list[tuple[int, int]]) -> dict[int, Int64Array]:
+    """Return the finished groups of a journal, those left out that are no orders of their strides."""
+    kept: dict[int, Int64Array] = {}
+    for line in journal.lines:
+        k, packed = line.get("group"), line.get("order")
+        if type(k) is int and 0 <= k < len(todo) and isinstance(packed, str):
+            with contextlib.suppress(ValueError):
+                part = np.frombuffer(base64.b64decode(packed), "<u4") + bounds[todo[k][0]]
+                if not what_is_wrong(part, bounds, todo[k]):
+                    kept[k] = part
+    return kept
+
+
+def what_is_wrong(part: np.ndarray, bounds: Int64Array, group: tuple[int, int]) -> str:
+    """Say why an array is no order of a group's slots that keeps every tuple in its stride, or nothing."""
+    first, last = group
+    start, stop = int(bounds[first]), int(bounds[last])
+    if part.dtype != np.int64 or part.shape != (stop - start,):
+        return f"holds {part.dtype} of shape {part.shape}, int64 of {stop - start} is wanted"
+    if not len(part):
+        return ""
+    if part.min() < start or part.max() >= stop or np.bincount(part - start, minlength=len(part)).max() > 1:
+        return f"is no permutation of slots {start} to {stop - 1}"
+    stride = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
+    return "moves a tuple out of its stride" if (stride[part - start] != stride).any() else ""
 
 
 def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from reorder.tuples.tuple_problem import Field, Int64Array, first_of_rows
 from traces.base.checks import as_array
 from traces.base.errors import InputError, unknown_name
+from traces.base.sparse import checked_sparse
 from traces.base.workers import PART, Each, in_turn
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
 
@@ -48,7 +49,7 @@ class MatrixLayout:
 
         n_rows = len(pointers) - 1
         each(fill, n_rows, max(n_rows * PART // max(len(major), 1), 1))
-        return major, stored.indices, stored.data
+        return major, stored.indices[: len(major)], stored.data[: len(major)]
 
     def matrix(self, major: Int64Array, minor: Int64Array, values: Any, shape: tuple[int, int]) -> Any:
         """Return the SciPy matrix (csr, csc or coo) whose stored order is that of the entries."""
@@ -99,8 +100,7 @@ def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entri
         if dense.ndim != 2 or not np.issubdtype(dense.dtype, np.number):
             raise InputError(f"a matrix is wanted, not {dense.dtype} of shape {dense.shape}")
         matrix = scipy.sparse.csr_matrix(dense)
-    if matrix.ndim != 2:
-        raise InputError(f"a matrix is wanted, not a sparse array of {matrix.ndim} dimension")
+    matrix = checked_sparse(matrix)
     major, minor, data = layout.read(matrix, each)
     if np.iscomplexobj(data):
         raise InputError("complex values have no number format here")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from edgewatt.config.problems import validate
+from edgewatt.config.loading import validate
 from edgewatt.config.sections import Section
 from traces.base.document import read_document
 from traces.base.errors import InputError, unknown_name

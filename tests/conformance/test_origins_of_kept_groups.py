@@ -14,7 +14,7 @@ ONE = """
 import numpy as np, scipy.sparse, json
 import edgewatt as ew
 matrix = scipy.sparse.csr_matrix(np.arange(1, 7, dtype=np.float32)[None])
-found = ew.order_tuples(matrix, value_format="fp16", stride=3, method="backwards", checkpoint="kept.npz")
+found = ew.order_tuples(matrix, value_format="fp16", stride=3, method="backwards", checkpoint="kept.journal")
 print(json.dumps(found.positions.tolist()))
 """
 FOLDER = """

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from dram_parts import made
+from dram_parts import made, of_reference_runs
 
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.energy import core_energy, interface_energy, wire_constants_pj
@@ -64,7 +64,7 @@ def test_dramsim3_energy_given_the_counts(reference, trace):
     from hwmodel.dram.energy import core_constants_pj
 
     row = next(r for r in results_of(reference, "dramsim3_results.csv") if r["trace"] == trace)
-    pj = {term: constant for term, (_, constant) in core_constants_pj(load_part("lpddr4-3200")).items()}
+    pj = {term: constant for term, (_, constant) in core_constants_pj(of_reference_runs(reference)).items()}
     pairs = [
         (int(row["act_cmds"]) * (pj["activate"] + pj["precharge"]), row["act_energy_pJ"]),
         (int(row["read_cmds"]) * pj["read"], row["read_energy_pJ"]),
@@ -153,7 +153,7 @@ def test_drampower_cases(reference, case):
             assert energy[wires]["dynamic"] == pytest.approx(float(row[f"E_{wires}_dynamic_J"]) * 1e12, rel=1e-9)
     their_edges = interface_energy(commands, part="lpddr4-3200", dbi=dbi == "1", beat_order="last-to-first").energy_pj
     assert their_edges["dq"]["dynamic"] == pytest.approx(float(row["E_dq_dynamic_J"]) * 1e12, rel=1e-9)
-    core = core_energy(commands, part="lpddr4-3200")
+    core = core_energy(commands, part=of_reference_runs(reference))
     assert sum(r.energy_pj for r in core) == pytest.approx(float(row["E_core_total_J"]) * 1e12, rel=1e-9)
     detail = json.loads((reference / "dram" / f"drampower_{case}.json").read_text())["core_energy_J"]
     terms = {r.term: r.energy_pj for r in core}

@@ -13,8 +13,7 @@ from hwmodel.energy.accelerator import layer_costs
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from traces.accelerators.counts import count_tensor, read_counts
-from traces.accelerators.scalesim import as_trace, base_addresses, read_run
+from traces.accelerators.scalesim import as_trace, base_addresses, count_tensor, read_counts, read_run
 from traces.base.errors import InputError
 
 RUNS = ("a_os_calc", "a_ws_calc", "a_os_user")

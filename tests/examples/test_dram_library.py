@@ -123,7 +123,7 @@ def test_it_is_as_fast(program, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "edgewatt-dram 3 1.0\n", "edgewatt-dram 2 1.0\n", "edgewatt-dram 1 0.625\n1 1 -3\n", "\x00" * 100]
+    "text", ["", "edgewatt-dram 4 1.0\n", "edgewatt-dram 3 1.0\n", "edgewatt-dram 1 0.625\n1 1 -3\n", "\x00" * 100]
 )
 def test_a_file_that_is_none_is_refused(program, tmp_path, text):
     (tmp_path / "bad").write_text(text)

@@ -15,7 +15,7 @@ from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
 from fuzz.other_samples import Sample
 from hwmodel.part_readers.reader import import_part
-from traces.accelerators.counts import read_counts
+from traces.accelerators.scalesim import read_counts
 from traces.base.resources import shipped_path
 from traces.trace_files import open_trace
 

@@ -142,7 +142,7 @@ def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: 
             ).positions
 
     wanted = tuples(None)
-    tuples(folder / "c.npz")
+    tuples(folder / "c.journal")
 
     def resume(path: Path) -> bool:
         if not (tuples(path) == wanted).all():  # the file may hold another sound order: then it costs what it costs
@@ -150,7 +150,7 @@ def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: 
         _forget(path)
         return True
 
-    add("checkpoint", "c.npz", (folder / "c.npz").read_bytes(), resume)
+    add("checkpoint", "c.journal", (folder / "c.journal").read_bytes(), resume)
     arrays = {"edges": np.arange(12), "meta": np.frombuffer(b'{"a": 1}', np.uint8)}
 
     def stage(path: Path | None) -> bool:

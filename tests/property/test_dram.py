@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cython_ext.dram.engine import DONE, first_bad_request
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
-from hwmodel.dram.controller import effective_part
+from hwmodel.dram.controller import SPACINGS, effective_part
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
 from hwmodel.parts.part import COMMANDS
 from traces.base.errors import InputError
@@ -22,7 +22,7 @@ controllers = st.builds(
     scheduler=st.sampled_from(("fr-fcfs", "fr-fcfs", "fcfs")),
     hit_cap=st.sampled_from((1, 4, 100)),
     hit_cap_strict=st.booleans(),
-    page_policy=st.sampled_from(("open", "closed", "adaptive")),
+    page_policy=st.sampled_from(("open", "closed", "closed-strict", "adaptive")),
     page_idle_cycles=st.sampled_from((5, 200)),
     read_queue_entries=st.sampled_from((1, 4, 32)),
     bank_queue_entries=st.sampled_from((1, 8)),
@@ -44,6 +44,11 @@ controllers = st.builds(
     self_refresh_cycles=st.sampled_from((0, 0, 700, 9000)),
     age_cap_cycles=st.sampled_from((0, 300)),
     temperature_c=st.sampled_from((25, 95)),
+    hazard_ends_drain=st.booleans(),
+    spacing=st.sampled_from(SPACINGS),
+    refresh_together=st.booleans(),
+    dual_in_turn=st.booleans(),
+    shared_pseudo_channels=st.booleans(),
 )
 
 
@@ -57,6 +62,7 @@ def violations(table, part, controller):
         refresh=controller.refresh,
         pull_in=controller.refresh_pull_in,
         management=controller.refresh_management,
+        spacing=controller.spacing,
     )
 
 
@@ -103,9 +109,11 @@ def test_any_stream_gives_a_legal_trace_and_loses_nothing(data, name, controller
         again = count_commands(table, part=effective_part(part, controller))
         assert np.array_equal(again.bank_commands[0], counts.bank_commands[channel])
         assert np.array_equal(again.rank_commands[0], counts.rank_commands[channel])
-        assert np.array_equal(again.background_cycles[0], counts.background_cycles[channel])
-        ones, rising, _ = command_wires(table, part=part)
-        assert np.array_equal(ones, counts.ca_ones[channel]) and np.array_equal(rising, counts.ca_rising[channel])
+        if controller.spacing != "ramulator2":  # by which a bank closes itself some clocks later
+            assert np.array_equal(again.background_cycles[0], counts.background_cycles[channel])
+        if not controller.shared_pseudo_channels or part.organisation.pseudo_channels == 1:
+            ones, rising, _ = command_wires(table, part=part)
+            assert np.array_equal(ones, counts.ca_ones[channel]) and np.array_equal(rising, counts.ca_rising[channel])
 
 
 @settings(max_examples=30, deadline=None)

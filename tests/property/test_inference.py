@@ -6,6 +6,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,6 +32,12 @@ levels = st.sampled_from(LEVELS)
 lane_counts = st.sampled_from([1, 2, 16, 17, 40, 64, 128, 200])
 
 
+def compiled(simd: str, *arguments: Any, **options: Any) -> CompiledInference:
+    """Compile for at most a SIMD level."""
+    with mock.patch("hwmodel.processor.inference.level_number", partial(level_number, simd)):
+        return compile_inference(*arguments, **options)
+
+
 def whole(network: Network) -> Network:
     """The same network with whole numbers: every sum is exact in float32."""
     return network.with_(weights=network.weights * 8, biases=network.biases * 8, batch=network.batch * 8)
@@ -45,7 +54,7 @@ def test_whole_numbers_are_exact_on_every_neuron_in_any_order(
 ) -> None:
     network = whole(network)
     order = random_order(network, np.random.default_rng(seed))
-    made = compile_inference(network, order, lanes=lanes, simd=simd, algorithm=algorithm)
+    made = compiled(simd, network, order, lanes=lanes, algorithm=algorithm)
     expected = values_of(oracle.neurons(network, order, network.batch))
     if np.abs(expected).max(initial=0) < 2**20:
         np.testing.assert_array_equal(made.neurons(network.batch), expected)
@@ -63,11 +72,11 @@ def test_pairs_change_no_bit(
     """Of two targets taken at a time, each adds what it adds alone, in the same order."""
     network = uniform_layers([40, 31, 30, 5], density, seed=seed)
     found = order(network, "long-runs", memory=10, sources=tile, pairs=True, alike=alike)
-    made = compile_inference(network, found, lanes=lanes, dtype=dtype, threads=threads, split="lanes")
+    made = compile_inference(network, found, lanes=lanes, dtype=dtype, threads=threads)
     assert density < 0.6 or not made._pairs or made._work.shared.any()
     apart = ordered_work(network, found)
     object.__setattr__(apart, "shared", np.zeros(len(apart.starts) - 1, np.int64))
-    alone = CompiledInference(apart, lanes, dtype, threads, "lanes", level_number(None), None)
+    alone = CompiledInference(apart, lanes, dtype, threads, level_number(), None)
     batch = np.random.default_rng(seed).normal(size=(lanes + 3, 40)).astype(np.float32)
     np.testing.assert_array_equal(made.run(batch), alone.run(batch))
     np.testing.assert_array_equal(made.neurons(batch), alone.neurons(batch))
@@ -83,7 +92,7 @@ def test_floats_stay_within_the_rounding_of_their_own_sum(
         weights=rng.normal(size=network.n_connections), batch=rng.normal(size=(3, len(network.inputs)))
     )
     order = random_order(network, rng)
-    held = compile_inference(network, order, lanes=lanes, simd=simd, dtype=dtype).neurons(network.batch)
+    held = compiled(simd, network, order, lanes=lanes, dtype=dtype).neurons(network.batch)
     check_layer_locally(network, held, 2.0**-24 if dtype == "float32" else 2.0**-8)
 
 
@@ -101,7 +110,7 @@ def test_long_runs_are_exact(in_degree: int, dtype: str, simd: str, lanes: int) 
     )  # fmt: skip
     batch = rng.integers(0, 100, (150, in_degree)).astype(np.float32)
     expected = batch @ network.weights.reshape(2, -1).T + network.biases[-2:]
-    made = compile_inference(network, lanes=lanes, simd=simd, dtype=dtype, calibration=batch)
+    made = compiled(simd, network, lanes=lanes, dtype=dtype, calibration=batch)
     np.testing.assert_array_equal(made.run(batch), expected)
 
 
@@ -134,7 +143,7 @@ def test_bytes_and_sums_of_int8_are_those_of_the_definition(network: Network, se
     rng = np.random.default_rng(seed)
     network = network.with_(weights=rng.normal(size=network.n_connections))
     order = random_order(network, rng)
-    made = compile_inference(network, order, lanes=lanes, simd=simd, dtype="int8")
+    made = compiled(simd, network, order, lanes=lanes, dtype="int8")
     batch = np.concatenate([network.batch, network.batch * 2])  # half of it leaves the range of the calibration
     q = made._integers.quantized
     stored, sums = oracle.int8_neurons(network, order, batch, q)
@@ -159,7 +168,7 @@ def test_whole_numbers_that_fit_are_exact_in_int8_too(network: Network, seed: in
     hidden = ~network.is_output & network.touched
     read = network.out_degree > 0
     if np.ptp(np.concatenate((exact, np.zeros((1, network.n_neurons))))[:, read | hidden], axis=0).max() <= 255:
-        made = compile_inference(network, order, lanes=64, simd=simd, dtype="int8")
+        made = compiled(simd, network, order, lanes=64, dtype="int8")
         np.testing.assert_array_equal(made.neurons(network.batch)[:, hidden], exact[:, hidden])
         fed = network.outputs[network.in_degree[network.outputs] > 0]
         np.testing.assert_array_equal(made.neurons(network.batch)[:, fed], exact[:, fed])
@@ -167,14 +176,14 @@ def test_whole_numbers_that_fit_are_exact_in_int8_too(network: Network, seed: in
 
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
-@pytest.mark.parametrize(("lanes", "split"), [(128, "lanes"), (128, "targets"), (16, None), (1, None)])
-def test_threads_change_nothing(threads: int, dtype: str, lanes: int, split: str | None) -> None:
+@pytest.mark.parametrize("lanes", [128, 16, 1])
+def test_threads_change_nothing(threads: int, dtype: str, lanes: int) -> None:
     network = random_layered(4, 120, 0.4, seed=3)
     weights = np.random.default_rng(1).integers(-3, 4, network.n_connections)
     network = network.with_(weights=weights, biases=np.zeros(network.n_neurons))
     batch = np.random.default_rng(2).integers(0, 3, (200, 120)).astype(np.float32)
     one = compile_inference(network, lanes=lanes, dtype=dtype, calibration=batch)
-    more = compile_inference(network, lanes=lanes, dtype=dtype, threads=threads, split=split, calibration=batch)
+    more = compile_inference(network, lanes=lanes, dtype=dtype, threads=threads, calibration=batch)
     np.testing.assert_array_equal(more.run(batch), one.run(batch))
     np.testing.assert_array_equal(more.neurons(batch[:20]), one.neurons(batch[:20]))
 
@@ -240,15 +249,6 @@ def test_threads_end_with_their_network() -> None:
     assert threading.active_count() <= before - 2
 
 
-def test_an_order_by_source_is_shared_out_too() -> None:
-    network = random_layered(3, 100, 0.5, seed=1)
-    order = np.lexsort((network.targets, network.sources, network.depth[network.targets]))
-    batch = network.batch
-    one = compile_inference(network, order, lanes=16).neurons(batch)
-    two = compile_inference(network, order, lanes=16, threads=2, split="targets").neurons(batch)
-    np.testing.assert_array_equal(two, one)
-
-
 def small() -> Network:
     return Network([0, 0, 2], [1, 2, 1], 3, inputs=[0], outputs=[1], weights=[1, 2, 3], batch=[[1.0]])
 
@@ -260,22 +260,13 @@ def test_an_illegal_order_is_refused() -> None:
         compile_inference(small(), [0, 0, 1])
 
 
-def test_an_order_that_threads_cannot_share_is_refused() -> None:
-    n = 3000  # a chain: every connection waits for the one before
-    chain = Network(np.arange(n), np.arange(1, n + 1), n + 1, inputs=[0], outputs=[n], weights=np.ones(n))
-    with pytest.raises(InputError, match=r"not layer-parallel.*split='lanes'"):
-        compile_inference(chain, lanes=1, threads=2)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"lanes": 0}, "lanes must be an integer from 1 to 4096"),
         ({"dtype": "fp64"}, "float32"),
-        ({"simd": "avx1024"}, "avx512"),
         ({"algorithm": "liberal"}, "literal"),
         ({"threads": True}, "threads must be an integer"),
-        ({"split": "rows"}, "targets"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, object], message: str) -> None:
@@ -329,7 +320,7 @@ def test_packed_inputs_give_what_the_inputs_give(
     batch = rng.normal(size=(rng.integers(1, 300), len(network.inputs))).astype(np.float32)
     network = network.with_(weights=rng.normal(size=network.n_connections), activation="relu")
     order = random_order(network, rng)
-    made = compile_inference(network, order, lanes=lanes, dtype=dtype, threads=threads, split="lanes")
+    made = compile_inference(network, order, lanes=lanes, dtype=dtype, threads=threads)
     expected = made.run(batch)
     packed = made.pack(batch)
     batch[:] = np.nan  # they have been copied

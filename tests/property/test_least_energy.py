@@ -54,7 +54,8 @@ def systems(draw):
     more = {"technology": "lop-45nm"} if priced and draw(st.booleans()) else {}
     engine = {"accesses_per_ns": draw(st.sampled_from((0.05, 1.0)))}
     encoder = draw(st.sampled_from(("raw", "dbi-dc", "dbi-ac", "base-xor+dbi-dc")))
-    return {**memory, "dram": dram, "encoder": encoder, "engine": engine, **more}
+    idle = draw(st.sampled_from(("all", "none", "capacity", "bandwidth", 0.3)))
+    return {**memory, "dram": dram, "encoder": encoder, "engine": engine, "idle": idle, **more}
 
 
 PARTS = tuple(part_names())

@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_refused(make, words):
 
 
 def test_a_configuration_reaches_the_prefetcher():
-    from edgewatt.runs.machine import build_machine
+    from edgewatt.runs.model import build_machine
     from edgewatt.runs.plan import load_sweep
 
     prefetch = {"kind": "stride", "degree": 2}

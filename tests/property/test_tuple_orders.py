@@ -334,8 +334,7 @@ def test_a_killed_run_continues(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         order_tuples(matrix, **kind, checkpoint=file, progress=killed)
-    kept = np.load(file)
-    assert len(kept.files) == 2
+    assert len(file.read_text().splitlines()) == 2
     done = []
     resumed = order_tuples(matrix, **kind, checkpoint=file, progress=lambda d, t, x: done.append(d))
     assert done[0] > 300

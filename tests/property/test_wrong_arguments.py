@@ -74,7 +74,7 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
         "cell": {"genotype": "darts_v2", "channels": 4, "size": 4, "name": None},
         "count_io": {"network": network, "order": order, "memory": 5, "policy": "lru", "pinning": "literal"},
         "compile_inference": {"network": network, "order": order, "lanes": 8, "dtype": "float32", "threads": 1,
-                              "split": None, "algorithm": "runs", "calibration": None, "simd": None},
+                              "algorithm": "runs", "calibration": None},
         "order": {"network": network, "method": "by-source", "memory": 5, "policy": "min", "pinning": "literal",
                   "objective": "io", "seed": 0, "time_limit_s": 0.1, "target": None, "lanes": None},
         "io_bounds": {"network": network},

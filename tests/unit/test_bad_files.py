@@ -22,9 +22,8 @@ from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level
 from reorder.operators.schedule.traffic import offchip_traffic
 from reorder.tuples.files import read_matrix
-from traces.accelerators.counts import read_counts
-from traces.accelerators.scalesim import read_run
-from traces.base.document import parse_document, read_document, undotted
+from traces.accelerators.scalesim import read_counts, read_run
+from traces.base.document import ConfigError, Document, parse_document, read_document
 from traces.base.errors import InputError
 from traces.readers import load
 
@@ -111,7 +110,11 @@ def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: s
         read_image(f"{number}x3")
     with pytest.raises(InputError, match="--window"):
         read_windows([f"w:stride={number}"])
-    assert undotted(f"a.{number}.1") == ("a", number, 1)
+    document = Document({"a": [0, 1]})
+    with pytest.raises(ConfigError, match="has no parts"):
+        document.put(("a", number), Document(2))
+    document.put(("a", "1"), Document(2))
+    assert document.data == {"a": [0, 2]}
     if len(number) < 200:
         (tmp_path / "run" / f"layer{number}").mkdir(parents=True)
         (tmp_path / "run" / "a.cfg").write_text(SCALESIM)

@@ -174,7 +174,7 @@ def test_a_kept_calibration_is_that_of_this_machine(tmp_path: Path, monkeypatch:
 
     def calibrated(progress: object = None) -> Processor:
         measured.append(1)
-        return replace(PROCESSOR, simd=LEVELS[level_number(None)], source=f"{_measured_here()}today")
+        return replace(PROCESSOR, simd=LEVELS[level_number()], source=f"{_measured_here()}today")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("hwmodel.processor.calibration.calibrate", calibrated)

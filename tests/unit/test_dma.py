@@ -10,7 +10,7 @@ from hwmodel.system.dma import _goes_on
 def bursts(*addresses: int) -> Bursts:
     n = len(addresses)
     zeros = np.zeros(n, np.uint8)
-    return Bursts(np.array(addresses, np.uint64), zeros, zeros, np.arange(n), None)
+    return Bursts(np.array(addresses, np.uint64), zeros, zeros, np.arange(n), np.zeros(n), None)
 
 
 @pytest.mark.parametrize(

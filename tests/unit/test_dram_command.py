@@ -76,13 +76,13 @@ def test_the_file_of_the_c_library(tmp_path):
     file = tmp_path / "part.edram"
     shown = CliRunner().invoke(app, ["part", "library", "hbm2", str(file), "--set", "page_policy=closed"])
     assert shown.exit_code == 0 and "edgewatt_dram_open" in shown.output
-    assert file.read_text().startswith("edgewatt-dram 3 ")
+    assert file.read_text().startswith("edgewatt-dram 4 ")
 
 
 def test_parts_are_listed_with_what_one_compares_them_by():
     rows = json.loads(CliRunner().invoke(app, ["list", "parts", "--json", "-"]).stdout)
     text = json.dumps(rows)
-    assert "LPDDR4, 3,200 MT/s, 16 data wires, 1 GiB, 5.26 pJ per bit read in the core" in text
+    assert "LPDDR4, 3,200 MT/s, 16 data wires, 1 GiB, 2.63 pJ per bit read in the core" in text
     assert "HBM2" in text and "currents are estimates" in text
 
 

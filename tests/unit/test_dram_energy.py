@@ -35,10 +35,10 @@ def test_terms_add_up(make):
 
 def test_core_constants_from_currents_by_hand():
     pj = {term: constant for term, (_, constant) in core_constants_pj(load_part("lpddr4-3200")).items()}
-    assert pj["activate"] == pytest.approx((1.8 * (3.5 - 2.25) + 1.1 * (45 - 30)) * 68 * 0.625, rel=1e-12)
-    assert pj["read"] == pytest.approx(1.1 * (275 - 30) * 8 * 0.625, rel=1e-12)
-    assert pj["refresh"] == pytest.approx((1.8 * 7.75 + 1.1 * 60) * 448 * 0.625, rel=1e-12)
-    assert pj["background_active"] == pytest.approx((1.8 * 2.25 + 1.1 * 30) * 0.625, rel=1e-12)
+    assert pj["activate"] == pytest.approx((1.8 * (1.75 - 1.125) + 1.1 * (22.5 - 15)) * 68 * 0.625, rel=1e-12)
+    assert pj["read"] == pytest.approx(1.1 * (137.5 - 15) * 8 * 0.625, rel=1e-12)
+    assert pj["refresh"] == pytest.approx((1.8 * 6.675 + 1.1 * 51) * 448 * 0.625, rel=1e-12)
+    assert pj["background_active"] == pytest.approx((1.8 * 1.125 + 1.1 * 15) * 0.625, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", part_names())

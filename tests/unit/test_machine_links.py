@@ -12,7 +12,7 @@ from oracles.random_networks import dags
 
 from reorder.base import check_order
 from reorder.edges.machine.links import linked, warm_tiles
-from reorder.edges.methods.blocks import by_tiles
+from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
 from reorder.order import order
 from traces.generators.networks import uniform_layers
 from traces.networks.network import Network
@@ -41,11 +41,11 @@ def test_stretches_stay_and_half_of_those_that_can_meet_do(network: Network, by:
 @pytest.mark.parametrize(("sources", "targets"), [(8, 8), (24, 16), (100, 3)])
 def test_warm_tiles_begin_with_their_sources_in_turn(sources: int, targets: int) -> None:
     network = uniform_layers([60, 50, 40], 0.3, seed=2)
-    edges = warm_tiles(network, by_tiles(network, 1, sources, "sources"), targets)
+    edges = warm_tiles(network, by_long_runs(network, LongRunsParameters(sources)), targets)
     check_order(network, edges)
     s, t, first = network.sources[edges], network.targets[edges], {}
-    place = np.concatenate([np.arange(n) for n in (60, 50, 40)])
-    for k, key in enumerate(zip(network.depth[t].tolist(), (place[s] // sources).tolist(), strict=True)):
+    tile = np.concatenate([np.arange(n) * -(-n // sources) // n for n in (60, 50, 40)])
+    for k, key in enumerate(zip(network.depth[t].tolist(), tile[s].tolist(), strict=True)):
         first.setdefault(key, []).append(k)
     for places in first.values():
         assert places == list(range(places[0], places[-1] + 1))  # tile after tile

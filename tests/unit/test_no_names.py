@@ -42,6 +42,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "edgewatt/cli/checks.py": (r"order", "whose order is timed: by the clock, the file's, the configuration's"),
     "edgewatt/config/models.py": (r"value", "no technology"),
     "edgewatt/operators/energy.py": (r"tensor\.dtype", "data types of operator graphs"),
+    "traces/operators/folding.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
     "edgewatt/runs/gpu.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/evaluation/least.py": (r"page_behaviour", "what the engine does for a page policy"),
     "edgewatt/pages/charts/energy_bars.py": (r"data\.rows\[0\]", "a column of rows"),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
@@ -22,6 +23,7 @@ from traces.formats.format import FORMATS, Format
 from traces.formats.integers import IntegerFormat
 from traces.layout.settings import Layout
 from traces.trace.build import build_trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
 NODES = ("lop-45nm", "lop-32nm", "lop-22nm")
 
@@ -37,6 +39,7 @@ def test_every_row_of_the_reference_sweep_is_in_the_tables(reference: Path) -> N
             assert found.read_pj == pytest.approx(1e3 * float(row["read_energy_nj"]), rel=1e-5)
             assert found.write_pj == pytest.approx(1e3 * float(row["write_energy_nj"]), rel=1e-5)
             assert found.leakage_mw == pytest.approx(float(row["leakage_mw"]), rel=1e-5)
+            assert found.area_um2 == pytest.approx(1e6 * float(row["area_mm2"]), rel=1e-5)
             seen += 1
     assert seen == 156
 
@@ -101,16 +104,57 @@ def test_a_scratchpad_is_counts_times_constants() -> None:
     assert energy.low_pj < energy.memory_pj + energy.compute_pj < energy.high_pj
 
 
-def test_a_cache_is_look_ups_fills_and_write_backs() -> None:
+def test_a_cache_access_costs_its_width_and_lines_move_whole() -> None:
     machine = Machine(caches=(CacheSpec(8192, 64, 4),), technology="lop-22nm")
     result = replay(build_trace(small_network(), layout="tuples"), machine)
     energy, level = onchip_energy(result, machine, 10.0), result.caches[0]
-    each = load_technology("lop-22nm").line_cache(8192, 4)
+    technology = load_technology("lop-22nm")
+    line, word = technology.line_cache(8192, 4), technology.line_cache(8192, 4, 4)
     rows = {row.term: (row.count, row.constant_pj) for row in energy.memory}
-    assert rows["l1_read"] == (level.load_line_hits + level.load_line_misses, each.read_pj)
-    assert rows["l1_fill"] == (level.fills, each.write_pj)
-    assert rows["l1_writeback"] == (level.writebacks + level.dirty_at_end, each.read_pj)
-    assert rows["l1_leakage"] == (10, each.leakage_mw)
+    neurons = [STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs")]
+    assert rows["l1_read"] == (int(result.loads[neurons].sum()), pytest.approx(word.read_pj))
+    assert rows["l1_connections"][0] == int(result.loads.sum()) - rows["l1_read"][0]
+    assert rows["l1_write"] == (int(result.stores.sum()), pytest.approx(word.write_pj))
+    assert rows["l1_fill"] == (level.fills, line.write_pj)
+    assert rows["l1_writeback"] == (level.writebacks + level.dirty_at_end, line.read_pj)
+    assert rows["l1_leakage"] == (10, line.leakage_mw)
+    assert 3 * word.read_pj < line.read_pj
+
+
+def test_a_wide_row_takes_as_many_accesses_as_the_engine_makes_and_split_ones_more() -> None:
+    """16 vectors of fp32, 64 bytes: one access of an engine of 64 bytes, four of one of 16."""
+    technology, found = load_technology("lop-45nm"), {}
+    for width in (64, 16):
+        machine = Machine(
+            caches=(CacheSpec(8192, 64, 4),), technology="lop-45nm", engine=EngineSpec(access_bytes=width)
+        )
+        result = replay(build_trace(small_network(), lanes=16, batch=16, layout=Layout("tuples")), machine)
+        found[width] = {row.term: row for row in onchip_energy(result, machine, 0.0).memory}
+        assert found[width]["l1_read"].constant_pj == pytest.approx(technology.line_cache(8192, 4, width).read_pj)
+    assert found[16]["l1_read"].count == 4 * found[64]["l1_read"].count
+    machine = Machine(caches=(CacheSpec(8192, 64, 4),), technology="lop-45nm")
+    crossing = Chunk(
+        np.array([62], np.uint64), np.array([4], np.uint8), np.zeros(1, np.uint8), np.zeros(1, np.uint8), None, None
+    )
+    result = replay(Trace.from_chunks([crossing], Memory(0, 4096, None)), machine)
+    terms = {row.term: row.count for row in onchip_energy(result, machine, 0.0).memory}
+    assert terms["l1_split"] == 1 and terms.get("l1_read", 0) + terms.get("l1_connections", 0) == 1
+
+
+def test_the_second_level_reads_lines_of_the_first() -> None:
+    machine = Machine(caches=(CacheSpec(8192, 64, 4), CacheSpec(65536, 64, 8)), technology="lop-45nm")
+    result = replay(build_trace(small_network(), layout="tuples"), machine)
+    rows = {row.term: row for row in onchip_energy(result, machine, 0.0).memory}
+    assert rows["l2_read"].count == result.caches[0].fills
+    assert rows["l2_read"].constant_pj == load_technology("lop-45nm").line_cache(65536, 8).read_pj
+
+
+def test_four_bytes_of_8_kib_at_45_nm() -> None:
+    """CACTI 7 with an output of 32 bits: a cache of lines of 64 bytes and 4 ways with its tags, and a scratchpad."""
+    technology = load_technology("lop-45nm")
+    assert technology.line_cache(8192, 4, 4).read_pj == pytest.approx(4.17956)
+    assert technology.scratchpad(8192, 4).read_pj == pytest.approx(3.18365)
+    assert technology.line_cache(8192, 4).read_pj == pytest.approx(60.706)
 
 
 def test_a_format_that_the_technology_does_not_list_is_estimated_and_marked() -> None:

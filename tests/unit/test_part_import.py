@@ -8,6 +8,7 @@ import yaml
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
+from hwmodel.dram.energy import core_constants_pj
 from hwmodel.dram.engine import load_part, simulate_dram
 from hwmodel.part_readers.reader import PART_READERS, import_part
 from traces.base.errors import InputError
@@ -102,6 +103,161 @@ def test_a_ramulator_file(tmp_path):
         assert import_part(written(tmp_path, {"DRAM": inner} if keys else inner)).part.timing == t
 
 
+EXPORT = """
+memory_system:
+  controllers:
+    - impl: LPDDR5
+      dram:
+        impl: LPDDR5
+        org:
+          dq: 16
+          count: [1, 2, 4, 4, 32768, 1024]
+        timing: [6400, 2, 4, 17, 15, 15, 17, 34, 49, 28, 8, 9, 2, 2, 4, 2, 4, 4, 4, 5, 10, 16, 168, 96, 3125, 391, 1, 0,
+          8, 2, 1250, 72, 6]
+        command_cycles: [1, 1]
+        channel_width: 16
+"""
+
+
+def test_an_export_of_ramulator_gives_sizes_and_times_as_lists(tmp_path):
+    (tmp_path / "export.yaml").write_text(EXPORT)
+    part = import_part(tmp_path / "export.yaml").part
+    o, t = part.organisation, part.timing
+    assert (o.channels, o.ranks, o.bank_groups, o.banks_per_group, o.rows, o.columns) == (1, 2, 4, 4, 32768, 1024)
+    assert (t.RL, t.WL, t.tRCD, t.tRPab, t.tRC, t.tRFCab, t.tREFI, t.tPBR2ACT) == (17, 9, 15, 17, 49, 168, 3125, 6)
+    (tmp_path / "export.yaml").write_text(EXPORT + EXPORT.split("controllers:\n")[1])  # a controller a channel
+    assert import_part(tmp_path / "export.yaml").part.organisation.channels == 2
+    for text, message in (
+        (EXPORT.replace(", 72, 6]", "]"), r"export.yaml:10:9: timing: has 31 numbers, the export of LPDDR5 33"),
+        (EXPORT.replace("4, 4, 32768", "4, 32768"), "org.count: has 5 numbers"),
+        (EXPORT.replace("    impl: LPDDR5\n        org", "    impl: LPDDR9\n        org"), "'LPDDR9' is not known"),
+        (EXPORT.replace("32768", "many"), "org.row: must be a number, not 'many'"),
+    ):
+        (tmp_path / "export.yaml").write_text(text)
+        with pytest.raises(InputError, match=message):
+            import_part(tmp_path / "export.yaml")
+
+
+INI = """[dram_structure] ; a comment
+protocol = DDR4
+bankgroups = 2
+banks_per_group = 4
+rows = 65536
+columns = 1024
+device_width = 16
+BL = 8
+[timing]
+tCK = 0.68
+CL = 21
+CWL = 16
+tRCD = 21
+tRP = 21
+tRAS = 47
+tRFC = 514
+tREFI = 11439
+tRRD_S = 8
+tRRD_L = 10
+tWTR_S = 4
+tWTR_L = 11
+tFAW = 44
+tWR = 22
+tRTP = 11
+tCCD_S = 4
+tCCD_L = 8
+tRTRS = 1
+[power]
+VDD = 1.2
+IDD0 = 90
+IDD2N = 36
+IDD3N = 53
+IDD4R = 283
+[system]
+channel_size = 8192
+bus_width = 64
+address_mapping = rorabgbachco
+"""
+
+
+def test_a_dramsim3_file(tmp_path):
+    (tmp_path / "ours.ini").write_text(INI)
+    part = import_part(tmp_path / "ours.ini").part
+    o, t = part.organisation, part.timing
+    assert (part.name, part.standard, part.tck_ns) == ("DDR4-2941", "DDR4", 0.68)
+    assert (o.ranks, o.banks, o.devices_per_rank, o.capacity_bytes) == (2, 8, 4, 8 << 30)  # 4 GiB a rank
+    assert (t.RL, t.WL, t.tRC, t.tRRD_L, t.turnaround, t.tCKE) == (21, 16, 68, 10, 1, 6)  # tCKE is the tool's default
+    assert part.currents.idd_ma["IDD4R"] == (283, 0) and part.currents.idd_ma["IDD4W"] == (123, 0)
+    assert part.address_map == "offset:6 column:7 bank:2 bank_group:1 rank:1 row:16"
+    for text, message in (
+        (INI.replace("tCK = 0.68", "tCK = fast"), r"ours.ini:10:3: timing.tCK: must be a number, not 'fast'"),
+        (INI.replace("tCK = 0.68", ""), "timing: tCK is missing"),
+        (INI.replace("rorabgbachco", "rorabgba"), "address_mapping: must order ch ra bg ba ro co"),
+        (INI.replace("bus_width = 64", "bus_width = 24"), "bus_width: 24 is no multiple of device_width 16"),
+        (INI.replace("= DDR4", "= DDR3"), "no shipped part is of standard 'DDR3'"),
+    ):
+        (tmp_path / "ours.ini").write_text(text)
+        with pytest.raises(InputError, match=message):
+            import_part(tmp_path / "ours.ini")
+
+
+def test_devices_of_dramsim3_runs(reference, tmp_path):
+    """What is read of an .ini is the device that the run with it was compared with."""
+    later = {"RL_dbi", "tXSR", "tRFCpb", "tREFpb_gap", "tDQSCK", "tCCD_L"}  # not in that comparison
+    for file in sorted((reference / "dram3" / "dramsim3").glob("*.json")):
+        given = json.loads(file.read_text())
+        sections = ([f"[{name}]", *(f"{k} = {v}" for k, v in d.items())] for name, d in given["ini"].items())
+        ini = tmp_path / f"{file.stem}.ini"
+        ini.write_text("\n".join(line for section in sections for line in section))
+        part = import_part(ini, base=given["edgewatt_part"]["extends"]).part
+        wanted = load_part(given["edgewatt_part"])
+        assert part.organisation == wanted.organisation and part.address_map == wanted.address_map
+        for name in vars(wanted.timing).keys() - later:
+            assert getattr(part.timing, name) == getattr(wanted.timing, name), (file.stem, name)
+        for key in given["edgewatt_part"]["currents"]:
+            name = key.removesuffix("_mA")
+            assert name == key or part.currents.idd_ma[name] == wanted.currents.idd_ma[name], (file.stem, name)
+
+
+def test_exports_of_ramulator_runs(reference, tmp_path):
+    for file in sorted((reference / "dram3" / "ramulator2").glob("*.json")):
+        given = json.loads(file.read_text())
+        (tmp_path / "export.yaml").write_text(given["ramulator"])
+        (tmp_path / "section.yaml").write_text(yaml.dump(given["section"]))
+        export, section = (import_part(tmp_path / f"{name}.yaml").part for name in ("export", "section"))
+        assert export.timing == section.timing and export.currents == section.currents
+        assert export.organisation.banks == section.organisation.banks
+
+
+def test_rows_need_not_be_a_power_of_two(tmp_path):
+    """A die of 6 Gb: three quarters of the addresses that the row bits reach."""
+    part = import_part(written(tmp_path, changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=49152))).part
+    assert part.organisation.capacity_bytes == 3 << 29 and part.address_map.endswith("row:16")
+    last = part.organisation.capacity_bytes - 32
+    run = simulate_dram([0, last], [0, 0], [0, 0], part=part, trace=True)
+    assert run.command_trace[0]["row"].max() == 49151
+    with pytest.raises(InputError, match="is beyond the 1610612736 bytes"):
+        simulate_dram([last + 32], [0], [0], part=part)
+    rows = {"rows": {"value": 49152, "source": "test"}}
+    below = {"value": "offset:5 column:6 row:16 bank:3", "source": "test"}
+    with pytest.raises(InputError, match="field 'row' has 16 bits, but the part has 49152"):
+        load_part({"extends": "lpddr4-3200", "organisation": rows, "address_map": below})
+
+
+def test_without_currents_events_take_the_energy_of_the_base(tmp_path):
+    """At a sixth of the clock a bit read, an activate and a refresh cost what they cost at 3200 MT/s."""
+    slow = copy.deepcopy(LPDDR4)
+    del slow["memspec"]["mempowerspec"]
+    slow["memspec"]["memtimingspec"]["tCK"] = 3.75e-9
+    found = import_part(written(tmp_path, slow))
+    ours, base = core_constants_pj(found.part), core_constants_pj(load_part("lpddr4-3200"))
+    for term in ("read", "write", "refresh"):
+        assert ours[term][1] == pytest.approx(base[term][1], rel=1e-4), term
+    opened = ours["activate"][1] + ours["precharge"][1]
+    assert opened == pytest.approx(base["activate"][1] + base["precharge"][1], rel=1e-3)
+    assert "IDD4R" in found.inherited and "energy an event" in found.data["note"]
+    assert found.part.constants["currents.IDD4R_mA.vdd2"].estimate
+    assert load_part(found.data).currents == found.part.currents
+
+
 def test_the_command_writes_a_part_file(tmp_path):
     file = tmp_path / "part.yaml"
     shown = CliRunner().invoke(app, ["part", "import", str(written(tmp_path, LPDDR4)), "-o", str(file)])
@@ -129,7 +285,7 @@ DRAM = ("MemorySystem", "DRAM")
         (changed(LPDDR4, *TIMES, "tCK", value=0), "the clock must be above 0"),
         (changed(LPDDR4, *TIMES, "RTP"), "RTP is missing .or RBTP"),
         (changed(LPDDR4, *TIMES), "memspec.memtimingspec: this section is missing"),
-        (changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=49152), "rows: must be a power of two, not 49152"),
+        (changed(LPDDR4, *ARCHITECTURE, "nbrOfColumns", value=768), "columns: must be a power of two, not 768"),
         (changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=10**30), "nbrOfRows: must be at least 1 and finite"),
         (changed(LPDDR4, *ARCHITECTURE, "nbrOfBankGroups", value=3), "8 banks do not divide into 3 groups"),
         (changed(LPDDR4, *ARCHITECTURE, "width", value=0), "width: must be at least 1"),
@@ -140,7 +296,7 @@ DRAM = ("MemorySystem", "DRAM")
         (changed(DDR5, *DRAM, "timing", "rate", value=480), "give 0 beats in a clock"),
         (changed(DDR5, *DRAM, "org", "dq", value=7), "32 is no multiple of dq 7"),
         (changed(DDR5, *DRAM, "org", "column"), "column is missing"),
-        ({"nothing": {}}, "no memory specification of a known format .dramsys, ramulator2"),
+        ({"nothing": {}}, "no memory specification of a known format .dramsim3, dramsys, ramulator2"),
         ({"memspec": 5}, "no memory specification of a known format"),
     ],
 )
@@ -162,8 +318,8 @@ def test_hostile_files(tmp_path):
         with pytest.raises(InputError, match=message):
             import_part(file)
     with pytest.raises(InputError, match="part reader"):
-        import_part(written(tmp_path, LPDDR4), format="dramsim3")
-    assert set(PART_READERS) >= {"dramsys", "ramulator2"}
+        import_part(written(tmp_path, LPDDR4), format="drmsys")
+    assert set(PART_READERS) >= {"dramsim3", "dramsys", "ramulator2"}
 
 
 def test_a_standard_without_bank_groups_on_a_base_with_them(tmp_path):

@@ -106,6 +106,13 @@ def test_the_command_writes_a_network_its_order_and_a_report(files: tuple[Path, 
     assert {row["density"] for row in said["results"]} == {0.3, 0.2} and said["front"]
 
 
+def test_io_above_the_bound_lowers_the_error(files: tuple[Path, Path]) -> None:
+    net, cal = files
+    asked = {"calibration": str(cal), "density": 0.3, "memory": 16, "time_limit_s": 0.2}
+    strict, loose = (prune(ew.load(net), extra=extra, **asked).results[0] for extra in (0, 40))  # type: ignore[arg-type]
+    assert strict.ios == strict.bound and 0 < loose.ios - loose.bound <= 60 and loose.error < strict.error
+
+
 def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
     net, cal = files
     system = {"scratchpad": {"size_bytes": 2048, "stream_bytes": 1024}, "dram": {"part": "lpddr4-3200"}}
@@ -160,7 +167,7 @@ def test_accuracy_is_a_column_and_an_objective(files: tuple[Path, Path], tmp_pat
         "base": base, "grid": {"network.prune": methods, "formats": ["fp32", "int8"]},
         "optimize": {"objectives": ["accuracy", "io"], "constraints": ["accuracy >= 0.3"]},
     }  # fmt: skip
-    front = ew.optimize(sweep, results=tmp_path / "results", executor="serial")
+    front = ew.optimize(sweep, results=tmp_path / "results", executor="inline")
     rows = front.as_json()["front"]
     assert len(front.tried) == 4 and rows and all(row["accuracy"] >= 0.3 for row in rows)
     network = prune_one(ew.load(net), "magnitude", calibration=str(cal), density=0.3)

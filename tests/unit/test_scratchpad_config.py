@@ -1,9 +1,12 @@
 """Scratchpads, lanes, several memories and one layout for all orderings, from a configuration to its records."""
 
+import warnings
+
 import pytest
 
 import edgewatt as ew
 from traces.base.document import ConfigError
+from traces.base.errors import WastedRoomWarning
 
 NETWORK = {"generate": {"kind": "uniform-layers", "widths": [12, 12, 12], "density": 0.4}}
 
@@ -79,3 +82,18 @@ def test_bad_configurations(changes, message):
 def test_lanes_beyond_the_batch_are_padded_and_said():
     record = ew.run(config(orderings=["two-optimal"], layout={"lanes": 16}, batch=20))[0]
     assert (record.results["passes"], record.results["padded_lanes"]) == (2, 12)
+
+
+def test_rows_are_packed_on_chip_and_empty_room_is_named():
+    """8 KiB hold 113 rows of 16 values in fp32 and 225 in fp16, wherever rows begin in memory."""
+    layout = {"lanes": 16, "neuron_format": "fp16"}
+    config = {"network": NETWORK, "layout": layout, "scratchpad": {"size_bytes": 8192}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (found,) = ew.run(config)
+    assert found.config["fast_memory"]["size"] == found.results["scratchpad"]["memory"] == 225
+    (wide,) = ew.run({**config, "layout": {"lanes": 16}})
+    assert wide.results["scratchpad"]["memory"] == 113
+    cached = {**config, "scratchpad": None, "caches": [{"size_bytes": 8192, "ways": 4}]}
+    with pytest.warns(WastedRoomWarning, match=r"rows of 32 bytes begin every 64 bytes: 50% .*alignment_bytes to 32"):
+        ew.run(cached)

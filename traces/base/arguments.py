@@ -5,11 +5,11 @@ NumPy's scalars, unsigned ones among them, become Python's numbers here, so that
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import functools
 import inspect
 import os
-import re
 import sys
 import types
 import typing
@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from traces.base.errors import InputError, shown
 from traces.base.registry import failure_outside
@@ -26,9 +25,7 @@ from traces.base.registry import failure_outside
 Check = Callable[[Any], Any]
 """Takes a value and returns it, NumPy's scalars as Python's; raises _WrongTypeError."""
 
-_NUMBERS = "biuf"  # kinds of arrays that stand for numbers
-
-
+_KINDS = "biuf"  # kinds of arrays that stand for numbers
 _FAR = 1 << 63
 
 
@@ -93,7 +90,7 @@ def check_fields(instance: Any) -> None:
 @functools.cache
 def _fields_of(kind: type) -> list[tuple[str, Check, str]]:
     scope = vars(sys.modules[kind.__module__])
-    fields = ((f.name, _check_of(f.type, scope), str(f.type)) for f in dataclasses.fields(kind))
+    fields = ((f.name, _check_of(str(f.type), scope), str(f.type)) for f in dataclasses.fields(kind))
     return [(name, check, wanted) for name, check, wanted in fields if check is not None]
 
 
@@ -105,55 +102,35 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_of(annotation: Any, scope: Mapping[str, Any]) -> Check | None:
-    """Return the check of an annotation (a string, as modules here have them), None where it allows anything."""
-    if isinstance(annotation, str):
-        annotations = [part.strip() for part in _parts(annotation)]
-        checks = [_check_of_one(part, scope) for part in annotations]
-        if any(re.search(r"\bPath", part) for part in annotations):
-            checks = [_path_text if check is _str else check for check in checks]
-        return None if any(check is None for check in checks) else _any_of([c for c in checks if c is not None])
-    return None
+class _Numbers:
+    """Stands for arrays, and what NumPy makes arrays of, while an annotation is read: the real ones are unions."""
+
+    def __class_getitem__(cls, item: object) -> type[_Numbers]:
+        return cls
 
 
-def _parts(annotation: str) -> list[str]:
-    """Split a union at its outermost bars."""
-    parts, depth = [""], 0
-    for letter in annotation:
-        depth += {"[": 1, "]": -1}.get(letter, 0)
-        if letter == "|" and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return parts
+class _Names(dict[str, Any]):
+    """The names of a module's annotations; one imported for the type checker alone is a class, known by its name."""
+
+    def __missing__(self, name: str) -> type:
+        return type(name, (), {"_known_by_name": True})
 
 
-def _check_of_one(text: str, scope: Mapping[str, Any]) -> Check | None:
-    if text == "npt.ArrayLike" or text.startswith("npt.NDArray"):
-        return _array
-    try:
-        kind = eval(text, dict(scope))  # our own annotation, as typing.get_type_hints does
-    except NameError:  # imported for the type checker alone: a class, known by its name
-        return _of_class_named(text) if text.isidentifier() else None
-    return _check_of_type(kind)
+def _check_of(annotation: str, scope: Mapping[str, Any]) -> Check | None:
+    """Return the check of an annotation, None where it allows anything."""
+    numbers = types.SimpleNamespace(ArrayLike=_Numbers, NDArray=_Numbers)
+    names = _Names({**vars(builtins), **scope, "npt": numbers})
+    return _check_of_type(eval(annotation, {}, names))  # our own, as typing.get_type_hints does
 
 
 def _check_of_type(kind: Any) -> Check | None:
-    if kind is Any:
-        return None
-    if kind in (int, float, bool, str, None, type(None)):
-        simple: dict[Any, Check] = {int: _int, float: _float, bool: _bool, str: _str}
-        check: Check = simple.get(kind, _none)
-        return check
-    if kind is npt.ArrayLike:
-        return _array
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         checks = [_check_of_type(each) for each in inside]
-        return None if any(check is None for check in checks) else _any_of([c for c in checks if c is not None])
-    if origin is not None and isinstance(origin, type) and issubclass(origin, os.PathLike):
-        return _instance(os.PathLike)
-    if origin is np.ndarray:
+        if any(map(_is_path, inside)):
+            checks = [_path_text if each is str else check for each, check in zip(inside, checks, strict=True)]
+        return None if None in checks else _any_of([check for check in checks if check is not None])
+    if kind is _Numbers or origin is np.ndarray:
         return _array
     if origin is abc.Callable:
         return _callable
@@ -162,18 +139,26 @@ def _check_of_type(kind: Any) -> Check | None:
         return _mapping(key, value)
     if origin in (abc.Sequence, abc.Iterable, list, tuple) and inside:
         return _sequence(origin, _check_of_type(inside[0]) or _anything)
-    if isinstance(kind, type):
-        if getattr(kind, "_is_protocol", False):
-            return _callable if "__call__" in vars(kind) else None
-        return _instance(os.PathLike if issubclass(kind, os.PathLike) else kind)
-    return None
+    plain: dict[Any, Check] = {int: _int, float: _float, bool: _bool, None: _instance(types.NoneType)}
+    if _is_path(kind):
+        return _instance(os.PathLike)
+    if kind is Any or kind in plain or not isinstance(kind, type):
+        return plain.get(kind)
+    if getattr(kind, "_is_protocol", False):
+        return _callable if "__call__" in vars(kind) else None
+    return _named(kind.__name__) if hasattr(kind, "_known_by_name") else _instance(kind)
 
 
-def _of_class_named(name: str) -> Check:
+def _is_path(kind: Any) -> bool:
+    kind = typing.get_origin(kind) or kind
+    return isinstance(kind, type) and issubclass(kind, os.PathLike)
+
+
+def _named(name: str) -> Check:
     def check(value: Any) -> Any:
-        if any(kind.__name__ == name for kind in type(value).__mro__):
-            return value
-        raise _WrongTypeError
+        if all(kind.__name__ != name for kind in type(value).__mro__):
+            raise _WrongTypeError
+        return value
 
     return check
 
@@ -213,25 +198,14 @@ def _bool(value: Any) -> bool:
     return bool(value)
 
 
-def _str(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _WrongTypeError
-    return value
-
-
 def _path_text(value: Any) -> str:
     try:
-        name = os.fsencode(_str(value))
+        name = os.fsencode(_instance(str)(value))
     except UnicodeEncodeError:
         raise _OutOfRangeError(f"{value!r} is no name of a file") from None
     if b"\0" in name:
         raise _OutOfRangeError(f"{value!r} is no name of a file")
     return str(value)
-
-
-def _none(value: Any) -> None:
-    if value is not None:
-        raise _WrongTypeError
 
 
 def _array(value: Any) -> Any:
@@ -242,7 +216,7 @@ def _array(value: Any) -> Any:
         kind = value.dtype.kind if isinstance(value, np.ndarray) else np.asarray(value).dtype.kind
     except Exception:  # whatever a strange object raises while NumPy looks at it
         raise _WrongTypeError from None
-    if kind not in _NUMBERS:
+    if kind not in _KINDS:
         raise _WrongTypeError
     return value
 

@@ -7,7 +7,7 @@ follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is eve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,10 +97,9 @@ class Document:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
         target: Any = self.data
-        for depth, step in enumerate(place, 1):
-            if isinstance(target, dict):  # 'a.1' names the key '1' of a mapping, the second item of a list
-                place = (*place[: depth - 1], str(step), *place[depth:])
-            here = place[depth - 1]
+        for depth, step in enumerate(place, 1):  # 'a.1' names the key '1' of a mapping, the second item of a list
+            here = int(step) if isinstance(target, list) and is_whole(str(step)) else str(step)
+            place = (*place[: depth - 1], here, *place[depth:])
             if depth == len(place):
                 break
             if isinstance(target, dict) and target.get(here) is None:
@@ -127,6 +126,17 @@ class Document:
         self.keys.update({place + p: m for p, m in part.keys.items()})
         self.values.update({place + p: m for p, m in part.values.items()})
 
+    def lay(self, over: Document, place: Place = ()) -> None:
+        """Lay another document on this one: mappings key by key, everything else replaced."""
+        data, here = over.get(place), self.get(place)
+        for key in data:
+            at = (*place, key)
+            if isinstance(data[key], dict) and isinstance(here.get(key), dict):
+                self.values[at] = over.mark(at)
+                self.lay(over, at)
+            else:
+                self.put(at, over.at(at), over.mark(at, key=True))
+
     def take(self, place: Place) -> Document:
         """Remove the part at `place` and return it."""
         part = self.at(place)
@@ -145,11 +155,6 @@ class Document:
 def dotted(place: Place) -> str:
     """Write a place as a user does: ``dram.part``, ``caches.0.ways``."""
     return ".".join(map(str, place))
-
-
-def undotted(text: str) -> Place:
-    """Read what `dotted` writes."""
-    return tuple(int(step) if is_whole(step) else step for step in text.split("."))
 
 
 def value_at(data: Any, place: Place) -> Any:
@@ -173,8 +178,8 @@ def _copy(data: Any) -> Any:
     return [_copy(value) for value in data] if isinstance(data, list) else data
 
 
-def read_document(path: str | Path) -> Document:
-    """Read a YAML file. Raises ConfigError naming file, line and column."""
+def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None) -> Document:
+    """Read a YAML file, or one whose text `as_yaml` makes YAML. Raises ConfigError naming file, line and column."""
     path = Path(path)
     try:
         with path.open("rb") as stream:
@@ -197,7 +202,7 @@ def read_document(path: str | Path) -> Document:
         raise ConfigError([(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8: save the file as UTF-8")]) from error
     if path.suffix == ".json":
         text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not
-    return parse_document(text, str(path))
+    return parse_document(text if as_yaml is None else as_yaml(text), str(path))
 
 
 def parse_document(text: str, name: str) -> Document:

@@ -41,12 +41,12 @@ class EdgewattWarning(UserWarning):
     """Base of every warning this suite gives on purpose; the command line prints it as one line."""
 
 
-class DamageWarning(EdgewattWarning):
-    """A damaged file was set aside and what it held is made again."""
-
-
 class IgnoredSettingWarning(EdgewattWarning):
     """A setting that varies, or was asked for, has no influence on what is shown."""
+
+
+class WastedRoomWarning(EdgewattWarning):
+    """Room of a memory stays empty, and a setting would fill it."""
 
 
 class MissingExtraError(EdgewattError, ImportError):

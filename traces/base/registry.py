@@ -129,34 +129,22 @@ class Registry(Mapping[str, Entry[T]]):
         return add
 
     def _check(self, name: str, item: object) -> None:
-        kind, fits = "", True
-        needed: type = object
-        if self._subclasses_of is not None:
-            kind, needed = "subclass", self._subclasses_of
-            fits = isinstance(item, type) and issubclass(item, needed)
-        elif self._instances_of is not None:
-            kind, needed = "instance", self._instances_of
-            fits = isinstance(item, needed)
+        needed = self._subclasses_of or self._instances_of or object
+        fits = isinstance(item, type) and issubclass(item, needed) if self._subclasses_of else isinstance(item, needed)
         if not fits:
+            kind = "subclass" if self._subclasses_of else "instance"
             raise TypeError(f"{self.what} {name!r} must be a {kind} of {needed.__name__}, not {shown(item)}")
 
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
         self._look()
-        entry = self._entries.get(name)
-        if entry is not None:
-            return entry
-        name = self._spelt(name)
+        if name not in self._entries and name not in self._plugins and isinstance(name, str):
+            name = next((known for known in self if known.lower() == name.lower()), name)
         if name not in self._entries and name in self._plugins:
             self._load_plugin(name)
         if name not in self._entries:
             raise unknown_name(self.what, name, self)
         return self._entries[name]
-
-    def _spelt(self, name: str) -> str:
-        if name in self._entries or name in self._plugins or not isinstance(name, str):
-            return name
-        return next((known for known in self if known.lower() == name.lower()), name)
 
     def __contains__(self, name: object) -> bool:
         self._look()
@@ -249,10 +237,14 @@ def failure_outside(error: BaseException) -> InputError | None:
     link: BaseException | None = error
     while members and link is not None and not isinstance(link, EdgewattError):
         for frame, line in reversed(list(traceback.walk_tb(link.__traceback__))):
-            module, code = str(frame.f_globals.get("__name__", "")), frame.f_code
-            if named := _named(module, code.co_qualname.partition(".")[0], members):
+            module = str(frame.f_globals.get("__name__", ""))
+            whose = [each for each in members if each[1].module == module]
+            whose = whose or [each for each in members if _package(each[1].module) == _package(module)]
+            if whose:
+                names = " or ".join(f"{what} {entry.name!r}" for what, entry in whose[:3])
                 said = "".join(traceback.format_exception_only(link)).strip()
-                return InputError(f"the {named} failed: {said} ({Path(code.co_filename).name}, line {line})")
+                at = f"{Path(frame.f_code.co_filename).name}, line {line}"
+                return InputError(f"the {names} of {whose[0][1].origin} failed: {said} ({at})")
         link = link.__cause__ or link.__context__
     return None
 
@@ -265,22 +257,6 @@ def naming_outside(function: Callable[..., Any], *arguments: Any) -> Any:
         if named := failure_outside(error):
             raise named from error
         raise
-
-
-def _named(module: str, function: str, members: list[tuple[str, Entry[Any]]]) -> str:
-    """Return the members, in words, of which a function or class is part, else those of its module or distribution."""
-    here = [(what, entry) for what, entry in members if _package(entry.module) == _package(module)]
-    own = [(what, entry) for what, entry in here if entry.module == module and function in _parts(entry.item)]
-    theirs = [(what, entry) for what, entry in here if entry.origin and not entry.origin.code]
-    chosen = own or [(what, entry) for what, entry in theirs if entry.module == module] or theirs
-    names = " or ".join(f"{what} {entry.name!r}" for what, entry in chosen[:3])
-    return f"{names} of {chosen[0][1].origin}" if chosen else ""
-
-
-def _parts(item: Any) -> set[str]:
-    """Return the names of the functions and classes that a member is made of."""
-    pieces = (item, type(item), *getattr(item, "__dict__", {}).values())
-    return {str(getattr(piece, "__qualname__", "")).partition(".")[0] for piece in pieces} - {""}
 
 
 def _package(module: str) -> str:

@@ -6,7 +6,7 @@ There is one function for every table, page and sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor, log10
 
@@ -87,3 +87,9 @@ def _power(values: Sequence[float], digits: int) -> int:
         return 0
     size = floor(log10(float(f"{largest:.{digits - 1}e}")))
     return min(max(3 * (size // 3), min(_PREFIXES)), max(_PREFIXES))
+
+
+def shares_in_words(shares: Mapping[str, float], least: float = 0.05) -> str:
+    """Return shares by name in per cent, largest first, without those below `least`."""
+    most = sorted(shares.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{name} {100 * share:.0f}" for name, share in most if share >= least)

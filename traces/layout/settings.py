@@ -81,7 +81,7 @@ class Layout:
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
         whole_number(self.lanes, "lanes", why="input vectors at a time")
-        if self.lanes * NEURON_FORMATS[self.neuron_format] > MAX_ROW_BYTES:
+        if self.row_bytes > MAX_ROW_BYTES:
             most = MAX_ROW_BYTES // NEURON_FORMATS[self.neuron_format]
             raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")
         if (
@@ -92,10 +92,16 @@ class Layout:
             raise InputError(f"row_alignment_bytes has no meaning for layout {self.kind!r}: it has no rows")
 
     @property
+    def row_bytes(self) -> int:
+        """Bytes of a neuron's row: `lanes` values. So far apart are rows in a scratchpad."""
+        return self.lanes * NEURON_FORMATS[self.neuron_format]
+
+    @property
     def row_pitch(self) -> int:
-        """Bytes from one neuron's row to the next: one value, or `lanes` values up to the next aligned address."""
-        row_bytes = self.lanes * NEURON_FORMATS[self.neuron_format]
-        return row_bytes if self.lanes == 1 else -(-row_bytes // self.alignment_bytes) * self.alignment_bytes
+        """Bytes in memory from one neuron's row to the next: one value, or `lanes` values up to the next aligned
+        address."""
+        row_bytes, aligned = self.row_bytes, self.alignment_bytes
+        return row_bytes if self.lanes == 1 else -(-row_bytes // aligned) * aligned
 
 
 def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
+from traces.base.sparse import checked_sparse
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 
@@ -50,7 +51,7 @@ def prune_magnitude(
 
 def prune_matrix(matrix: Any, *, density: float) -> Any:
     """Return a SciPy csr matrix with only its largest-magnitude entries, in their stored order; ties as above."""
-    matrix = matrix.tocsr()
+    matrix = checked_sparse(matrix).tocsr()
     keep = _how_many(matrix.nnz, density, None)
     chosen = np.zeros(matrix.nnz, bool)
     chosen[np.argsort(-np.abs(matrix.data), kind="stable")[:keep]] = True

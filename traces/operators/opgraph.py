@@ -52,7 +52,8 @@ class Operator:
     """One operator (node). `inputs` are tensor names, each once; `outputs` the tensors it writes, at least one.
 
     constants: names of the weights it reads, in the order of the model file (keys of `OpGraph.constants`).
-    attributes: what the reader knows about the operator (strides, padding, axis, fused activation, ...).
+    attributes: what the reader knows about the operator (strides, padding, axis, fused activation, ...). `after` names
+        tensors whose writers must run before, since they read what this operator overwrites.
     """
 
     name: str
@@ -80,7 +81,8 @@ class OpGraph(Shown):
     nodes: the operators, INPUT operators included. outputs: names of the tensors whose storage is never freed.
     constants: name -> array of weights (read-only), empty where the source has none.
     quantization: name of a tensor or constant -> how its stored numbers stand for real ones.
-    source: the file it came from, used in messages. allow_disconnected: accept parts that share no tensor.
+    source: the file it came from, used in messages. allow_disconnected: accept parts that share no tensor. notes: what
+    the reader took in another way than the file has it, a sentence each.
 
     Raises InputError naming the graph and node at fault: a cycle, a tensor that no operator writes, names given twice,
     a tensor of no bytes, no output, a part that is not connected to the rest, sizes that sum up beyond 2^63 - 1.
@@ -93,6 +95,7 @@ class OpGraph(Shown):
     source: str = ""
     quantization: Mapping[str, Quantization] = field(default_factory=dict)
     allow_disconnected: bool = field(default=False, kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     __repr__ = Shown.__repr__
 
@@ -159,7 +162,19 @@ class OpGraph(Shown):
         These are all writers of the storage of its inputs. An in-place operator depends, for the storage that it
         updates itself, only on the writer of the tensor it names (else a chain of updates would wait for itself).
         """
-        return tuple(predecessors_of(node, self.tensors, self.producer, self.writers) for node in self.nodes)
+        return tuple(self._before(node) for node in self.nodes)
+
+    def _before(self, node: Operator) -> tuple[int, ...]:
+        own, made = {t.buffer for t in node.outputs}, {t.name for t in node.outputs}
+        before = {self.producer[name] for name in node.attributes.get("after", ()) if name in self.producer}
+        for name in node.inputs:
+            buffer = self.tensors[name].buffer
+            if buffer in own:
+                before.add(self.producer[name])
+            else:  # but those that overwrite it afterwards
+                writers = self.writers[buffer]
+                before.update(w for w in writers if made.isdisjoint(self.nodes[w].attributes.get("after", ())))
+        return tuple(sorted(before))
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
@@ -182,18 +197,6 @@ class OpGraph(Shown):
         if sorted(picked) != list(range(self.n_nodes)):
             raise InputError(f"{self.name}: the order is no permutation of the {self.n_nodes} operators")
         return self.with_(nodes=tuple(self.nodes[i] for i in picked))
-
-
-def predecessors_of(
-    node: Operator, tensors: Mapping[str, Tensor], producer: Mapping[str, int], writers: Mapping[str, Sequence[int]]
-) -> tuple[int, ...]:
-    """Return the operators that must run before `node`, ascending (see OpGraph.predecessors)."""
-    own = {t.buffer for t in node.outputs}
-    before: set[int] = set()
-    for name in node.inputs:
-        buffer = tensors[name].buffer
-        before.update((producer[name],) if buffer in own else writers[buffer])
-    return tuple(sorted(before))
 
 
 class _Validation:
@@ -349,17 +352,18 @@ def pads_of(node: Operator, image: Sequence[int], window: Sequence[int], where: 
 
 def real_values(graph: OpGraph, name: str) -> npt.NDArray[np.float32]:
     """Return a constant as real numbers: scale x (stored - zero point) where it is quantised."""
-    stored = graph.constants[name]
-    given = graph.quantization.get(name)
+    return dequantized(graph.constants[name], graph.quantization.get(name), f"{graph.source or graph.name}: {name!r}")
+
+
+def dequantized(stored: npt.NDArray[Any], given: Quantization | None, where: str) -> npt.NDArray[np.float32]:
+    """Return stored numbers as real ones. Raises InputError where there is not a scale for each index of the axis."""
     if given is None or np.issubdtype(stored.dtype, np.floating):
         return stored.astype(np.float32)
     shape = [1] * stored.ndim
     if len(given.scale) > 1:
         if not 0 <= given.axis < stored.ndim or stored.shape[given.axis] != len(given.scale):
-            raise InputError(
-                f"{graph.source or graph.name}: constant {name!r} of shape {list(stored.shape)} has "
-                f"{len(given.scale)} scales along axis {given.axis}"
-            )
+            scales = f"{len(given.scale)} scales along axis {given.axis}"
+            raise InputError(f"{where}: {scales} of a constant of shape {list(stored.shape)}")
         shape[given.axis] = len(given.scale)
     scale, zero = given.scale.reshape(shape), given.zero_point.reshape(shape)
     return ((stored.astype(np.float64) - zero) * scale).astype(np.float32)

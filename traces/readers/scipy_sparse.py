@@ -10,6 +10,7 @@ import numpy as np
 
 from traces.base.archive import npz_names, read_npz
 from traces.base.errors import InputError
+from traces.base.sparse import checked_sparse, row_pointers
 from traces.networks.network import Network, is_real
 from traces.readers.parts.layers import Matrix, dense_layer, from_layers
 from traces.readers.reader import NETWORK_READERS, MatrixReader
@@ -44,7 +45,9 @@ def read(path: str | Path) -> list[Matrix]:
             raise InputError(f"{path}: {len(first)} row but {len(second)} col")
         rows, columns = first, second
     else:
-        major = _expand(second, size[0] if kind == "csr" else size[1], len(first), f"{path}: array 'indptr'")
+        n_major = size[0] if kind == "csr" else size[1]
+        pointers = row_pointers(second, n_major, len(first), f"{path}: array 'indptr'")
+        major = np.repeat(np.arange(n_major), np.diff(pointers))
         rows, columns = (major, first) if kind == "csr" else (first, major)
     return [Matrix(rows, columns, data, size, where=str(path))]
 
@@ -63,9 +66,7 @@ def from_matrices(
 
 def _in_memory(matrix: Any, where: str) -> Matrix:
     if hasattr(matrix, "tocoo"):
-        if len(matrix.shape) != 2:
-            raise InputError(f"{where}: a layer is a matrix with two dimensions, not shape {matrix.shape}")
-        coo = matrix.tocoo()
+        coo = checked_sparse(matrix, where).tocoo()
         return Matrix(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, coo.shape, where)
     try:
         dense = np.asarray(matrix)
@@ -87,16 +88,6 @@ def _as_int64(ids: np.ndarray, where: str) -> np.ndarray:
     if ids.dtype == np.uint64 and ids.size and ids.max() > np.iinfo(np.int64).max:
         raise InputError(f"{where} holds a value above 2^63 - 1")
     return ids.astype(np.int64)
-
-
-def _expand(pointers: np.ndarray, n_major: int, n_entries: int, where: str) -> np.ndarray:
-    """Return the row (csr) or column (csc) of each entry from its pointers, which must rise from 0 to the end."""
-    if len(pointers) != n_major + 1 or pointers[0] != 0 or pointers[-1] != n_entries:
-        raise InputError(f"{where} must have {n_major + 1} values from 0 to {n_entries}")
-    falls = np.flatnonzero(np.diff(pointers) < 0)
-    if falls.size:
-        raise InputError(f"{where} falls from {pointers[falls[0]]} to {pointers[falls[0] + 1]} at position {falls[0]}")
-    return np.repeat(np.arange(n_major), np.diff(pointers))
 
 
 class ScipySparse(MatrixReader):

@@ -19,8 +19,10 @@ import numpy.typing as npt
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim
 from traces.networks.network import Network
+from traces.operators.folding import fold
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
 from traces.readers.parts.model_network import to_network
+from traces.readers.parts.tflite_sparse import dense
 from traces.readers.parts.tflite_writing import TfliteWriting
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 
@@ -42,7 +44,10 @@ TYPES: dict[int, tuple[str, str | None]] = {
     16: ("uint16", "<u2"),
     17: ("int4", None),
 }
-CONTROL_FLOW = {"IF", "WHILE", "CALL", "CALL_ONCE", "STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE"}
+RESOURCE = 13  # the type of a handle of a variable: it takes no memory, what it stands for does
+CONTROL_FLOW = {"IF", "WHILE", "CALL", "STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE"}
+ONCE = {"VAR_HANDLE", "CALL_ONCE"}  # run before the first inference
+READ, ASSIGN = "READ_VARIABLE", "ASSIGN_VARIABLE"
 ACTIVATIONS = {0: "NONE", 1: "RELU", 2: "RELU_N1_TO_1", 3: "RELU6", 4: "TANH", 5: "SIGN_BIT"}
 PADDINGS = {0: "SAME", 1: "VALID"}
 OPTIONS = {
@@ -56,7 +61,27 @@ OPTIONS = {
     "SUB": "SubOptions",
     "CONCATENATION": "ConcatenationOptions",
     "SOFTMAX": "SoftmaxOptions",
+    "TRANSPOSE_CONV": "TransposeConvOptions",
+    "LEAKY_RELU": "LeakyReluOptions",
+    "GELU": "GeluOptions",
+    "GATHER": "GatherOptions",
+    "PACK": "PackOptions",
+    "UNPACK": "UnpackOptions",
+    "BATCH_MATMUL": "BatchMatMulOptions",
+    "STRIDED_SLICE": "StridedSliceOptions",
+    "RESIZE_BILINEAR": "ResizeBilinearOptions",
+    "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions",
+    "DEPTH_TO_SPACE": "DepthToSpaceOptions",
+    "SPACE_TO_DEPTH": "SpaceToDepthOptions",
+    "MIRROR_PAD": "MirrorPadOptions",
+    "DIV": "DivOptions",
 }
+NUMBERS = {  # field of an options table -> attribute, a number
+    "Axis": "axis", "Alpha": "alpha", "Beta": "beta", "AdjX": "adj_x", "AdjY": "adj_y", "AlignCorners": "align_corners",
+    "HalfPixelCenters": "half_pixel_centers", "BlockSize": "block", "Mode": "mode", "BeginMask": "begin_mask",
+    "EndMask": "end_mask", "EllipsisMask": "ellipsis_mask", "NewAxisMask": "new_axis_mask",
+    "ShrinkAxisMask": "shrink_axis_mask", "Approximate": "approximate",
+}  # fmt: skip
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 NONE = -1  # an optional operand that is left out
 
@@ -64,8 +89,10 @@ NONE = -1  # an optional operand that is left out
 def read(path: str | Path) -> OpGraph:
     """Read a model as an operator graph with its constants.
 
-    Raises InputError naming file and operator or tensor: not a TensorFlow Lite file, truncated or damaged, control
-    flow, unknown operators, strings and resources, dynamic shapes. Needs the extra `models`.
+    What follows from constants alone is a constant too. Variables (VAR_HANDLE) are inputs and outputs: their storage
+    lives from one inference to the next. An open dimension has the size that the file gives, mostly 1, and
+    `graph.notes` says so. Raises InputError naming file and operator or tensor: not a TensorFlow Lite file, truncated
+    or damaged, control flow, strings, shapes that are not known. Needs the extra `models`.
     """
     return _Reader(Path(path)).graph()
 
@@ -90,6 +117,15 @@ def _written(reader: _Reader, before: OpGraph, graph: OpGraph, offsets: Mapping[
     reader.children(reader.model, "Metadata")
     types = {name: code for code, (name, _) in TYPES.items()}
     return TfliteWriting(reader, before, types, {name: k for k, name in ACTIVATIONS.items()}).write(graph, offsets)
+
+
+class _Variable:
+    """What lives from one inference to the next. version: the tensor that has its value now. state: its storage."""
+
+    def __init__(self, name: str, named: tuple[str, str] | None) -> None:
+        self.name, self.named, self.version = name, named, name
+        self.state: Tensor | None = None
+        self.readings: list[str] = []
 
 
 class _Reader:
@@ -179,29 +215,86 @@ class _Reader:
         self.tables = tables
         self.constants: dict[str, npt.NDArray[Any]] = {}
         self.quantization: dict[str, Quantization] = {}
+        self.notes: list[str] = []
+        self.variables: dict[int, _Variable] = {}  # tensor of a handle -> what it stands for
         self.tensors = [self._tensor(i, table) for i, table in enumerate(tables)]
-        operators = self.children(subgraph, "Operators")
         inputs = self._indices(self.numbers(subgraph, "Inputs"), "the model's inputs", optional=False)
         outputs = self._indices(self.numbers(subgraph, "Outputs"), "the model's outputs", optional=False)
-        nodes = [self._operator(i, operator) for i, operator in enumerate(operators)]
+        nodes = self._operators(self.children(subgraph, "Operators"))
         made = {t.name for node in nodes for t in node.outputs}
         read = {name for node in nodes for name in node.inputs}
         kept = [self.names[i] for i in outputs if self.names[i] not in self.constants]
         states = [self.names[i] for i, t in enumerate(tables) if t.IsVariable() and self.names[i] in read - made]
         first = [self.names[i] for i in inputs if self.names[i] in read or self.names[i] in kept]
+        tensors = dict(zip(self.names, self.tensors, strict=True))
+        variables = {v.name: v.state for v in self.variables.values() if v.state is not None}
+        tensors |= variables
         begin = [
-            Operator(name, INPUT, (), (self.tensors[self.names.index(name)],))
-            for name in dict.fromkeys([*first, *states])
+            Operator(name, INPUT, (), (tensors[name],))
+            for name in dict.fromkeys([*first, *states, *(name for name in variables if name in read)])
             if name not in made and name not in self.constants
         ]
+        states += [name for name in variables if name in read]
+        used = {name for node in nodes for name in node.constants}
         name = self.text(subgraph.Name(), "the graph") or self.path.stem
         return OpGraph(
             self.path.stem if name in ("main", "") else name,
             (*begin, *nodes),
             tuple(dict.fromkeys([*kept, *states])),  # state must survive to the next inference
-            self.constants,
+            {name: array for name, array in self.constants.items() if name in used},
             source=str(self.path),
             quantization=self.quantization,
+            notes=tuple(self.notes),
+        )
+
+    def _operators(self, tables: Sequence[Any]) -> list[Operator]:
+        """Return the operators of every inference; note the place of each in the file, and those that run before."""
+        nodes: list[Operator] = []
+        self.places: dict[str, int] = {}  # name of an operator -> its number in the file
+        self.before: list[tuple[int, tuple[str, ...], tuple[str, ...]]] = []  # of the others: number, operands, results
+        elements = 0
+        for i, table in enumerate(tables):
+            node = self._operator(i, table)
+            if node is None:
+                self.before.append((i, (), ()))
+                continue
+            if not node.inputs:
+                elements += sum(math.prod(tensor.shape) for tensor in node.outputs)
+                claim(8 * elements, str(self.path), f"constant {node.name!r} with those computed before")
+            if fold(node, self.constants, self.quantization):
+                self.before.append((i, node.operands, tuple(tensor.name for tensor in node.outputs)))
+            else:
+                self.places[node.name] = i
+                nodes.append(node)
+        return nodes
+
+    def _variable(self, index: int, operator: Any, given: Sequence[int], made: Sequence[int]) -> Operator:
+        """Return a reading or an assignment of a variable: the latter writes its storage, behind all readings."""
+        variable = self.variables.get(given[0]) if given else None
+        op, moved = (READ, made) if made else (ASSIGN, given[1:])
+        if variable is None or len(moved) != 1:
+            raise self.fail(f"operator {index} ({op}): a variable, and the tensor that is read or assigned, are needed")
+        tensor = self.tensors[moved[0]]
+        if variable.state is None:
+            variable.state = Tensor(variable.name, tensor.shape, tensor.n_bytes, variable.name, tensor.dtype)
+            if tensor.name in self.quantization:
+                self.quantization[variable.name] = self.quantization[tensor.name]
+        if variable.state.n_bytes != tensor.n_bytes:
+            sizes = f"{variable.state.n_bytes} bytes, not {tensor.n_bytes}"
+            raise self.fail(f"operator {index} ({op}): {variable.name!r} has {sizes}")
+        if op == READ:
+            variable.readings.append(tensor.name)
+            return Operator(tensor.name, op, (variable.version,), (tensor,))
+        before, variable.version = variable.version, f"{variable.name}:{index}"
+        result = Tensor(variable.version, tensor.shape, tensor.n_bytes, variable.name, tensor.dtype)
+        is_constant = tensor.name in self.constants
+        return Operator(
+            f"{variable.name}={index}",
+            op,
+            (before,) if is_constant or tensor.name == before else (before, tensor.name),
+            (result,),
+            (tensor.name,) if is_constant else (),
+            {"operands": (before, tensor.name), "after": tuple(variable.readings)},
         )
 
     def _code(self, code: Any) -> str:
@@ -228,13 +321,15 @@ class _Reader:
         at = f"tensor {name!r}"
         shape = tuple(int(side) for side in self.numbers(table, "Shape"))
         signature = self.numbers(table, "ShapeSignature")
-        if any(side < 0 for side in shape) or any(side < 0 for side in signature[1:]):
-            raise self.fail(
-                f"{at} has the dynamic shape {signature or list(shape)}: convert the model with fixed shapes"
-            )
+        if any(side < 0 for side in shape):
+            raise self.fail(f"{at} has the unknown shape {list(shape)}: convert the model with fixed shapes")
+        if any(side < 0 for side in signature[1:]):
+            self._note(f"open dimensions have the sizes of the file: {at} of shape {signature} is {list(shape)}")
         code = int(table.Type())
+        if code == RESOURCE:
+            return Tensor(name, shape, 0, name, "resource")
         if code not in TYPES:
-            kind = {5: "string", 13: "resource", 14: "variant"}.get(code, f"unknown type {code}")
+            kind = {5: "string", 14: "variant"}.get(code, f"unknown type {code}")
             raise self.fail(f"{at} is a {kind}: only numbers can be placed in memory")
         dtype, layout = TYPES[code]
         elements = math.prod(shape)
@@ -243,7 +338,10 @@ class _Reader:
         data = self._data(int(table.Buffer()), at)
         if data is not None:
             if table.Sparsity() is not None:
-                raise self.fail(f"{at} is stored sparsely, which this reader does not take apart: store it densely")
+                if layout is None:
+                    raise self.fail(f"{at} is stored sparsely, two numbers in a byte: store it densely")
+                self.constants[name] = dense(self, table.Sparsity(), np.frombuffer(data, layout), shape, at)
+                return Tensor(name, shape, n_bytes, name, dtype)
             if len(data) != n_bytes:
                 raise self.fail(f"{at}: shape {list(shape)} of {dtype} needs {n_bytes} bytes, the file has {len(data)}")
             self.constants[name] = (
@@ -268,6 +366,10 @@ class _Reader:
             return self.data[offset : offset + size]
         return None
 
+    def _note(self, text: str) -> None:
+        if not any(text[:40] == other[:40] for other in self.notes):
+            self.notes.append(text)
+
     def _quantize(self, name: str, table: Any) -> None:
         given = table.Quantization()
         if given is None or not given.ScaleLength():
@@ -280,7 +382,8 @@ class _Reader:
             np.array(scale, np.float64), np.array(zero, np.int64), int(given.QuantizedDimension())
         )
 
-    def _operator(self, index: int, operator: Any) -> Operator:
+    def _operator(self, index: int, operator: Any) -> Operator | None:
+        """Return an operator, None for one that runs once, before the first inference."""
         code = int(operator.OpcodeIndex())
         if not 0 <= code < len(self.codes):
             raise self.fail(f"operator {index}: its kind {code} does not exist (0 to {len(self.codes) - 1})")
@@ -292,8 +395,12 @@ class _Reader:
             where = f"operator {self.names[results[0]]!r} ({op})"
         if op in CONTROL_FLOW:
             raise self.fail(f"{where}: control flow cannot be scheduled: convert the model without loops and branches")
-        if op.startswith(("UNKNOWN:", "CUSTOM:")):
-            raise self.fail(f"{where}: an unknown operator: only the built-in operators of TensorFlow Lite are known")
+        if op == "VAR_HANDLE" and results:
+            self.variables[results[0]] = self._handle(operator, results[0])
+        if op in ONCE:
+            return None
+        if op in (READ, ASSIGN):
+            return self._variable(index, operator, operands, results)
         for i in results:
             if self.names[i] in self.constants:
                 raise self.fail(f"{where} writes the constant {self.names[i]!r}")
@@ -326,11 +433,21 @@ class _Reader:
             attributes["dilations"] = (int(options.DilationHFactor()), int(options.DilationWFactor()))
         if hasattr(options, "FilterHeight"):
             attributes["window"] = (int(options.FilterHeight()), int(options.FilterWidth()))
-        if hasattr(options, "Axis"):
-            attributes["axis"] = int(options.Axis())
-        if hasattr(options, "Beta"):
-            attributes["beta"] = float(options.Beta())
+        for field, key in NUMBERS.items():
+            if hasattr(options, field):
+                attributes[key] = getattr(options, field)()
         return attributes
+
+    def _handle(self, operator: Any, index: int) -> _Variable:
+        """Return the variable of a handle: handles of one name share it."""
+        options = self.options(operator, "VarHandleOptions")
+        named = None
+        if options is not None:
+            named = (self.text(options.Container(), "a variable"), self.text(options.SharedName(), "a variable"))
+        for other in self.variables.values():
+            if named is not None and other.named == named:
+                return other
+        return _Variable(self.names[index], named)
 
 
 def unique_names(names: Iterable[str]) -> list[str]:

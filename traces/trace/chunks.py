@@ -34,8 +34,8 @@ class Chunk:
         ``payload[payload_offset[i]:payload_offset[i + 1]]`` (int64[n + 1]): the bytes read by a load, written by a
         store. Both are None in an address-only trace.
     cycle: int64[n] or None, when a recorded request arrived, in clocks of its memory; traces built here have none.
-    work: int64[n] or None, the accesses an engine makes before this one, where that is not the number of accesses
-        before it: of transfers, and of rows that take an engine several accesses. Not kept in files.
+    work: float64[n] or None, the cycles of an engine before the operation that this access belongs to, or before this
+        transfer. Not kept in files.
     """
 
     address: npt.NDArray[np.uint64]
@@ -45,7 +45,7 @@ class Chunk:
     payload_offset: npt.NDArray[np.int64] | None = None
     payload: npt.NDArray[np.uint8] | None = None
     cycle: npt.NDArray[np.int64] | None = None
-    work: npt.NDArray[np.int64] | None = None
+    work: npt.NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.address)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
+from traces.base.sparse import checked_sparse
 from traces.formats import element_bits, from_bits, pack, to_bits
 from traces.layout.kind import Space
 from traces.layout.settings import NEURON_FORMATS
@@ -144,10 +145,10 @@ def lay_out_convolution(
 
 
 def _csr(matrix: Any) -> Any:
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array, issparse
 
     try:
-        csr = csr_array(matrix)
+        csr = csr_array(checked_sparse(matrix) if issparse(matrix) else matrix)
     except (TypeError, ValueError) as error:
         raise InputError(f"this is no matrix: {error}") from error
     if csr.ndim != 2 or not csr.nnz:

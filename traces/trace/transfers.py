@@ -27,12 +27,15 @@ RowMoves = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.ui
 
 @dataclass
 class EngineAccesses:
-    """What the engine has touched in fast memory so far: rows read and written, and accesses to connections."""
+    """What the engine has done so far: rows read and written in fast memory, accesses to connections, accesses of no
+    more than its width in all, cycles and instructions."""
 
     rows_read: int = 0
     rows_written: int = 0
     connections: int = 0
-    total: int = 0
+    accesses: int = 0
+    cycles: float = 0.0
+    instructions: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ def transfers(
     moves: RowMoves,
     *,
     buffer_bytes: int,
-    access_bytes: int,
+    engine_spec: Any,
     scalar_biases: npt.NDArray[np.bool_] | None = None,
     chunk_accesses: int = 2**18,
 ) -> Transfers:
@@ -74,8 +77,8 @@ def transfers(
 
     moves: step int32[E] (ascending: the step before whose update it happens, or the number of steps), neuron int32[E],
     kind uint8[E] (0 load, else store). buffer_bytes: the double buffer of the connections; its halves are shared by the
-    arrays. access_bytes: the widest access of the engine; a row takes several of them. scalar_biases: bool[E], loads
-    that bring one fp32 bias from an array of its own, in the order of use, instead of a row.
+    arrays. engine_spec: hwmodel.machine.EngineSpec; a row takes several accesses of its width. scalar_biases: bool[E],
+    loads that bring one fp32 bias from an array of its own, in the order of use, instead of a row.
     """
     plan = plan_of(trace)
     starts, ends = _connection_arrays(plan)
@@ -98,15 +101,15 @@ def transfers(
         engine.__dict__.update(EngineAccesses().__dict__)
         made = TransferWalk(
             plan, memory.image.copy(), NEURON_STREAMS, moves, scalars, arrays, lookup(plan.element[:, 0]),
-            lookup(plan.event_offset), len(starts) - 1, -(-plan.row_bytes // access_bytes),
+            lookup(plan.event_offset), len(starts) - 1, -(-plan.row_bytes // engine_spec.access_bytes), engine_spec,
         )  # fmt: skip
         buffers = ChunkBuffers(chunk_accesses, max(piece, plan.widest_access))
         while not made.done:
-            work = np.empty(buffers.capacity, np.int64)
+            work = np.empty(buffers.capacity, np.float64)
             address, size, op, stream, offset, payload = buffers.fresh()
             n = made.fill_transfers(address, size, op, stream, offset, payload, work)
             engine.rows_read, engine.rows_written, engine.connections = made.counts
-            engine.total = made.accesses
+            engine.accesses, engine.cycles, engine.instructions = made.accesses, made.cycles, made.instructions
             if n:
                 yield buffers.chunk(n, work[:n])
 

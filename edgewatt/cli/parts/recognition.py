@@ -83,8 +83,8 @@ def _is_trace(look: FirstLook) -> bool:
 
 
 def _is_sweep(look: FirstLook) -> bool:
+    from edgewatt.config.models import SweepConfig
     from edgewatt.config.sections import keys_of
-    from edgewatt.config.sweep_file import SweepConfig
 
     return "base" in look.keys and look.keys <= keys_of(SweepConfig).keys()
 

@@ -170,6 +170,8 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     engines = f"; {first['engines']} engines" if first["engines"] > 1 else ""
     notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{lanes}{engines}")
     notes.append("layout   " + _layouts(rows))
+    if idle := ", ".join(dict.fromkeys(row["idle"] for row in rows if row.get("idle"))):
+        notes.append(f"energy   total = dynamic + static; of the DRAM's static energy is billed: {idle}")
     padded = max(record.results.get("padded_lanes", 0) for record in records)
     if padded:
         notes.append(f"note     {padded} lanes of the last pass have no input vector and compute on zeros")
@@ -217,6 +219,7 @@ def _cost_columns(rows: list[Row]) -> list[Shown]:
             if any(f"l{n}_hit_rate" in row for row in rows)
         ),
         *(_cells(column, rows) for column in COLUMNS.values() if column.brief),
+        ("bound by", "% of time", [row.get("bound_by", "-") for row in rows]),
         ("right", "%", [_share(row) for row in rows]),
         *(
             (head, "±%", [percent(row[key], base[key]) for row, base in zip(rows, bases, strict=True)])
@@ -252,6 +255,7 @@ def _absent(rows: list[Row]) -> set[str]:
         "chip": "onchip_energy_pj",
         "MAC": "compute_energy_pj",
         "right": "agreement",
+        "bound by": "bound_by",
     }
     return {head for head, key in keys.items() if all(row.get(key) is None for row in rows)}
 
@@ -262,7 +266,7 @@ def base_rows(rows: list[Row]) -> list[Row]:
     return [first.setdefault(row.get("onchip"), row) for row in rows]
 
 
-_WORDS = ("stride", "format", "encoder", "part")
+_WORDS = ("stride", "format", "encoder", "part", "bound by")
 
 
 def _print(console: Any, groups: list[str], columns: list[Shown]) -> None:

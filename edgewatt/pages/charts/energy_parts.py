@@ -14,7 +14,7 @@ MOST_BARS = 16
 @CHARTS.add("energy_parts", summary="what energy is made of, by point", place=15)
 def energy_parts(data: ReportData) -> Spec | None:
     """Bars of the baseline, the front and then the points of least energy; a line from the low to the high end of what
-    on-chip memory and arithmetic are estimated to take."""
+    they are estimated to take."""
     played = data.played
     if not played:
         return None
@@ -54,7 +54,7 @@ def energy_parts(data: ReportData) -> Spec | None:
             "tooltip": ends_tips,
         },
     }
-    subtitle = "line: range of the estimates of on-chip memory and arithmetic" if ranges else ""
+    subtitle = "line: range of all estimates" if ranges else ""
     return {
         **base("What energy is made of", "rows", subtitle=subtitle),
         **room_for(places),

@@ -17,7 +17,8 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
-from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs, by_tiles
+from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
+from reorder.edges.methods.tiles import Tile
 from reorder.edges.search.budget import Budget, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
@@ -247,7 +248,7 @@ def tiles(pool: CandidatePool, task: Task, ends: float) -> Iterator[tuple[str, I
         sources = max(1, min(round(share * task.memory / line) * line, task.memory - 3))
         for targets in (1, line, 4 * line):
             if pool.before(ends):
-                edges = by_tiles(network, targets, sources, "sources" if targets == 1 else "targets")
+                edges = Tile(targets, sources, "sources" if targets == 1 else "targets").order(network)
                 yield f"tiles of {sources} sources", edges
 
 

@@ -1,10 +1,9 @@
-"""Fixed blocks of targets, tiles of sources x targets, and the frontier order: constructions by sorting."""
+"""Fixed blocks of targets, long runs for processors, and the frontier order: constructions by sorting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from reorder.edges.search.base_orders import sorted_by
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.initial_states import slot_choices
 from reorder.edges.search.intervals import Items
-from traces.base.errors import unknown_name
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -132,65 +130,6 @@ def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Orderi
         return block_of_items(items, size, parameters.swaps, task.seed, budget)
 
     return best_size(network, task, "blocks", parameters.size, of_size)
-
-
-@dataclass(frozen=True)
-class TilesParameters:
-    """Targets and sources per tile, and which of the two the outer loop walks; None: tried out."""
-
-    targets: int | None = None
-    sources: int | None = None
-    outer: str | None = None
-
-    def __post_init__(self) -> None:
-        count_of("targets", self.targets, 1)
-        count_of("sources", self.sources, 1)
-        if self.outer not in (None, "targets", "sources"):
-            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
-
-
-def by_tiles(network: Network, targets: int, sources: int, outer: str) -> Int64Array:
-    """Return the order by depth of target, then tile by tile; inside a tile by source if sources stream past, else by
-    target."""
-    s, t = network.sources, network.targets
-    tile_of = []
-    for ids, size in ((t, targets), (s, sources)):  # places among the neurons of one depth, cut into tiles
-        by_depth = np.argsort(network.depth, kind="stable")
-        depth = network.depth[by_depth]
-        place = np.empty(network.n_neurons, np.int64)
-        place[by_depth] = np.arange(network.n_neurons) - np.searchsorted(depth, depth)
-        tile_of.append(place[ids] // size)
-    target_tile, source_tile = tile_of
-    first, second = (target_tile, source_tile) if outer == "targets" else (source_tile, target_tile)
-    inner = (s, t) if targets >= sources else (t, s)
-    return sorted_by(network.depth[t], first, second, *inner)
-
-
-@ORDERINGS.register(
-    "tiles",
-    summary="tiles of sources x targets, as dense kernels are blocked; shapes tried out",
-    parameters=TilesParameters,
-    portfolio=6,
-    local=False,
-)
-def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
-    """Walk layer by layer over tiles whose sources and targets fit fast memory together: the best of some shapes."""
-    budget = Budget(task.time_limit_s)
-    best = Best(Scorer(network, task), budget, task)
-    room = max(2, slot_choices(task)[0] + 1)
-    shapes = [(room - 1, 1), (max(1, room * 3 // 4), max(1, room // 4)), (room // 2, room // 2), (1, room - 1)]
-    for targets, sources in shapes:
-        for outer in ("targets", "sources"):
-            if best.edges is not None and budget.over:
-                break
-            shape: dict[str, Any] = {
-                "targets": parameters.targets or targets,
-                "sources": parameters.sources or sources,
-                "outer": parameters.outer or outer,
-            }
-            best.work += 1
-            best.offer(by_tiles(network, **shape), **shape)
-    return best.ordering("tiles", best.parameters, budget.over)
 
 
 @dataclass(frozen=True)
@@ -332,7 +271,7 @@ def by_frontier(items: Items) -> Int64Array:
 @ORDERINGS.register(
     "frontier",
     summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1",
-    portfolio=3,
+    effort=0.04,
 )
 def frontier(network: Network, task: Task, parameters: None) -> Ordering:
     """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""

@@ -10,10 +10,12 @@ from reorder.edges.search.base_orders import (
     by_target,
     demanded_order,
     grouped,
+    outputs_early,
     own_is_topological,
     sorted_by,
     two_optimal_order,
 )
+from reorder.edges.search.budget import Best, Budget, Scorer
 from traces.networks.network import Network
 
 
@@ -55,11 +57,41 @@ def random_topological(network: Network, task: Task, parameters: None) -> Orderi
 @ORDERINGS.register(
     "depth-first",
     summary="demand from the outputs: what an output needs is computed when it is needed",
-    portfolio=2,
+    effort=0.02,
 )
 def depth_first(network: Network, task: Task, parameters: None) -> Ordering:
     """Compute each output in turn, each of its sources when its connection's turn comes (ascending ids)."""
     return Ordering(demanded_order(network), "depth-first")
+
+
+@ORDERINGS.register(
+    "sethi-ullman",
+    summary="demand from the outputs, of each neuron's sources the one first whose subtree needs most values at once",
+    portfolio=0.45,
+    effort=0.03,
+    suits=lambda network: network.n_connections <= 2 * network.n_neurons,
+)
+def sethi_ullman(network: Network, task: Task, parameters: None) -> Ordering:
+    """Compute each output in turn, the heaviest subtree first (Sethi and Ullman 1970): least memory on trees."""
+    return Ordering(demanded_order(network, heaviest_first=True), "sethi-ullman")
+
+
+@ORDERINGS.register(
+    "least-live",
+    summary="next the neuron that uses up most values for good; reaches the bound on networks grown for the memory",
+    portfolio=0.48,
+    effort=0.08,
+)
+def least_live(network: Network, task: Task, parameters: None) -> Ordering:
+    """Keep few values live: minimal I/Os on networks grown for the memory, whatever their numbers. O(W log W)."""
+    start, edges = grouped(network.sources, np.arange(network.n_connections), network.n_neurons)
+    rank = np.empty(network.n_neurons, np.int64)
+    rank[kernel.least_live(network.ends, network.in_degree, start, edges)] = np.arange(network.n_neurons)
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    edges = by_target(network, rank)
+    for made in (edges, outputs_early(network, edges)):
+        best.offer(made)
+    return Ordering(best.edges, "least-live")
 
 
 def _has_hidden(network: Network) -> bool:
@@ -71,6 +103,7 @@ def _has_hidden(network: Network) -> bool:
     "early-outputs",
     summary="the file's order, but what an output needs is added up as soon as nothing else needs it",
     portfolio=1.6,
+    effort=0.02,
     suits=_has_hidden,
 )
 def early_outputs(network: Network, task: Task, parameters: None) -> Ordering:
@@ -82,5 +115,4 @@ def early_outputs(network: Network, task: Task, parameters: None) -> Ordering:
     output that others read stays where it is. O(W).
     """
     base = np.arange(network.n_connections) if own_is_topological(network) else two_optimal_order(network)
-    moved = network.is_output & (network.out_degree == 0)
-    return Ordering(kernel.early_outputs(network.ends, base, moved.view(np.uint8)), "early-outputs")
+    return Ordering(outputs_early(network, base), "early-outputs")

@@ -60,13 +60,29 @@ def two_optimal_order(network: Network) -> Int64Array:
     return by_target(network, topological_rank(network))
 
 
-def demanded_order(network: Network) -> Int64Array:
-    """Return the order that computes each output in turn, each source when its connection's turn comes."""
+def demanded_order(network: Network, heaviest_first: bool = False) -> Int64Array:
+    """Return the order that computes each output in turn, each source when its connection's turn comes.
+
+    Sources come by number, or `heaviest_first`: by the values that computing them holds at once.
+    """
     edges = by_target(network, np.arange(network.n_neurons))
     start = np.concatenate(([0], np.cumsum(network.in_degree)))
+    if heaviest_first:
+        needs = kernel.registers(network.sources, np.argsort(network.depth, kind="stable"), start, edges)
+        lighter = int(needs.max(initial=0)) - needs
+        edges = edges[sorted_by(network.targets[edges], lighter[network.sources[edges]].astype(np.int64))]
     ends = np.flatnonzero((network.in_degree > 0) & (network.out_degree == 0) & ~network.is_output)
     roots = np.concatenate((np.sort(network.outputs), ends))
     return kernel.depth_first(network.sources, roots, start, edges)
+
+
+def outputs_early(network: Network, edges: Int64Array) -> Int64Array:
+    """Return a topological order (int64[W]) with each connection into an output as soon as its source is free. O(W).
+
+    Outputs that others read stay where they are.
+    """
+    moved = network.is_output & (network.out_degree == 0)
+    return kernel.early_outputs(network.ends, edges, moved.view(np.uint8))
 
 
 def own_is_topological(network: Network) -> bool:

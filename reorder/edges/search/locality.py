@@ -96,7 +96,7 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
         return None
     large = network.n_connections > LARGE and len(graph.weight) <= MOST_DEPTHS
     most = FIRST_STEPS if large else max(FEWEST, min(STEPS, KEPT // network.n_neurons))
-    values, vectors = _lanczos(graph.product, start, most, count, FIRST_LEAST)
+    values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
         values, vectors = _from_cells(graph, far, count)
     if values[0] < LEAST:
@@ -141,7 +141,7 @@ class _Graph:
         return self.centred(self.inverse * neighbour_sums(*self._into, self.inverse * x))
 
 
-def _lanczos(
+def lanczos(
     product: Callable[[FloatArray], FloatArray], start: FloatArray, most: int, count: int, hopeless: float = -1.0
 ) -> tuple[FloatArray, FloatArray]:
     """Return the `count` highest eigenvalues and eigenvectors (in rows) that at most so many steps find.
@@ -206,7 +206,7 @@ def _from_cells(graph: _Graph, far: Int32Array, count: int) -> tuple[FloatArray,
     start += _without(
         layers, NOISE * np.sqrt(_dot(start, start) / cells) * np.random.default_rng(0).standard_normal(cells)
     )
-    _, vectors = _lanczos(product, start, STEPS, count)
+    _, vectors = lanczos(product, start, STEPS, count)
     smooth = [graph.centred(np.where(reached, graph.root * (vector / root)[owner], 0.0)) for vector in vectors]
     for _ in range(SMOOTHED):  # factors: the square of an eigenvalue q, then (1 + q) / 2 against those near to -1
         smooth = [graph.product(graph.product(x)) for x in smooth]

@@ -18,10 +18,11 @@ import reorder.tuples.groups as groups
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
 from reorder.tuples.request import Storage, TupleRequest, WireRequest
-from reorder.tuples.shards.output import JOURNAL, SENT, Journal, Place, Shard, csr_places, write_index
+from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Place, Shard, csr_places, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
 from reorder.tuples.tuple_problem import TuplesBefore
 from traces.base.errors import InputError, did_you_mean
+from traces.base.journal import Journal
 from traces.base.progress import Progress
 from traces.base.workers import Workers
 from traces.readers.parts.weights import ModelWeights, RowMatrix
@@ -93,7 +94,7 @@ def order_weights(
     journal = Journal(target / JOURNAL, _key(weights, facts))
     try:
         with Workers(workers, executor or request.member.workers, scheduler, request.member.workers) as team:
-            run = _Run(weights, target, chosen, request, id_bits, seed, team, journal, progress)
+            run = _Run(weights, target, chosen, request, id_bits, seed, team, Finished(journal), progress)
             return run()
     finally:
         journal.close()
@@ -139,7 +140,7 @@ class _Run:
     id_bits: int | None
     seed: int
     team: Workers
-    journal: Journal
+    finished: Finished
     progress: Progress | None
     done: int = 0
     total: int = 0
@@ -172,19 +173,19 @@ class _Run:
         results = []
         for file, shard in shards.items():
             matrices = by_file.get(file, [])
-            whole = file.name in self.journal.shards and shard.is_whole()
-            if whole and all(matrix.name in self.journal.matrices for matrix in matrices):
+            whole = file.name in self.finished.shards and shard.is_whole()
+            if whole and all(matrix.name in self.finished.matrices for matrix in matrices):
                 self.done += sum(int(matrix.pointers[-1]) for matrix in matrices)
             else:
                 if not shard.resumes():
-                    self.journal.forget([matrix.name for matrix in matrices])
+                    self.finished.forget([matrix.name for matrix in matrices])
                 with shard.opened():
                     for matrix in matrices:
                         self._order(matrix, shard)
                     for tensor in others[file]:
                         shard.copy(tensor)
                 shard.finish()
-                self.journal.put(shard=file.name)
+                self.finished.put(shard=file.name)
             results += [self._result(matrix, file.name) for matrix in matrices]
         size = sum(place.n_bytes for shard in shards.values() for place in shard.places.values())
         write_index(self.target, weight_map, size, {"ordered": self.chosen})
@@ -194,7 +195,7 @@ class _Run:
         return self.id_bits or (16 if matrix.shape[1] <= 1 << 16 else 32)
 
     def _result(self, matrix: RowMatrix, shard: str) -> MatrixOrder:
-        sent = self.journal.matrices[matrix.name]
+        sent = self.finished.matrices[matrix.name]
         bits, count = self._id_bits(matrix), int(matrix.pointers[-1])
         return MatrixOrder(matrix.name, shard, matrix.shape, count, matrix.value_format, bits, **sent)
 
@@ -202,14 +203,14 @@ class _Run:
         """Order what the journal lacks of a matrix, and count what the whole of it sends."""
         bits, wires = self._id_bits(matrix), self.request.wires
         storage = Storage("csr", matrix.value_format, bits, self.request.storage.stride, "row", "packed")
-        finished = self.journal.groups.get(matrix.name, {})
+        written = self.finished.groups.get(matrix.name, {})
         names = [f"{matrix.name}.{part}" for part in ("data", "indices", "indptr", "shape")]
         ids = np.dtype(f"<u{bits // 8}")
         under_way: dict[int, TupleGroup] = {}
 
         def is_finished(group: TupleGroup) -> bool:
             """Whether the shard holds what was written of a group, and not what else may have become of it."""
-            if (crc := finished.get(group.start)) is None:
+            if (crc := written.get(group.start)) is None:
                 return False
             n, word = len(group.words), group.words.itemsize
             data = shard.read(names[0], group.start * word, n * word)
@@ -230,12 +231,12 @@ class _Run:
             shard.write(names[0], start * group.words.itemsize, data)
             shard.write(names[1], start * ids.itemsize, columns)
             shard.flush()
-            self.journal.put(matrix=matrix.name, start=start, crc=crc32(columns, crc32(data)))
+            self.finished.put(matrix=matrix.name, start=start, crc=crc32(columns, crc32(data)))
             self._tell(len(local))
         shard.write(names[2], 0, matrix.pointers.astype("<i8").tobytes())
         shard.write(names[3], 0, np.array(matrix.shape, "<i8").tobytes())
-        if matrix.name not in self.journal.matrices:
-            self.journal.put(matrix=matrix.name, sent=count_sent(matrix, shard, bits, wires))
+        if matrix.name not in self.finished.matrices:
+            self.finished.put(matrix=matrix.name, sent=count_sent(matrix, shard, bits, wires))
 
     def _tell(self, count: int) -> None:
         self.done += count

@@ -2,7 +2,7 @@
 
 A shard NAME.safetensors is written as NAME.safetensors.partial, whose places are known from the counts of entries, and
 gets its name when it is whole. What is in it stands in journal.jsonl, a line a group with the checksum of what was
-written; a line that was cut off by a kill, or that does not fit the file, does not count.
+written; a line that does not fit the file does not count.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
-from zlib import crc32
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.base.journal import Journal
 from traces.readers.parts.weights import INDEX, RowMatrix, StoredTensor
 
 JOURNAL = "journal.jsonl"
 SENT = ("original_ones_values", "original_ones_ids", "ones_values", "ones_ids")
 """What is noted of a whole matrix."""
-_LINE = 1 << 20  # characters of the longest line: names are shorter
 _COPIED = 1 << 24  # bytes at a time
 _BITS = {8: "U8", 16: "U16", 32: "U32"}
 _VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
@@ -142,45 +141,19 @@ class Shard:
             os.replace(self.partial, self.path)
 
 
-class Journal:
-    """What is finished, a line each, of a run with the same key.
+class Finished:
+    """What a journal says of shards.
 
     groups: matrix -> {first tuple of a group: checksum of its bytes}. matrices: matrix -> its ones, by names of SENT.
-    Each line ends in a checksum of its own.
     """
 
-    def __init__(self, path: Path, key: str) -> None:
-        self.path = path
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
         self.groups: dict[str, dict[int, int]] = {}
         self.matrices: dict[str, dict[str, int]] = {}
         self.shards: set[str] = set()
-        lines = self._lines(key)
-        fresh = lines is None
-        for line in lines or ():
+        for line in journal.lines:
             self._take(line)
-        try:
-            self.stream = open(path, "w" if fresh else "a", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-        # a line that was cut off ends here
-        self._write("\n" if not fresh else _line({"key": key}) + "\n")
-
-    def _lines(self, key: str) -> Iterator[dict[str, Any]] | None:
-        """Return the lines of an earlier run of the same work, None where there is none."""
-        try:
-            with open(self.path, encoding="utf-8") as stream:
-                first = stream.readline(_LINE)
-        except (OSError, ValueError):
-            return None
-        header = _parsed(first)
-        return self._rest() if header is not None and header.get("key") == key else None
-
-    def _rest(self) -> Iterator[dict[str, Any]]:
-        with open(self.path, encoding="utf-8", errors="replace") as stream:
-            stream.readline()
-            while line := stream.readline(_LINE):
-                if line.endswith("\n") and (parsed := _parsed(line)) is not None:
-                    yield parsed
 
     def _take(self, line: dict[str, Any]) -> None:
         name = line.get("matrix")
@@ -195,42 +168,13 @@ class Journal:
     def put(self, **line: Any) -> None:
         """Note that something is finished."""
         self._take(line)
-        self._write(_line(line))
-
-    def _write(self, text: str) -> None:
-        try:
-            self.stream.write(text)
-            self.stream.flush()
-        except OSError as error:
-            self.close()
-            raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+        self.journal.put(**line)
 
     def forget(self, names: Iterable[str]) -> None:
         """Take nothing of these matrices for finished: their shard is gone."""
         for name in names:
             self.groups.pop(name, None)
             self.matrices.pop(name, None)
-
-    def close(self) -> None:
-        """Close the file."""
-        with contextlib.suppress(OSError):
-            self.stream.close()
-
-
-def _line(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, separators=(",", ":"))
-    return f"{text} {crc32(text.encode()):08x}\n"
-
-
-def _parsed(line: str) -> dict[str, Any] | None:
-    text, _, check = line.rpartition(" ")
-    if check.strip() != f"{crc32(text.encode(errors='replace')):08x}":
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> Path:

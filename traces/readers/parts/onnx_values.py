@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Container, Iterable, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.memory import claim
+from traces.readers.parts.onnx_inference import Inference
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
 FOLDED = (
@@ -24,7 +24,10 @@ FOLDED = (
     "Unsqueeze", "Where",
 )  # fmt: skip
 SHAPES = ("Shape", "Size")
+GROWING = {"ConstantOfShape", "Expand", "Pad", "Range", "Tile"}
+"""Results of others have at most as many elements as the product of those that they read."""
 SHORT = 4096  # values of constants up to this length tell shape inference of shapes
+AHEAD = 16  # nodes in one question: what one makes the next one reads
 
 Constants = dict[str, npt.NDArray[Any]]
 
@@ -90,24 +93,12 @@ class Values:
     """Types and values of tensors, inferred node by node in an order in which the model can run.
 
     constants: name -> array; what follows from them is added. types: name -> ONNX type of a tensor as the file has it;
-    a more exact one replaces it. whole: returns what inference over the whole model gives; used where a node's own
-    inference gives nothing.
+    a more exact one replaces it.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        constants: Constants,
-        types: dict[str, Any],
-        whole: Callable[[], Mapping[str, Any]],
-        path: Path,
-    ) -> None:
-        import onnx.checker
-        import onnx.shape_inference
-
-        self.errors = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, onnx.defs.SchemaError)
-        self.onnx, self.constants, self.types, self.whole, self.path = onnx, constants, types, whole, path
-        self.opsets, self.version = list(model.opset_import), model.ir_version
+    def __init__(self, model: Any, constants: Constants, types: dict[str, Any], inference: Inference) -> None:
+        self.onnx, self.constants, self.types, self.inference = inference.onnx, constants, types, inference
+        self.opsets = list(model.opset_import)
         self.domains = {entry.domain: int(entry.version) for entry in self.opsets}
         self.folded = 0  # elements
 
@@ -121,68 +112,74 @@ class Values:
         sides = described.shape.dim
         return tuple(int(side.dim_value) for side in sides) if all(s.HasField("dim_value") for s in sides) else None
 
-    def take(self, node: Any) -> bool:
-        """Note the types of a node's results; return whether they are constants (and then are among them)."""
+    def take(self, nodes: Sequence[Any], at: int) -> bool:
+        """Note the types of what nodes[at] makes; return whether these are constants (and then are among them)."""
+        node = nodes[at]
         read, made = [name for name in node.input if name], [name for name in node.output if name]
         known = follows(node, self.constants, self.types)
-        if known and node.op_type in SHAPES and (shape := self.shape(read[0])) is not None:
-            given = {a.name: a.i for a in node.attribute}
-            part = shape[given.get("start", 0) : given.get("end", len(shape))]
-            self.constants[made[0]] = np.array(math.prod(shape) if node.op_type == "Size" else part, np.int64)
-            return True
-        if known and node.op_type == "Identity":
+        if known and node.op_type in SHAPES:
+            if (shape := self.shape(read[0])) is not None:
+                given = {a.name: a.i for a in node.attribute}
+                part = shape[given.get("start", 0) : given.get("end", len(shape))]
+                self.constants[made[0]] = np.array(math.prod(shape) if node.op_type == "Size" else part, np.int64)
+                return True
+        elif known and node.op_type == "Identity":
             self.constants[made[0]] = self.constants[read[0]]
             return True
-        known = known and node.op_type not in SHAPES
-        own: set[str] = set()
-        if known or any(self.shape(name) is None for name in made):
-            own = self._infer(node, made)
-        return known and own.issuperset(made) and self._fold(node, read, made)
-
-    def _infer(self, node: Any, made: Iterable[str]) -> set[str]:
-        """Note the types of a node's results; return those whose shape follows from the node, not the file's word."""
-        data = {n: self.constants[n] for n in node.input if n in self.constants and self.constants[n].size <= SHORT}
-        type_of: Mapping[str, Any] = {}
-        try:
-            schema = self.onnx.defs.get_schema(node.op_type, self.domains[node.domain], node.domain)
-            types = {name: self._type(name) for name in node.input if name}
-            arrays = {name: self.onnx.numpy_helper.from_array(array, name) for name, array in data.items()}
-            inferred = self.onnx.shape_inference.infer_node_outputs(
-                schema, node, types, arrays, opset_imports=self.opsets, ir_version=self.version
-            )
-            type_of = {name: value.tensor_type for name, value in inferred.items()}
-        except (KeyError, ValueError, TypeError, RuntimeError, *self.errors):
-            pass  # the whole model's inference says why, or knows more
-        self.types.update({name: type_of[name] for name in made if name in type_of})
-        own = {name for name in made if name in type_of and self.shape(name) is not None}
+        elif known and (size := self._size(node, read, made)) is not None and self._fold(node, read, made, size):
+            return True
         if any(self.shape(name) is None for name in made):
-            self.types.update({name: self._inferred[name] for name in made if name in self._inferred})
-        return own
+            self._infer(nodes, at)
+        return False
+
+    def _size(self, node: Any, read: list[str], made: list[str]) -> int | None:
+        """Return how many elements the results of a node of constants have at most, None where that is not known."""
+        sizes = [max(1, self.constants[name].size) for name in read]
+        if node.op_type not in GROWING and (size := max(sum(sizes), math.prod(sizes))) <= SHORT:
+            return size
+        if node.op_type == "Range":  # the differences of inference go round
+            try:
+                start, limit, step = (self.constants[name].item() for name in read)
+                return max(0, math.ceil((limit - start) / step))
+            except (ValueError, ArithmeticError):
+                return None
+        self.types.update(self._asked([node], read))  # the file's word counts for nothing here
+        shapes = [self.shape(name) for name in made if name in self.types]
+        if len(shapes) < len(made) or None in shapes:
+            return None
+        size = sum(math.prod(shape or ()) for shape in shapes)
+        strings = any(self.types[name].elem_type == self.onnx.TensorProto.STRING for name in made)
+        return None if strings and size > SHORT else size  # each is an object
+
+    def _infer(self, nodes: Sequence[Any], at: int) -> None:
+        """Note the types of what nodes[at] makes, and of what the next ones make as far as they follow by now."""
+        following = [n for n in nodes[at : at + AHEAD] if any(self.shape(name) is None for name in n.output if name)]
+        made = {name for node in following for name in node.output}
+        found = self._asked(following, {name for node in following for name in node.input if name} - made)
+        if any(name not in found for name in nodes[at].output if name):  # alone: it may say why
+            found.update(self._asked(nodes[at : at + 1], {name for name in nodes[at].input if name}))
+        self.types.update({name: type_ for name, type_ in found.items() if self.shape(name) is None})
+
+    def _asked(self, nodes: Sequence[Any], read: Iterable[str]) -> dict[str, Any]:
+        given = {name: type_ for name in sorted(set(read)) if (type_ := self._type(name)) is not None}
+        return self.inference.types(nodes, given, self._values(given), self.opsets)
+
+    def _values(self, names: Iterable[str]) -> list[Any]:
+        """Return the short constants among the names: they may tell shapes."""
+        short = ((n, self.constants[n]) for n in names if n in self.constants and self.constants[n].size <= SHORT)
+        return [self.onnx.numpy_helper.from_array(array, name) for name, array in short]
 
     def _type(self, name: str) -> Any:
         if name in self.constants:
             array = self.constants[name]
             kind = self.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-            return self.onnx.helper.make_tensor_type_proto(kind, array.shape)
-        return self.onnx.TypeProto(tensor_type=self.types[name])
+            return self.onnx.helper.make_tensor_type_proto(kind, array.shape).tensor_type
+        return self.types.get(name)
 
-    @cached_property
-    def _inferred(self) -> Mapping[str, Any]:
-        return self.whole()
-
-    def _fold(self, node: Any, read: list[str], made: list[str]) -> bool:
-        """Compute a node of constants; False where the size of its result is not known or it cannot be computed."""
-        sizes = [math.prod(self.shape(name) or ()) for name in made]
-        if node.op_type == "Range":  # the differences of inference go round
-            try:
-                start, limit, step = (self.constants[name].item() for name in read)
-                sizes = [max(0, math.ceil((limit - start) / step))]
-            except (ValueError, ArithmeticError):
-                return False
-        if any(self.types[name].elem_type == self.onnx.TensorProto.STRING for name in made) and sum(sizes) > SHORT:
-            return False  # each is an object
-        self.folded += sum(sizes)
-        claim(8 * self.folded, str(self.path), f"constant {made[0]!r} with those computed before")
+    def _fold(self, node: Any, read: list[str], made: list[str], size: int) -> bool:
+        """Compute a node of constants, `size` elements at most; False where it cannot be computed."""
+        self.folded += size
+        claim(8 * self.folded, str(self.inference.path), f"constant {made[0]!r} with those computed before")
         from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
 
         try:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, dequantized
 
 _ALIGNMENT = 64  # of what comes in front, so that the old bytes keep theirs
 
@@ -163,22 +163,23 @@ class TfliteWriting:
         self.tensors: list[Part] = self._listed(self.subgraph, _TENSORS)
         self.operators = self._listed(self.subgraph, _OPERATORS)
         self.index = {name: i for i, name in enumerate(reader.names)}
-        names = [node.name for node in before.nodes if node.op != INPUT]
-        self.file = {name: (k, node) for k, (name, node) in enumerate(zip(names, _run(before), strict=True))}
+        self.file = {node.name: (reader.places[node.name], node) for node in _run(before)}
+        self.variables = {v.name for v in reader.variables.values()}
 
     def write(self, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
         """Return the file with the operators of `graph`; see traces.readers.tflite.write."""
         for i in range(self.model.BuffersLength()):
             if self.model.Buffers(i).Offset() > 1:
                 raise self._fail("its data lie behind the tables, as in files above 2 GB: it cannot be extended")
-        self._free_unread(graph)
+        first = self._before(graph)
+        self._free_unread()
         new = {name for node in graph.nodes for name in node.constants if name not in self.index}
         for name in sorted(new, key=lambda name: (-graph.constants[name].nbytes, name)):
             self._new_constant(name, graph.constants[name], graph.quantization.get(name))
         for name, tensor in graph.tensors.items():
-            if name not in self.index:
+            if name not in self.index and tensor.buffer not in self.variables:
                 self._new_tensor(name, tensor.shape, self.types[tensor.dtype], 0, graph.quantization.get(name))
-        operators: list[Part] = [self._operator(node) for node in _run(graph)]
+        operators: list[Part] = [*first, *(self._operator(node) for node in _run(graph))]
         subgraph = FlatTable(
             self._copied(self.subgraph, "SubGraph", 6) | {_TENSORS: Vector(self.tensors), _OPERATORS: Vector(operators)}
         )
@@ -191,6 +192,17 @@ class TfliteWriting:
 
     def _fail(self, what: str) -> InputError:
         return InputError(f"{self.where}: {what}")
+
+    def _before(self, graph: OpGraph) -> list[Part]:
+        """The file's operators of constants that are read, and those that run once."""
+        wanted = {name for node in graph.nodes for name in node.operands} | set(graph.outputs)
+        kept: list[Part] = []
+        for k, operands, results in reversed(self.reader.before):
+            if not results or wanted.intersection(results):
+                wanted.update(operands)
+                kept.append(self.operators[k])
+        self.read = wanted
+        return kept[::-1]
 
     # -- what is there ---------------------------------------------------------------------------------------------
 
@@ -221,11 +233,10 @@ class TfliteWriting:
 
     # -- what is new -----------------------------------------------------------------------------------------------
 
-    def _free_unread(self, graph: OpGraph) -> None:
+    def _free_unread(self) -> None:
         """Give the room of constants that no operator reads any more to others, where no other tensor shares it."""
         # metadata may name buffers too: those are tensors' only by accident
-        read = {name for node in graph.nodes for name in node.operands} | set(graph.outputs)
-        dead = {i for name, i in self.index.items() if name in self.before.constants and name not in read}
+        dead = {i for name, i in self.index.items() if name in self.reader.constants and name not in self.read}
         buffers = [int(table.Buffer()) for table in self.reader.tables]
         if self.model.SubgraphsLength() > 1:
             return
@@ -251,9 +262,12 @@ class TfliteWriting:
         return Numbers(np.frombuffer(raw, np.uint8), alignment=16)
 
     def _new_constant(self, name: str, values: npt.NDArray[Any], quantization: Quantization | None) -> None:
+        kind = self._type_of_whole(name)
+        if kind == self.types["float32"] and values.dtype != np.float32:  # what a folded DEQUANTIZE gives
+            values, quantization = dequantized(values, quantization, self.where), None
         raw = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
         self.buffers.append(FlatTable({0: self._stored(raw)}))
-        self._new_tensor(name, values.shape, self._type_of_whole(name), len(self.buffers) - 1, quantization)
+        self._new_tensor(name, values.shape, kind, len(self.buffers) - 1, quantization)
 
     def _new_tensor(
         self, name: str, shape: Sequence[int], kind: int, buffer: int, quantization: Quantization | None
@@ -284,6 +298,8 @@ class TfliteWriting:
     def _operator(self, node: Operator) -> Part:
         """The file's operator of that name, one like it, or a new one."""
         k, old = self.file.get(node.attributes.get("like", node.name), (0, None))
+        if old is node or (old is not None and old.op in ("READ_VARIABLE", "ASSIGN_VARIABLE")):
+            return self.operators[k]
         outputs = [self.index[t.name] for t in node.outputs]
         if old is None:
             if node.op not in _NEW:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, brief, did_you_mean
 from traces.base.memory import claim
+from traces.base.sparse import row_pointers
 from traces.readers.parts.layers import natural_key
 
 Int64Array = npt.NDArray[np.int64]
@@ -150,17 +151,8 @@ class RowMatrix(ABC):
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
         """Return (columns int64[n], bits uint16 or uint32[n]) of rows [first, last), row by row."""
 
-    def _checked(self, pointers: Int64Array, count: int) -> Int64Array:
-        if pointers.shape != (self.shape[0] + 1,) or pointers[0] != 0 or not _grow(pointers):
-            raise InputError(f"{self.values.file}: {self.name!r}: its row pointers do not grow from 0: damaged")
-        if pointers[-1] != count:
-            raise InputError(f"{self.values.file}: {self.name!r}: {pointers[-1]} entries, {count} values: damaged")
-        return pointers
-
-
-def _grow(pointers: Int64Array) -> bool:
-    """Whether none is below the one before; differences of negative numbers could go round."""
-    return bool((pointers >= 0).all() and (np.diff(pointers) >= 0).all())
+    def _checked(self, pointers: Int64Array, rows: int, count: int) -> Int64Array:
+        return row_pointers(pointers, rows, count, f"{self.values.file}: {self.name!r}: its array of row pointers")
 
 
 class Dense(RowMatrix):
@@ -215,7 +207,8 @@ class Bitmask(RowMatrix):
         counts = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
         if self.shape[1] % 8 and (bits[:, -1] >> (self.shape[1] % 8)).any():
             raise InputError(f"{self.mask.file}: tensor {self.mask.name!r} has bits beyond the last column: damaged")
-        return self._checked(np.concatenate(([0], np.cumsum(counts))), math.prod(self.values.shape))
+        pointers = np.concatenate(([0], np.cumsum(counts)))
+        return self._checked(pointers, self.shape[0], math.prod(self.values.shape))
 
     def _bits(self, first: int, last: int) -> npt.NDArray[np.uint8]:
         return self.mask.words(first * self.width, last * self.width, "u1").reshape(last - first, self.width)
@@ -243,7 +236,7 @@ class CsrArrays(RowMatrix):
 
     @cached_property
     def pointers(self) -> Int64Array:
-        return self._checked(self.indptr.integers(), math.prod(self.values.shape))
+        return self._checked(self.indptr.integers(), self.shape[0], math.prod(self.values.shape))
 
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
         start, stop = int(self.pointers[first]), int(self.pointers[last])
@@ -272,11 +265,9 @@ class Blocks(RowMatrix):
     @cached_property
     def block_rows(self) -> Int64Array:
         """int64[block rows + 1]: how many blocks stand before each row of blocks."""
-        pointers = self.rows.integers()
-        grows = pointers.shape == (self.shape[0] // self.height + 1,) and pointers[0] == 0 and _grow(pointers)
-        if not grows or pointers[-1] != self.values.shape[0] or math.prod(self.columns.shape) != pointers[-1]:
-            raise InputError(f"{self.values.file}: {self.name!r}: its pointers do not fit its blocks: damaged")
-        return pointers
+        if math.prod(self.columns.shape) != self.values.shape[0]:
+            raise InputError(f"{self.columns.file}: {self.name!r}: its column ids do not fit its blocks: damaged")
+        return self._checked(self.rows.integers(), self.shape[0] // self.height, self.values.shape[0])
 
     @cached_property
     def pointers(self) -> Int64Array:

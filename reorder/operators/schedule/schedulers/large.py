@@ -182,11 +182,20 @@ class _Fusion:
             for t in tensors:
                 if t.buffer in number:
                     writer_tensor[number[t.buffer]] = t.name
-        operators = tuple(Operator(f"{v}", op, self._inputs(v, writer_tensor), tuple(t)) for v, op, t in nodes)
+        made = {v: tensors[0].name for v, _, tensors in nodes}
+        operators = tuple(
+            Operator(f"{v}", op, self._inputs(v, writer_tensor), tuple(t), attributes=self._overwritten(v, made))
+            for v, op, t in nodes
+        )
         outputs = tuple(writer_tensor[b] for b in range(len(self.size)) if self.kept[b])
         fused = OpGraph(f"{graph.name} (fused)", operators, outputs, allow_disconnected=True)
         work = tuple(self.work[v] for v in order)
         return Fused(OperatorProblem(fused, work), tuple(tuple(self.runs[v]) for v in order))
+
+    def _overwritten(self, v: int, made: dict[int, str]) -> dict[str, tuple[str, ...]]:
+        """The attribute `after`: who reads, before v, what v overwrites."""
+        readers = {w for b in self.writes[v] for w in (self.users[b] - self.writers[b]) & self.before[v]}
+        return {"after": tuple(made[w] for w in sorted(readers))} if readers else {}
 
     def _inputs(self, v: int, writer_tensor: dict[int, str]) -> tuple[str, ...]:
         """Tensors that make v wait for `before[v]`: any writer of a buffer it reads, and whom it updates in place."""

@@ -111,7 +111,9 @@ def parts_of(problem: OperatorProblem, min_part: int) -> list[tuple[list[int], O
         outputs = [name for name in graph.outputs if name in present]
         if last < graph.n_nodes - 1:
             outputs += [t.name for t in graph.nodes[last].outputs if t.name not in outputs]
-        part = OpGraph(f"{graph.name}[{first + 1}:{last + 1}]", tuple(nodes), tuple(outputs), allow_disconnected=True)
+        used = {name: graph.constants[name] for node in nodes for name in node.constants}
+        name = f"{graph.name}[{first + 1}:{last + 1}]"
+        part = OpGraph(name, tuple(nodes), tuple(outputs), used, allow_disconnected=True)
         parts.append((own, OperatorProblem(part)))
     return parts
 

@@ -1,0 +1,97 @@
+"""The least I/Os of all orders of a tiny network, by A* (exact.h says over what)."""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
+
+from cython_ext.common.checks cimport need
+
+cdef extern from "edges/exact.h" nogil:
+    enum:
+        EW_MOST_EDGES, EW_MOST_VALUES, EW_PLACES
+    ctypedef struct ew_node:
+        int32_t parent
+        short edge
+    ctypedef struct ew_contents:
+        pass
+    ctypedef struct ew_exact:
+        int n, w, room, policy, bound, complete, least
+        int a[32]
+        int b[32]
+        uint32_t uses[32]
+        uint32_t feeds[32]
+        uint32_t outputs
+        ew_node *node
+        int32_t nodes, capacity, slots, found
+        int32_t *table
+        int32_t *bucket
+    int ew_exact_run(ew_exact *, int64_t)
+    void ew_exact_push(ew_exact *, ew_contents, int, uint32_t, int32_t, int)
+
+MOST_EDGES, MOST_VALUES, MOST_PLACES = EW_MOST_EDGES, EW_MOST_VALUES, EW_PLACES
+cdef int64_t SLICE = 1 << 11  # states between two looks at what ends the search
+
+
+def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons,
+                const uint8_t[::1] outputs, int64_t memory, int64_t policy, int64_t bound, int64_t states, over=None):
+    """Return (int64[W] or None, proved): the order of the least I/Os if it has fewer than `bound`, and whether the
+    search came to an end, so that this is the optimum (or, with None, that no order has fewer than `bound`).
+
+    sources, targets: int32[W], at most MOST_EDGES. outputs: uint8[N], N at most MOST_VALUES. memory: M; at most
+    MOST_PLACES + 1 under LRU and RR. policy: a code of cython_ext.iomodel.counts (literal). bound: reads and writes besides the W reads
+    of connections. states: expanded at most, 120 bytes or so for each that they lead to. over: ends the search, too.
+    """
+    cdef int64_t w = sources.shape[0], k
+    cdef ew_exact x
+    cdef ew_contents start
+    cdef int told = 0
+    need(0 < w <= EW_MOST_EDGES and targets.shape[0] == w, "connections for one word")
+    need(0 < n_neurons <= EW_MOST_VALUES and outputs.shape[0] == n_neurons, "values for one word")
+    need(3 <= memory and 0 <= policy <= 2 and (policy == 2 or memory - 1 <= EW_PLACES), "a memory that fits")
+    need(0 <= bound <= 1 << 14, "a bound")
+    for k in range(w):
+        need(0 <= sources[k] < n_neurons and 0 <= targets[k] < n_neurons, "neurons that are there")
+    x.n, x.w, x.room, x.policy, x.bound = n_neurons, w, memory - 1, policy, bound
+    x.complete, x.least, x.nodes, x.capacity, x.slots, x.found = 1, 0, 0, 0, 0, -1
+    x.outputs, x.node, x.table = 0, NULL, NULL
+    x.bucket = <int32_t *> malloc((bound + 1) * sizeof(int32_t))
+    if x.bucket == NULL:
+        raise MemoryError
+    for k in range(bound + 1):
+        x.bucket[k] = -1
+    for k in range(32):
+        x.uses[k], x.feeds[k] = 0, 0
+    for k in range(n_neurons):
+        x.outputs |= <uint32_t> (outputs[k] != 0) << k
+    for k in range(w):
+        x.a[k], x.b[k] = sources[k], targets[k]
+        x.uses[sources[k]] |= <uint32_t> 1 << k
+        x.uses[targets[k]] |= <uint32_t> 1 << k
+        x.feeds[targets[k]] |= <uint32_t> 1 << k
+    memset_zero(&start)
+    try:
+        ew_exact_push(&x, start, 0, 0, -1, -1)
+        while x.bound and told == 0 and states > 0 and not (over is not None and over()):
+            with nogil:
+                told = ew_exact_run(&x, min(SLICE, states))
+            states -= SLICE
+        if told != 1:
+            return None, bool((told == 2 or not x.bound) and x.complete)
+        order, k = [], x.found
+        while x.node[k].edge >= 0:
+            order.append(x.node[k].edge)
+            k = x.node[k].parent
+        return np.array(order[::-1], np.int64), bool(x.complete)
+    finally:
+        free(x.node)
+        free(x.table)
+        free(x.bucket)
+
+
+cdef extern from "string.h" nogil:
+    void *memset(void *, int, size_t)
+
+
+cdef void memset_zero(ew_contents *contents) noexcept nogil:
+    memset(contents, 0, sizeof(ew_contents))

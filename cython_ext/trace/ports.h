@@ -1,0 +1,43 @@
+/* What an engine does a cycle: resources side by side. An operation takes the maximum over them, not the sum. */
+#ifndef EDGEWATT_PORTS_H
+#define EDGEWATT_PORTS_H
+
+#include <stdint.h>
+
+typedef struct { /* so many a cycle; INFINITY: no limit */
+    double records, loads, stores, accumulates, values, instructions, accesses;
+    int64_t each;  /* instructions of a connection beside its loads, stores and multiply-adds */
+    int64_t access_bytes;
+    int32_t fifo, accumulator; /* connections come by themselves; rows of targets are read, modified and written at once */
+} edgewatt_ports;
+
+typedef struct { /* one operation: a connection, or a row pointer or header alone (values 0) */
+    int64_t elements, sources, targets, stores; /* accesses: to connections; to rows, loaded and stored */
+    int64_t values, pieces;                     /* of a row: multiply-adds, and accesses */
+} edgewatt_operation;
+
+static inline int64_t edgewatt_accesses(const edgewatt_operation *o) {
+    return o->elements + o->sources + o->targets + o->stores;
+}
+
+static inline int64_t edgewatt_instructions(const edgewatt_ports *p, const edgewatt_operation *o) {
+    return edgewatt_accesses(o) + (o->values ? p->each + o->pieces : 0);
+}
+
+static inline double edgewatt_cycles(const edgewatt_ports *p, const edgewatt_operation *o) {
+    const double loads = (double)(o->sources + (p->fifo ? 0 : o->elements) + (p->accumulator ? 0 : o->targets));
+    const double times[] = {
+        (double)(o->elements > 0) / p->records,
+        loads / p->loads,
+        (double)(p->accumulator ? 0 : o->stores) / p->stores,
+        (double)o->stores / p->accumulates, /* a run ends: its row was read before, and is written */
+        (double)o->values / p->values,
+        (double)edgewatt_instructions(p, o) / p->instructions,
+        (double)edgewatt_accesses(o) / p->accesses,
+    };
+    double most = 0;
+    for (int k = 0; k < 7; k++) most = times[k] > most ? times[k] : most;
+    return most;
+}
+
+#endif

@@ -1,0 +1,126 @@
+"""The time of an engine that makes the accesses of a trace: the maximum over its resources, operation by operation."""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int64_t, uint8_t, uint16_t
+
+from cython_ext.common.checks cimport need
+
+import numpy as np
+
+cdef enum:
+    ELEMENT, HEADER, ROW, ALONE  # what accesses of a stream are: of a connection, before it, of a row, of no known step
+
+ctypedef fused size_type:
+    const uint8_t
+    const uint16_t
+
+
+cdef double rate(value):
+    return INFINITY if value is None else value
+
+
+cdef edgewatt_ports open_ports(engine):
+    """Return the ports of an engine (hwmodel.machine.EngineSpec, which has checked its values)."""
+    cdef edgewatt_ports ports
+    one = engine.accesses_per_ns is not None  # port for everything, and nothing beside it
+    ports.records, ports.loads = rate(None if one else engine.records_per_cycle), rate(None if one else engine.loads_per_cycle)
+    ports.stores = rate(None if one else engine.stores_per_cycle)
+    ports.accumulates = rate(None if one else engine.accumulates_per_cycle)
+    ports.values = rate(None if one else engine.values_per_cycle)
+    ports.instructions = rate(None if one else engine.instructions_per_cycle)
+    ports.accesses = 1 if one else INFINITY
+    ports.each, ports.access_bytes = engine.instructions_per_connection, engine.access_bytes
+    ports.fifo, ports.accumulator = engine.records_per_cycle is not None, engine.accumulates_per_cycle is not None
+    return ports
+
+
+cdef class EngineClock:
+    """Takes the accesses of a trace, chunk by chunk, and says when the engine makes each.
+
+    kinds: of each stream, uint8[streams]: 0 element of a connection, 1 row pointer, 2 row of a neuron, 3 access of a
+    recorded trace. values: of a row, multiply-adds of a connection. A connection begins with its elements, and goes on
+    with the rows that it loads and stores; with one port for all accesses each is an operation of its own.
+    """
+
+    cdef edgewatt_ports ports
+    cdef edgewatt_operation now
+    cdef const uint8_t[::1] kinds
+    cdef uint8_t[::1] seen
+    cdef bint rows, single
+    cdef double before
+    cdef int64_t values, made, instructed
+    cdef uint8_t source
+
+    def __init__(self, engine, const uint8_t[::1] kinds, uint8_t source, int64_t values):
+        self.ports, self.kinds, self.values, self.source = open_ports(engine), kinds, values, source
+        self.seen, self.single = np.zeros(len(kinds), np.uint8), engine.accesses_per_ns is not None
+        self.begin()
+
+    cdef void begin(self) noexcept nogil:
+        cdef edgewatt_operation empty = [0, 0, 0, 0, 0, 0]
+        cdef Py_ssize_t k
+        self.before += edgewatt_cycles(&self.ports, &self.now)
+        self.instructed += edgewatt_instructions(&self.ports, &self.now)
+        self.now = empty
+        self.rows = False
+        for k in range(self.seen.shape[0]):
+            self.seen[k] = 0
+
+    def feed(self, const uint8_t[::1] op, const uint8_t[::1] stream, size_type[::1] size):
+        """Return float64[n]: cycles of the engine before the operation that each access belongs to."""
+        cdef Py_ssize_t i, n = op.shape[0]
+        cdef int64_t taken
+        cdef uint8_t kind
+        cdef bint bad = False
+        need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
+        cycles = np.empty(n, np.float64)
+        cdef double[::1] out = cycles
+        with nogil:
+            for i in range(n):
+                if stream[i] >= self.kinds.shape[0]:
+                    bad = True
+                    break
+                kind = self.kinds[stream[i]]
+                taken = (size[i] + self.ports.access_bytes - 1) // self.ports.access_bytes
+                if self.single or kind == ALONE or kind == HEADER or (kind == ELEMENT and (self.rows or self.seen[stream[i]])):
+                    self.begin()
+                if kind <= HEADER:
+                    self.now.elements += taken
+                    self.seen[stream[i]] = 1
+                    self.rows = kind == HEADER  # an operation of its own
+                else:
+                    self.rows = True
+                    if op[i]:
+                        self.now.stores += taken
+                    elif kind == ALONE or stream[i] == self.source:
+                        self.now.sources += taken
+                    else:
+                        self.now.targets += taken
+                    if kind == ROW:
+                        self.now.values, self.now.pieces = self.values, taken
+                self.made += taken
+                out[i] = self.before
+        need(not bad, "streams that there are")
+        return cycles
+
+    @property
+    def cycles(self):
+        """Cycles of all operations so far."""
+        return self.before + edgewatt_cycles(&self.ports, &self.now)
+
+    @property
+    def accesses(self):
+        """Accesses so far, none wider than access_bytes of the engine."""
+        return self.made
+
+    @property
+    def instructions(self):
+        """Instructions so far: accesses, multiply-adds of access_bytes, and those of each connection beside them."""
+        return self.instructed + edgewatt_instructions(&self.ports, &self.now)
+
+
+def cycles_of(engine, int64_t elements, int64_t sources, int64_t targets, int64_t stores, int64_t values, int64_t pieces):
+    """Return the cycles an engine takes for one operation (trace/ports.h): so many accesses, of `values` multiply-adds."""
+    cdef edgewatt_ports ports = open_ports(engine)
+    cdef edgewatt_operation operation = [elements, sources, targets, stores, values, pieces]
+    return edgewatt_cycles(&ports, &operation)

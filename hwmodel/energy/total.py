@@ -1,0 +1,153 @@
+"""All energy of a run, term by term: DRAM, wires, on-chip memory and arithmetic, dynamic and static apart.
+
+Static energy passes with time: background, refresh and clocks of the DRAM device, leakage on chip. A device of
+gigabytes serves more than one small network, so `Machine.idle` says how much of the device's is billed to the run;
+leakage is the machine's own and billed whole. With 'none' nothing static is billed, leakage included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from hwmodel.dram.energy import EnergyRow, WireRow, energy_range, term_ranges
+from hwmodel.energy.onchip import OnChipEnergy, onchip_energy
+from hwmodel.energy.replay import ReplayEnergy, replay_energy
+from hwmodel.machine import Machine
+from hwmodel.parts.part import Part
+from hwmodel.replay import ReplayResult
+
+KINDS = ("dynamic", "static")
+Row = TypeVar("Row", bound=EnergyRow)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """How much of a run's static energy it is billed.
+
+    idle: the machine's choice. share: of the DRAM's static energy. leaks: whether leakage is billed.
+    """
+
+    idle: str | float
+    share: float
+    leaks: bool
+
+    def of(self, rows: Iterable[Row], share: float | None = None) -> tuple[Row, ...]:
+        """Return rows as they are billed; share: of static ones, default the DRAM's."""
+        each = self.share if share is None else share
+        return tuple(replace(row, share=each) if row.kind == "static" else row for row in rows)
+
+
+def bill(idle: str | float, part: Part, *, time_ns: float, moved_bytes: int, footprint_bytes: int) -> Bill:
+    """Return what is billed of static energy.
+
+    idle: 'all', 'none', 'capacity' (the bytes of the trace's memory over the device's), 'bandwidth' (bytes moved over
+    what the device could have moved in time_ns) or the share itself, 0 to 1.
+    """
+    o = part.organisation
+    if idle == "capacity":
+        share = footprint_bytes / o.capacity_bytes
+    elif idle == "bandwidth":
+        peak = o.channels * o.burst_bytes / (o.burst_cycles * part.tck_ns)  # bytes per ns
+        share = moved_bytes / (peak * time_ns) if time_ns else 0.0
+    else:
+        share = {"all": 1.0, "none": 0.0}.get(idle, idle) if isinstance(idle, str) else idle
+    return Bill(idle, min(float(share), 1.0), idle != "none")
+
+
+@dataclass(frozen=True)
+class RunEnergy:
+    """Billed energy of a run.
+
+    interface, core: of the DRAM's wires and inside it. chip: of on-chip memory and arithmetic, None without a
+    technology. whole_static_pj: all static terms as with `idle: all`.
+    """
+
+    interface: tuple[WireRow, ...]
+    core: tuple[EnergyRow, ...]
+    chip: OnChipEnergy | None
+    bill: Bill
+    part: Part
+    whole_static_pj: float
+
+    @property
+    def rows(self) -> tuple[EnergyRow, ...]:
+        """All rows, billed."""
+        chip = () if self.chip is None else (*self.chip.memory, *self.chip.compute)
+        return (*self.interface, *self.core, *chip)
+
+    def kind_pj(self, kind: str) -> float:
+        """Return the energy of all terms of one kind ('dynamic' or 'static') in pJ."""
+        return sum(row.energy_pj for row in self.rows if row.kind == kind)
+
+    @property
+    def total_pj(self) -> float:
+        """Energy of all terms: dynamic and static."""
+        return self.kind_pj("dynamic") + self.kind_pj("static")
+
+    @property
+    def range_pj(self) -> tuple[float, float]:
+        """(least, most) of the total over the ranges of all estimates."""
+        least, most = energy_range(self.part, self.core, self.interface)
+        if self.chip is None:
+            return least, most
+        return least + self.chip.low_pj, most + self.chip.high_pj
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the energies of a record, JSON values in pJ: dynamic + static = total = the sum of the terms."""
+        memory = ReplayEnergy(self.interface, self.core)
+        low, high = self.range_pj
+        memory_low, memory_high = memory.range_pj(self.part)
+        chip = {} if self.chip is None else {"onchip": self.chip.memory_pj, "compute": self.chip.compute_pj}
+        return {
+            "io": memory.io_pj,
+            "interface": memory.interface_pj,
+            "dram": memory.core_pj,
+            "memory_low": memory_low,
+            "memory_high": memory_high,
+            **chip,
+            **{kind: self.kind_pj(kind) for kind in KINDS},
+            "total": self.total_pj,
+            "low": low,
+            "high": high,
+            "idle": {"billed": self.bill.idle, "share": self.bill.share, "whole_static": self.whole_static_pj},
+            "terms": self._terms(),
+        }
+
+    def _terms(self) -> Mapping[str, Any]:
+        ranged = term_ranges(self.part, self.core, self.interface)
+        if self.chip is not None:
+            ranged += self.chip.ranged()
+        return {
+            row.term: {
+                "count": row.count, "unit": row.unit, "kind": row.kind, "pj": row.energy_pj, "low": low, "high": high,
+            }
+            for row, low, high in ranged
+            if row.count
+        }  # fmt: skip
+
+
+def run_energy(result: ReplayResult, machine: Machine, time_ns: float) -> RunEnergy:
+    """Return the energy of a run that took time_ns on a machine with a part."""
+    memory = replay_energy(result, machine)
+    chip = None if machine.technology is None else onchip_energy(result, machine, time_ns)
+    billed = bill(
+        machine.idle,
+        machine.part,
+        time_ns=time_ns,
+        moved_bytes=result.total.bursts * result.block_bytes,
+        footprint_bytes=result.footprint_bytes,
+    )
+    return billed_energy(memory.interface, memory.core, chip, billed, machine.part)
+
+
+def billed_energy(
+    interface: Sequence[WireRow], core: Sequence[EnergyRow], chip: OnChipEnergy | None, billed: Bill, part: Part
+) -> RunEnergy:
+    """Return rows of a run as they are billed."""
+    every = [*interface, *core, *([] if chip is None else chip.memory)]
+    whole = sum(row.energy_pj for row in every if row.kind == "static")
+    if chip is not None:
+        chip = replace(chip, memory=billed.of(chip.memory, float(billed.leaks)))
+    return RunEnergy(billed.of(interface), billed.of(core), chip, billed, part, whole)

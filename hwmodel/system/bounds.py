@@ -1,0 +1,76 @@
+"""What bounds a run: the shares of its time, and the times that a roofline allows.
+
+Engine: it works. Where it waits: bandwidth, data moves on the channels of the memory (clocks of data, averaged over
+channels; the final flush too); dma, no data moves and DMA has as many bytes in flight as it may; latency, all else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from hwmodel.machine import EngineSpec, Machine
+from hwmodel.parts.part import Part
+from hwmodel.replay import ReplayResult
+
+
+@dataclass(frozen=True)
+class BoundBy:
+    """Shares of the time that sum to 1: what the engine waited for, or that it worked."""
+
+    bandwidth: float
+    latency: float
+    engine: float
+    dma: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the shares by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """The time of a run in ns, what bounds it, and its roofline: bytes over peak bandwidth, work over peak rate."""
+
+    time_ns: float
+    bound_by: BoundBy
+    roofline_ns: dict[str, float]
+
+
+def shares(total: float, working: float, moving: float, dma: float = 0.0) -> BoundBy:
+    """Return the shares of `total` clocks: of them the engine works in `working`, waits while data moves in `moving`,
+    and waits for DMA that is not allowed more in `dma`; what is left is latency. Each is cut to what is left for it."""
+    if not total:
+        return BoundBy(0.0, 0.0, 1.0, 0.0)
+    engine = min(working, total)
+    bandwidth = min(moving, total - engine)
+    held = min(dma, total - engine - bandwidth)
+    return BoundBy(bandwidth / total, max(total - engine - bandwidth - held, 0.0) / total, engine / total, held / total)
+
+
+def data_clocks(bursts: float, part: Part) -> float:
+    """Return the clocks of the part that so many bursts take, spread evenly over its channels."""
+    return bursts * part.organisation.burst_cycles / part.organisation.channels
+
+
+def issue_time(result: ReplayResult, machine: Machine) -> RunTime:
+    """Return the time of a replay, in which nothing waits: of the engine or of the memory, whichever ends later."""
+    dram, part = result.dram, machine.with_part_read().part
+    assert dram is not None
+    working = result.work.cycles * machine.engine.cycle_ns / part.tck_ns
+    total = max(float(dram.total_cycles), working)
+    bound = shares(total, working, data_clocks(result.total.bursts, part))
+    return RunTime(max(dram.time_ns, result.work.cycles * machine.engine.cycle_ns), bound, roofline(result, machine))
+
+
+def roofline(result: ReplayResult, machine: Machine, engines: int = 1) -> dict[str, float]:
+    """Return the ns that bytes take at peak bandwidth, and the engines' operations at their peak rate."""
+    part = machine.with_part_read().part
+    moved = data_clocks(result.total.bursts, part) * part.tck_ns
+    return {"bandwidth": moved, "engine": _peak_ns(result, machine.engine) / engines}
+
+
+def _peak_ns(result: ReplayResult, engine: EngineSpec) -> float:
+    if engine.accesses_per_ns is not None:
+        return result.work.accesses * engine.cycle_ns
+    rate = engine.values_per_cycle
+    return 0.0 if rate is None else result.work.multiply_adds / rate * engine.cycle_ns

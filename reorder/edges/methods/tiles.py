@@ -1,0 +1,157 @@
+"""Tile orders: two numbers block every layer, as dense kernels are blocked; the best of a few shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.edges.search.base_orders import sorted_by
+from reorder.edges.search.budget import Best, Budget, Scorer, count_of, worth_more
+from traces.base.errors import unknown_name
+from traces.networks.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A blocked loop nest over each layer: at most `targets` x `sources` neurons a tile.
+
+    outer: whose tiles the outer loop walks. With 'targets' partial sums stay and sources stream past; with 'sources'
+    values of sources stay and targets pass one after another. The inner loop turns round with each step of the outer
+    one (serpentine), so that what it used last is used first.
+    """
+
+    targets: int
+    sources: int
+    outer: str
+
+    def __post_init__(self) -> None:
+        count_of("targets", self.targets, 1)
+        count_of("sources", self.sources, 1)
+        if self.outer not in ("targets", "sources"):
+            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
+
+    def order(self, network: Network) -> Int64Array:
+        """Return int64[W]: by depth of target, then tile by tile, inside a tile target by target. O(W).
+
+        Neurons of one depth are cut into tiles of equal size, by their numbers. The first inner loop runs backwards: a
+        layer begins with the sources that the layer before it finished last.
+        """
+        s, t = network.sources, network.targets
+        target, source = (_tile_of(network, size) for size in (self.targets, self.sources))
+        tiles = (target[t], source[s]) if self.outer == "targets" else (source[s], target[t])
+        outer, inner = tiles
+        turned = np.where(outer % 2 == 0, int(inner.max(initial=0)) - inner, inner)
+        return sorted_by(network.depth[t], outer, turned, t, s)
+
+
+def _tile_of(network: Network, size: int) -> Int64Array:
+    """Return int64[N]: the tile of each neuron among those of its depth, in as few equal tiles of `size` as hold it."""
+    by_depth = np.argsort(network.depth, kind="stable")
+    depth = network.depth[by_depth]
+    width = np.bincount(depth)
+    place = np.arange(len(depth)) - (np.cumsum(width) - width)[depth]
+    tile = np.empty(len(depth), np.int64)
+    tile[by_depth] = place * -(-width // size)[depth] // width[depth]
+    return tile
+
+
+# Shares of the M - 1 values for (targets, sources) of a tile; 0: one neuron. What stays is bounded by what the policy
+# keeps besides it: all but the streamed value under MIN, which sees the future, less under LRU and RR.
+STAYS: dict[str, tuple[tuple[float, float], ...]] = {
+    "min": ((1.0, 0), (0.6, 0), (0, 1.0), (0.3, 0), (0.6, 0.3), (0, 0.6), (0, 0.3)),
+    "lru": ((0.6, 0), (0.9, 0), (0.3, 0), (0, 0.9), (0.35, 0.65), (0, 0.6), (0, 0.3)),
+    "rr": ((0.35, 0.65), (0.5, 0.5), (0.3, 0), (0, 0.9), (0.6, 0), (0, 0.6), (0, 0.3)),
+}
+
+
+def tile_choices(memory: int, policy: str = "min", multiple: int = 1) -> Iterator[Tile]:
+    """Yield the tiles worth trying for M = memory, the most promising first.
+
+    multiple: sizes are rounded to whole multiples (neurons that share a burst or a cache line).
+    """
+    room = memory - 1
+
+    def neurons(share: float) -> int:
+        size = min(room - 1, round(share * room))
+        return max(1, round(size / multiple) * multiple if size >= multiple else size)
+
+    for targets, sources in STAYS[policy]:
+        yield Tile(neurons(targets), neurons(sources), "sources" if sources > targets and not targets else "targets")
+
+
+@dataclass(frozen=True, eq=False)
+class BestTile:
+    """The best tile for a memory or machine: its two numbers, its order (int64[W]) and what that costs."""
+
+    tile: Tile
+    edges: Int64Array
+    value: float
+
+
+def best_tile(
+    network: Network,
+    memory: int,
+    cost: Callable[[Int64Array], float],
+    *,
+    policy: str = "min",
+    multiple: int = 1,
+    over: Callable[[], bool] | None = None,
+) -> BestTile:
+    """Return the best simple blocking of a network: the tile whose order costs the least.
+
+    memory: M of the I/O model, or the rows that a machine's fast memory holds. cost: of an order (int64[W]), as
+    `edgewatt.evaluation.machine_cost.MachineCost` or a count of I/Os gives it. policy: by which fast memory evicts
+    ('lru' for a cache). multiple: neurons that share a burst or line. over: ends the choice early, after one tile at
+    least. Deterministic.
+    """
+    best: BestTile | None = None
+    for tile in dict.fromkeys(tile_choices(memory, policy, multiple)):
+        if best is not None and over is not None and over():
+            break
+        edges = tile.order(network)
+        value = cost(edges)
+        if best is None or value < best.value:
+            best = BestTile(tile, edges, value)
+    assert best is not None
+    return best
+
+
+@dataclass(frozen=True)
+class TilesParameters:
+    """Targets and sources per tile, and which of the two the outer loop walks; None: tried out."""
+
+    targets: int | None = None
+    sources: int | None = None
+    outer: str | None = None
+
+    def __post_init__(self) -> None:
+        count_of("targets", self.targets, 1)
+        count_of("sources", self.sources, 1)
+        if self.outer not in (None, "targets", "sources"):
+            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
+
+
+@ORDERINGS.register(
+    "tiles",
+    summary="tiles of sources x targets, as dense kernels are blocked; sizes by the memory",
+    parameters=TilesParameters,
+    portfolio=0.5,
+    effort=0.05,
+)
+def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
+    """Walk layer by layer over tiles, to and fro: partial sums stay, values of sources stay, or both."""
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    given = {name: value for name, value in asdict(parameters).items() if value is not None}
+    for tile in dict.fromkeys(replace(tile, **given) for tile in tile_choices(task.memory, task.policy)):
+        if best.edges is not None and not (best.has_time and worth_more(best)):
+            break
+        best.work += 1
+        best.offer(tile.order(network), **asdict(tile))
+    return best.ordering("tiles", best.parameters, budget.over)

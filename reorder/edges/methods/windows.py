@@ -1,0 +1,127 @@
+"""Orders for windows that slide: the layers of one parity stream, the others stay in windows of fast memory.
+
+Neurons get one coordinate: spectral first (the vector that changes least along the connections but for what is
+constant at each depth), then again and again the middle of the range of their neighbours', which is the efficient
+estimate of a window's place where connections lie evenly within windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from reorder.base import ORDERINGS, Ordering, Task
+from reorder.edges.search.base_orders import outputs_early, sorted_by, two_optimal_order
+from reorder.edges.search.budget import Best, Budget, Scorer
+from reorder.edges.search.locality import lanczos
+from traces.networks.network import Network
+
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+STEPS = 24  # of Lanczos: the coordinate need not be exact
+ROUNDS = 12  # of middles of ranges; they change little after six on windows of an eighth to a half of a layer
+OFFERED = 4  # rounds after which an order is counted, and again
+LIKELY = 0.8  # of that eigenvalue after the first few steps, below which no more are made
+ABOVE_RANDOM = 1.5  # eigenvalue against that of random layers with the same degrees, from which windows may be there
+
+
+class _Graph:
+    """Some connections of a network without directions: ends int64[2 E] each, grouped by one end."""
+
+    def __init__(self, network: Network, chosen: npt.NDArray[np.bool_]) -> None:
+        self.n, self.depth = network.n_neurons, network.depth
+        s, t = network.sources[chosen], network.targets[chosen]
+        one, other = np.concatenate((s, t)), np.concatenate((t, s))
+        at = sorted_by(one)
+        self.one, self.other = one[at], other[at]
+        self.degree = np.bincount(one, minlength=self.n)
+        self.touched = np.flatnonzero(self.degree)
+        self.begin = (np.cumsum(self.degree) - self.degree)[self.touched]
+        self.root = np.sqrt(np.maximum(self.degree, 1))
+        self.random = 0.0 if not len(s) else float(
+            np.mean(1 / np.sqrt(self.degree[s])) + np.mean(1 / np.sqrt(self.degree[t]))
+        )  # fmt: skip
+
+    def product(self, x: FloatArray) -> FloatArray:
+        """Return the product of D^-1/2 A D^-1/2 with float64[N], without its mean at each depth."""
+        x = np.bincount(self.one, (x / self.root)[self.other], self.n) / self.root
+        weight = np.maximum(np.bincount(self.depth, self.degree), 1)
+        return x - self.root * (self.degree > 0) * (np.bincount(self.depth, x * self.root) / weight)[self.depth]
+
+    def spectral(self) -> FloatArray | None:
+        """Return float64[N], the smoothest coordinate; None where it is no smoother than of random layers."""
+        start = self.product(np.random.default_rng(0).standard_normal(self.n))
+        if not len(self.touched) or not np.abs(start).max() > 1e-12:
+            return None
+        least = ABOVE_RANDOM * self.random
+        values, vectors = lanczos(self.product, start, STEPS, 1, LIKELY * least)
+        return vectors[0] / self.root if values[0] > least else None
+
+    def middles(self, place: FloatArray) -> FloatArray:
+        """Return float64[N]: the middle of the range of each neuron's neighbours' places, as a rank from 0 to 1."""
+        of_other = place[self.other]
+        low, high = np.minimum.reduceat(of_other, self.begin), np.maximum.reduceat(of_other, self.begin)
+        middle = place.copy()
+        middle[self.touched] = (low + high) / 2
+        return middle
+
+    def streamed(self, place: FloatArray, parity: int) -> FloatArray:
+        """Return the places with those of one parity of depths as ranks from 0 to 1."""
+        ids = self.touched[self.depth[self.touched] % 2 == parity]
+        place = place.copy()
+        place[ids[np.argsort(place[ids], kind="stable")]] = np.arange(len(ids)) / max(1, len(ids) - 1)
+        return place
+
+
+def along(network: Network, place: FloatArray) -> Int64Array:
+    """Return int64[W]: target by target by place, none before its sources; outputs as soon as a source is there."""
+    key, s, t = np.where(network.in_degree > 0, place, -np.inf), network.sources, network.targets
+    by_depth = sorted_by(network.depth[t])
+    for level in np.split(by_depth, np.flatnonzero(np.diff(network.depth[t[by_depth]])) + 1):
+        np.maximum.at(key, t[level], key[s[level]])
+    rank = np.empty(len(key), np.int64)
+    rank[np.lexsort((place, network.depth, key))] = np.arange(len(key))
+    return outputs_early(network, sorted_by(rank[t], s))
+
+
+def coordinates(network: Network) -> Iterator[FloatArray]:
+    """Yield places float64[N] of all neurons: by all connections, and by those between hidden neurons, so that inputs
+    and outputs, which may be hubs, say nothing. None where neither is smoother than random layers."""
+    s, t = network.sources, network.targets
+    hidden = (network.in_degree[s] > 0) & ~network.is_output[t]
+    for chosen in (np.ones(len(s), bool), hidden):
+        graph = _Graph(network, chosen)
+        place = graph.spectral()
+        if place is None:
+            continue
+        yield place
+        streams = 1 if chosen.all() else int(network.depth[t[chosen]].min(initial=1)) % 2
+        place = graph.streamed(place, streams)
+        for k in range(ROUNDS):
+            place = np.where(network.depth % 2 == streams, place, graph.middles(place))
+            middle = np.where(network.depth % 2 == streams, graph.middles(place), place)
+            place = graph.streamed((place + graph.streamed(middle, streams)) / 2, streams)
+            if k % OFFERED == OFFERED - 1:
+                yield place
+
+
+@ORDERINGS.register(
+    "windows",
+    summary="every second layer streams past windows of the others, along a coordinate that makes windows short",
+    portfolio=0.6,
+    effort=0.3,
+)
+def windows(network: Network, task: Task, parameters: None) -> Ordering:
+    """Return the best order along coordinates that are made better again and again; two-optimal without windows."""
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    for place in coordinates(network):
+        best.work += 1
+        best.offer(along(network, place))
+        if not best.has_time:
+            break
+    if best.edges is None:
+        best.offer(two_optimal_order(network))
+    return best.ordering("windows", {}, best.budget.over)

@@ -1,0 +1,102 @@
+"""Sparse matrices whose pointers or ids lead outside their arrays: one message, from files and in memory.
+
+Each of them ended the process by a signal, or filled the memory, before arrays were checked in one place.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import edgewatt as ew
+from edgewatt.checks.orders import validate_matrix
+from reorder.tuples import popcount_separated
+from reorder.tuples.files import read_matrix, write_matrix
+from traces.base.errors import InputError
+from traces.networks.prune import prune_matrix
+from traces.trace.spmv import lay_out_spmv
+
+ROUND = [0, 2**63 - 1, -(2**63), -1, 5]  # differences go round: four positive ones, whose sum is 2^64 + 5
+GOOD = [0, 2, 3, 3, 5]
+
+
+def broken(kind: str, change: Callable[[Any], None]) -> Any:
+    matrix = sparse.csr_matrix((np.arange(1.0, 6), [0, 3, 1, 2, 5], GOOD), shape=(4, 6)).asformat(kind)
+    change(matrix)
+    return matrix
+
+
+def setting(name: str, values: Any) -> Callable[[Any], None]:
+    return lambda matrix: setattr(matrix, name, np.array(values))
+
+
+def at(name: str, place: int, value: int) -> Callable[[Any], None]:
+    return lambda matrix: getattr(matrix, name).__setitem__(place, value)
+
+
+BROKEN = {
+    "pointers go round": ("csr", setting("indptr", ROUND)),
+    "pointers fall": ("csr", setting("indptr", [0, 4, 3, 3, 5])),
+    "pointers beyond the end": ("csr", setting("indptr", [0, 2, 3, 3, 2**30])),
+    "too few pointers": ("csr", setting("indptr", [0, 2, 5])),
+    "no pointers": ("csr", setting("indptr", np.zeros(0, np.int32))),
+    "an id beyond": ("csr", at("indices", 1, 2**30)),
+    "a negative id": ("csr", at("indices", 1, -(2**30))),
+    "ids that are no whole numbers": ("csr", setting("indices", [0.0, 3, 1, 2, 5])),
+    "fewer ids": ("csr", setting("indices", [0, 3])),
+    "fewer values": ("csr", setting("data", [1.0])),
+    "columns: an id beyond": ("csc", at("indices", 1, 2**30)),
+    "columns: pointers fall": ("csc", at("indptr", 3, -1)),
+    "blocks: an id beyond": ("bsr", at("indices", 0, 2**30)),
+    "blocks: pointers beyond": ("bsr", at("indptr", 1, 2**30)),
+    "places: a row beyond": ("coo", at("row", 0, 2**30)),
+    "places: a negative column": ("coo", at("col", 0, -7)),
+}
+PUBLIC = {
+    "order_tuples csr": lambda m: ew.order_tuples(m, layout="csr", value_format="fp16", stride=4),
+    "order_tuples csc": lambda m: ew.order_tuples(m, layout="csc", value_format="fp16", stride=4),
+    "order_tuples coo": lambda m: ew.order_tuples(m, layout="coo", value_format="fp16", stride=4),
+    "order_tuples ell": lambda m: ew.order_tuples(m, layout="ell", value_format="fp16", stride=4),
+    "from_matrices": lambda m: ew.from_matrices([m]),
+    "popcount_separated": lambda m: popcount_separated(m, value_format="fp16", stride=4),
+    "lay_out_spmv": lambda m: lay_out_spmv(m, np.ones(6)),
+    "prune_matrix": lambda m: prune_matrix(m, density=0.5),
+    "validate_matrix": lambda m: validate_matrix(m, m),
+    "write_matrix": lambda m: write_matrix(m, "m.mtx"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("public", PUBLIC)
+def test_in_memory(public: str, what: str) -> None:
+    with pytest.raises(InputError):
+        PUBLIC[public](broken(*BROKEN[what]))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+def test_every_format_is_taken(kind: str) -> None:
+    matrix = broken(kind, lambda _: None)
+    assert ew.from_matrices([matrix]).n_connections == matrix.tocoo().nnz
+    ordered = ew.order_tuples(matrix, layout="csr", value_format="fp32", stride=4).matrix()
+    assert (ordered.toarray() == matrix.toarray()).all()
+
+
+def test_room_behind_the_last_entry_is_no_entry() -> None:
+    """SciPy lets arrays be longer than the pointers say."""
+    matrix = broken("csr", lambda m: (setting("indices", [0, 3, 1, 2, 5, 0])(m), setting("data", [1.0] * 6)(m))[0])
+    assert len(ew.order_tuples(matrix, layout="csr", value_format="fp16", stride=4).matrix().data) == 5
+
+
+@pytest.mark.parametrize("read", [ew.load, read_matrix], ids=["load", "read_matrix"])
+@pytest.mark.parametrize("kind", ["csr", "csc", None], ids=["csr", "csc", "four arrays"])
+def test_pointers_of_a_file(read: Callable[[Path], object], kind: str | None, tmp_path: Path) -> None:
+    shape = [4, 6] if kind != "csc" else [6, 4]
+    arrays: dict[str, Any] = dict(shape=shape, data=np.ones(5), indices=np.arange(5) % 4, indptr=np.array(ROUND))
+    if kind:
+        arrays["format"] = np.bytes_(kind)
+    np.savez(tmp_path / "m.npz", **arrays)
+    with pytest.raises(InputError, match=r"m\.npz"):
+        read(tmp_path / "m.npz")

@@ -1,0 +1,82 @@
+"""Tile orders against nested loops, and the best simple blocking."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.random_networks import dags
+
+from hwmodel.fastmemory.iomodel import count_io
+from reorder.base import check_order
+from reorder.edges.methods.tiles import Tile, best_tile, tile_choices
+from reorder.order import order
+from traces.generators.networks import uniform_layers
+from traces.networks.network import Network
+
+
+def nested_loops(network: Network, tile: Tile) -> list[int]:
+    """Return the order as loops over layers, tiles, targets and sources would visit the connections."""
+    edges = {(int(s), int(t)): k for k, (s, t) in enumerate(zip(network.sources, network.targets, strict=True))}
+    layers = [np.flatnonzero(network.depth == d).tolist() for d in range(int(network.depth.max()) + 1)]
+
+    def cut(layer: list[int], size: int) -> list[list[int]]:
+        """Cut into ceil(n / size) tiles; neuron k lies in tile k * tiles // n."""
+        tiles = -(-len(layer) // size)
+        return [[v for k, v in enumerate(layer) if k * tiles // len(layer) == one] for one in range(tiles)]
+
+    found = []
+    for depth in range(1, len(layers)):
+        targets = cut(layers[depth], tile.targets)
+        parts = [cut(layer, tile.sources) for layer in layers[:depth]]
+        sources = [
+            [v for part in parts for v in (part[k] if k < len(part) else [])] for k in range(max(map(len, parts)))
+        ]
+        outer, inner = (targets, sources) if tile.outer == "targets" else (sources, targets)
+        for number, one in enumerate(outer):
+            for other in inner if number % 2 else inner[::-1]:
+                ts, ss = (one, other) if tile.outer == "targets" else (other, one)
+                found += [edges[s, t] for t, s in itertools.product(ts, sorted(ss)) if (s, t) in edges]
+    return found
+
+
+@given(dags(), st.integers(1, 5), st.integers(1, 5), st.sampled_from(["targets", "sources"]))
+@settings(deadline=None)
+def test_a_tile_is_a_nest_of_loops(network: Network, targets: int, sources: int, outer: str) -> None:
+    tile = Tile(targets, sources, outer)
+    edges = tile.order(network)
+    check_order(network, edges)
+    if len(np.unique(network.sources * network.n_neurons + network.targets)) == len(edges):
+        visited = nested_loops(network, tile)
+        assert sorted(visited) == sorted(edges.tolist())
+        found = [(network.depth[network.targets[e]], e) for e in edges.tolist()]
+        assert [d for d, _ in found] == sorted(d for d, _ in found)
+        assert edges.tolist() == visited
+
+
+@pytest.mark.parametrize("policy", ["min", "lru", "rr"])
+def test_the_best_tile_is_what_the_method_returns(policy: str) -> None:
+    network = uniform_layers([60, 80, 40], 0.4, seed=3)
+
+    def cost(edges: np.ndarray) -> float:
+        return count_io(network, edges, memory=24, policy=policy).total
+
+    found = best_tile(network, 24, cost, policy=policy)
+    assert found.value == cost(found.edges) == min(cost(tile.order(network)) for tile in tile_choices(24, policy))
+    assert found.value == cost(order(network, "tiles", memory=24, policy=policy).edges)
+    assert found.edges.tolist() == found.tile.order(network).tolist()
+    first = best_tile(network, 24, cost, policy=policy, over=lambda: True)
+    assert first.tile == next(tile_choices(24, policy))
+
+
+def test_a_dense_layer_costs_what_the_loops_say() -> None:
+    """24 sources, 40 targets, 10 partial sums stay (M = 12): each block reads all sources but those that stayed."""
+    network = uniform_layers([24, 40], 1.0, seed=1)
+    edges = Tile(10, 1, "targets").order(network)
+    extra = count_io(network, edges, memory=12).total - network.n_connections - 64 - 40
+    assert extra == 3 * 24 - 3  # four blocks; one source stays at each turn
+    rounded = list(tile_choices(40, multiple=8))
+    assert all(n % 8 == 0 or n < 8 for tile in rounded for n in (tile.targets, tile.sources))

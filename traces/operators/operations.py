@@ -1,0 +1,384 @@
+"""What each operator of a model computes, in plain NumPy: TensorFlow Lite's meaning, images as [batch, y, x, channels].
+
+An operation takes (node, operands, weights) and returns its results, which are brought into their tensors' shapes
+after it. Operands are float32, or int64 in integer arithmetic; lists of axes and sizes come as numbers too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from traces.base.errors import InputError
+from traces.operators.opgraph import Operator, pads_of
+
+Array = npt.NDArray[Any]
+Operation = Callable[[Operator, list[Array], list[Array]], list[Array]]
+
+
+def channel_axis(node: Operator) -> int:
+    """Axis of an image's channels: -1, or 1 in graphs from ONNX."""
+    return int(node.attributes.get("channel_axis", -1))
+
+
+def activate(value: Array, node: Operator) -> Array:
+    """Return the values behind an operator's fused activation."""
+    activation = node.attributes.get("activation", "NONE")
+    if activation == "NONE":
+        return value
+    if activation not in ELEMENTWISE:
+        raise InputError(f"the reference executor does not know the activation {activation} of {node.name!r}")
+    return ELEMENTWISE[activation](value, node)
+
+
+def _alpha(node: Operator, default: float) -> float:
+    return float(node.attributes.get("alpha", default))
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(0.5 * (np.tanh(0.5 * x) + 1))
+
+
+def _gelu(x: Array, approximate: bool) -> Array:
+    if approximate:
+        bend = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+    else:
+        bend = np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2))
+    return np.asarray(0.5 * x * (1 + bend))
+
+
+def _gelu_of(node: Operator) -> bool:
+    return node.attributes.get("approximate") in (True, b"tanh")
+
+
+ELEMENTWISE: Mapping[str, Callable[[Array, Operator], Array]] = {
+    "RELU": lambda x, node: np.maximum(x, 0),
+    "RELU6": lambda x, node: np.clip(x, 0, 6),
+    "RELU_N1_TO_1": lambda x, node: np.clip(x, -1, 1),
+    "RELU_0_TO_1": lambda x, node: np.clip(x, 0, 1),
+    "LOGISTIC": lambda x, node: _sigmoid(x),
+    "TANH": lambda x, node: np.tanh(x),
+    "LEAKY_RELU": lambda x, node: np.where(x < 0, _alpha(node, 0.01) * x, x),
+    "ELU": lambda x, node: np.where(x < 0, _alpha(node, 1) * np.expm1(np.minimum(x, 0)), x),
+    "HARD_SWISH": lambda x, node: x * np.clip(x / 6 + 0.5, 0, 1),
+    "SILU": lambda x, node: x * _sigmoid(x),
+    "GELU": lambda x, node: _gelu(x, _gelu_of(node)),
+    "EXP": lambda x, node: np.exp(x),
+    "LOG": lambda x, node: np.log(x),
+    "SQRT": lambda x, node: np.sqrt(x),
+    "RSQRT": lambda x, node: 1 / np.sqrt(x),
+    "SQUARE": lambda x, node: x * x,
+    "ABS": lambda x, node: np.abs(x),
+    "NEG": lambda x, node: -x,
+    "SIN": lambda x, node: np.sin(x),
+    "COS": lambda x, node: np.cos(x),
+    "FLOOR": lambda x, node: np.floor(x),
+    "CEIL": lambda x, node: np.ceil(x),
+    "ROUND": lambda x, node: np.rint(x),
+}
+
+_PAIRS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "DIV": np.divide,
+    "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum,
+    "POW": np.power,
+    "SQUARED_DIFFERENCE": lambda a, b: (a - b) ** 2,
+    "FLOOR_DIV": np.floor_divide,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+    "PRELU": lambda x, slope: np.where(x < 0, slope * x, x),
+}
+
+_REDUCTIONS: Mapping[str, Callable[..., Array]] = {
+    "MEAN": np.mean, "SUM": np.sum, "REDUCE_MAX": np.max, "REDUCE_MIN": np.min, "REDUCE_PROD": np.prod,
+}  # fmt: skip
+
+
+def whole(values: Array) -> list[int]:
+    """Return an operand that lists axes or sizes."""
+    return [int(v) for v in np.rint(np.asarray(values, np.float64).reshape(-1))]
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+def _windows(node: Operator, x: Array, window: tuple[int, int], fill: Any) -> tuple[Array, Array]:
+    """Return (windows[B, H, W, C, kh, kw] of the padded NHWC input, how many taps of each window lie inside)."""
+    strides, dilations = node.attributes.get("strides", (1, 1)), node.attributes.get("dilations", (1, 1))
+    pads = pads_of(node, x.shape[1:3], window, node.name)
+
+    def view(values: Array, blank: Any) -> Array:
+        padded = np.pad(values, ((0, 0), *pads, (0, 0)), constant_values=blank)
+        reach = tuple((window[k] - 1) * dilations[k] + 1 for k in range(2))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(1, 2))
+        return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+
+    return view(x, fill), view(np.ones_like(x[:1, :, :, :1]), 0).sum(axis=(4, 5))
+
+
+def _last(node: Operator, x: Array) -> Array:
+    return x if channel_axis(node) in (-1, 3) else np.moveaxis(x, 1, -1)
+
+
+def _back(node: Operator, y: Array) -> Array:
+    return y if channel_axis(node) in (-1, 3) else np.moveaxis(y, -1, 1)
+
+
+def _convolution(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    x, weights = _last(node, operands[0]), constants[0]
+    if node.attributes.get("weight_layout") == "OIHW":
+        weights = np.moveaxis(weights, 1, -1)
+    groups = node.attributes.get("groups", 1)
+    if "channels" in node.attributes:
+        weights = weights[..., slice(*node.attributes["channels"])]
+    taps, _ = _windows(node, x, (weights.shape[1], weights.shape[2]), 0)
+    parts = []
+    for taken, kernel in zip(np.split(taps, groups, axis=3), np.split(weights, groups), strict=True):
+        parts.append(np.einsum("bhwckl,oklc->bhwo", taken, kernel, optimize=True))
+    y = np.concatenate(parts, axis=-1)
+    return [_back(node, y + constants[1] if len(constants) > 1 else y)]
+
+
+def _depthwise(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    x, weights = _last(node, operands[0]), constants[0]
+    if node.attributes.get("weight_layout") == "OIHW":
+        weights = np.moveaxis(weights, 0, -1)  # [1, h, w, outputs]
+    first, last = node.attributes.get("channels", (0, x.shape[3]))
+    bias = constants[1] if len(constants) > 1 else np.zeros(weights.shape[-1], x.dtype)
+    total = node.attributes.get("all_channels", x.shape[3])
+    multiplier = weights.shape[-1] // total
+    kept = slice(first * multiplier, last * multiplier)
+    weights, bias = weights[..., kept], bias[kept]
+    taps, _ = _windows(node, x, (weights.shape[1], weights.shape[2]), 0)
+    kernel = weights[0].reshape(*weights.shape[1:3], x.shape[3], multiplier)
+    y = np.einsum("bhwckl,klcm->bhwcm", taps, kernel, optimize=True)
+    return [_back(node, y.reshape(*y.shape[:3], -1) + bias)]
+
+
+def _transposed_convolution(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    """Scatter every input value over its window; operands: output shape, weights [O, kh, kw, I], x, bias if any."""
+    shape, weights, x = whole(operands[0]), operands[1], operands[2]
+    strides = node.attributes.get("strides", (1, 1))
+    pads = pads_of(node, shape[1:3], weights.shape[1:3], node.name)
+    y = np.zeros((shape[0], *(side + low + high for side, (low, high) in zip(shape[1:3], pads, strict=True)), shape[3]))
+    for r in range(weights.shape[1]):
+        for c in range(weights.shape[2]):
+            rows, columns = (
+                slice(k, k + (n - 1) * s + 1, s) for k, n, s in zip((r, c), x.shape[1:3], strides, strict=True)
+            )
+            y[:, rows, columns] += x @ weights[:, r, c].T
+    (top, _), (left, _) = pads
+    y = y[:, top : top + shape[1], left : left + shape[2]]
+    return [y + operands[3] if len(operands) > 3 else y]
+
+
+def _pool(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    x = _last(node, operands[0])
+    window = node.attributes.get("window", x.shape[1:3])
+    if node.op == "MAX_POOL_2D":
+        low = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(np.int64).min
+        return [_back(node, _windows(node, x, window, low)[0].max(axis=(4, 5)))]
+    taps, inside = _windows(node, x, window, 0)
+    count: Any = window[0] * window[1] if node.attributes.get("count_include_pad") else inside
+    total = taps.sum(axis=(4, 5), dtype=x.dtype)
+    return [_back(node, total / count if np.issubdtype(x.dtype, np.floating) else total // count)]
+
+
+def _resize(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    """Bilinear, or the nearest value; attributes align_corners, half_pixel_centers as TensorFlow Lite has them."""
+    x, sizes = operands[0], whole(operands[1])
+    corners, half = (bool(node.attributes.get(key)) for key in ("align_corners", "half_pixel_centers"))
+    for axis, size in zip((1, 2), sizes, strict=True):
+        side = x.shape[axis]
+        scale = (side - 1) / (size - 1) if corners and size > 1 else side / size
+        at = (np.arange(size) + 0.5) * scale - 0.5 if half else np.arange(size) * scale
+        if node.op == "RESIZE_NEAREST_NEIGHBOR":
+            at = (np.arange(size) + 0.5) * scale if half else at
+            near = np.floor(at + 0.5) if corners else np.floor(at)
+            x = x.take(np.clip(near, 0, side - 1).astype(int), axis=axis)
+            continue
+        low = np.clip(np.floor(at), 0, side - 1).astype(int)
+        high = np.clip(np.floor(at) + 1, 0, side - 1).astype(int)
+        share = (np.maximum(at, 0) - low).reshape([-1 if a == axis else 1 for a in range(x.ndim)]).astype(np.float32)
+        x = x.take(low, axis=axis) * (1 - share) + x.take(high, axis=axis) * share
+    return [x]
+
+
+# -- matrices ----------------------------------------------------------------------------------------------------------
+
+
+def _fully_connected(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    weights = constants[0].T if node.attributes.get("transposed") else constants[0]
+    y = operands[0].reshape(-1, weights.shape[1]) @ weights.T
+    return [y + constants[1] if len(constants) > 1 else y]
+
+
+def _matmul(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    turned = [node.attributes.get(key, False) for key in ("adj_x", "adj_y")]
+    a, b = (x.swapaxes(-1, -2) if turn else x for x, turn in zip(operands, turned, strict=True))
+    return [a @ b]
+
+
+def _softmax(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    x = operands[0].astype(np.float32) * node.attributes.get("beta", 1.0)
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return [e / e.sum(axis=-1, keepdims=True)]
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+def _split(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    axis, x = int(operands[0].reshape(-1)[0]), operands[1]  # TensorFlow Lite gives the axis first
+    return list(np.split(x, len(node.outputs), axis=axis))
+
+
+def _split_v(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    axis = whole(operands[2])[0]
+    sizes = [tensor.shape[axis] for tensor in node.outputs]
+    return list(np.split(operands[0], np.cumsum(sizes)[:-1], axis=axis))
+
+
+def _concatenation(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    axis = node.attributes.get("axis", channel_axis(node))
+    return [np.concatenate(operands, axis=axis) if len(operands) > 1 else operands[0]]
+
+
+def _pad(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    pairs = np.array(whole(operands[1])).reshape(-1, 2)
+    fill = float(operands[2].reshape(-1)[0]) if len(operands) > 2 else 0
+    if node.op == "MIRROR_PAD":
+        return [np.pad(operands[0], pairs, "symmetric" if node.attributes.get("mode") else "reflect")]
+    return [np.pad(operands[0], pairs, constant_values=fill)]
+
+
+def _reduction(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    axes = tuple(whole(operands[1])) if len(operands) > 1 else None
+    return [_REDUCTIONS[node.op](operands[0], axis=axes or None)]
+
+
+def _transpose(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    perm = whole(operands[1]) if len(operands) > 1 else None
+    return [operands[0].transpose(perm)]
+
+
+def _slice(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    begin = whole(operands[1])
+    return [operands[0][tuple(slice(b, b + side) for b, side in zip(begin, node.output.shape, strict=True))]]
+
+
+def _strided_slice(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    x, given = operands[0], [whole(values) for values in operands[1:4]]
+    masks = {key: int(node.attributes.get(f"{key}_mask", 0)) for key in ("begin", "end", "shrink_axis")}
+    if node.attributes.get("ellipsis_mask") or node.attributes.get("new_axis_mask"):
+        raise InputError(f"{node.name!r}: an ellipsis or a new axis is not computed")
+    taken: list[slice | int] = []
+    for axis, (begin, end, step) in enumerate(zip(*given, strict=True)):
+        if masks["shrink_axis"] >> axis & 1:
+            taken.append(begin)
+        else:
+            open_ = [masks[key] >> axis & 1 for key in ("begin", "end")]
+            taken.append(slice(None if open_[0] else begin, None if open_[1] else end, step))
+    return [x[tuple(taken)]]
+
+
+def _gather(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    rows = np.array(whole(operands[1]), np.int64).reshape(operands[1].shape)
+    return [operands[0].take(rows, axis=int(node.attributes.get("axis", 0)))]
+
+
+def _pack(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [np.stack(operands, axis=int(node.attributes.get("axis", 0)))]
+
+
+def _unpack(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return list(np.moveaxis(operands[0], int(node.attributes.get("axis", 0)), 0))
+
+
+def _depth_to_space(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    n, height, width, depth = operands[0].shape
+    b = int(node.attributes["block"])
+    x = operands[0].reshape(n, height, width, b, b, depth // (b * b))
+    return [x.transpose(0, 1, 3, 2, 4, 5)]
+
+
+def _space_to_depth(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    n, height, width, depth = operands[0].shape
+    b = int(node.attributes["block"])
+    return [operands[0].reshape(n, height // b, b, width // b, b, depth).transpose(0, 1, 3, 2, 4, 5)]
+
+
+def _tile(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [np.tile(operands[0], whole(operands[1]))]
+
+
+def _select(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [np.where(operands[0] != 0, operands[1], operands[2])]
+
+
+def _last_operand(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [operands[-1]]
+
+
+def _broadcast(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [np.broadcast_to(operands[0], node.output.shape)]
+
+
+def _pair(compute: Callable[[Array, Array], Array]) -> Operation:
+    return lambda node, operands, constants: [compute(operands[0], operands[1])]
+
+
+def _of_each(compute: Callable[[Array, Operator], Array]) -> Operation:
+    return lambda node, operands, constants: [compute(operands[0], node)]
+
+
+def _first(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [operands[0]]
+
+
+def _names(operation: Operation, names: Sequence[str]) -> dict[str, Operation]:
+    return dict.fromkeys(names, operation)
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    **{name: _pair(compute) for name, compute in _PAIRS.items()},
+    **{name: _of_each(compute) for name, compute in ELEMENTWISE.items()},
+    **_names(_reduction, tuple(_REDUCTIONS)),
+    **_names(_first, ("RESHAPE", "FLATTEN", "SQUEEZE", "EXPAND_DIMS", "UNSQUEEZE", "IDENTITY", "QUANTIZE", "DEQUANTIZE",
+                      "CAST", "DENSIFY", "DROPOUT", "READ_VARIABLE")),
+    **_names(_pool, ("MAX_POOL_2D", "AVERAGE_POOL_2D")),
+    **_names(_pad, ("PAD", "PADV2", "MIRROR_PAD")),
+    **_names(_resize, ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")),
+    **_names(_matmul, ("BATCH_MATMUL", "MATMUL")),
+    **_names(_select, ("SELECT", "SELECT_V2")),
+    "CONV_2D": _convolution,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "TRANSPOSE_CONV": _transposed_convolution,
+    "FULLY_CONNECTED": _fully_connected,
+    "SOFTMAX": _softmax,
+    "SPLIT": _split,
+    "SPLIT_V": _split_v,
+    "CONCATENATION": _concatenation,
+    "TRANSPOSE": _transpose,
+    "SLICE": _slice,
+    "STRIDED_SLICE": _strided_slice,
+    "GATHER": _gather,
+    "PACK": _pack,
+    "UNPACK": _unpack,
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "SPACE_TO_DEPTH": _space_to_depth,
+    "TILE": _tile,
+    "BROADCAST_TO": _broadcast,
+    "ASSIGN_VARIABLE": _last_operand,
+}  # fmt: skip
