@@ -212,7 +212,7 @@ def prune(
 
 
 def prune_one(
-    network: Network, method: str, *, calibration: Any, density: float, memory: int | None, seed: int = 0
+    network: Network, method: str, *, calibration: Any, density: float, memory: int | None = None, seed: int = 0
 ) -> Network:
     """Return the network pruned in one way, 'memory' or 'magnitude', and fitted to calibration vectors as by `prune`.
 
