@@ -76,23 +76,22 @@ def prune_command(
     rows = [result.as_dict() for result in made.results]
     if write_json({"verdict": made.verdict, "results": rows, "front": [r.as_dict() for r in made.front]}, json_file):
         return
-    heads = ["method", "density %", "connections", "error", "right %", "by layer", "I/Os", "bound", "µJ", "µs", "front"]
+    heads = ["method", "density", "connections", "error", "right %", "I/Os", "bound", "µJ", "µs", "front"]
     shown = [
         (
-            r.method, f"{100 * r.density:.3g}", f"{r.connections:,}", f"{r.error:.4f}",
-            "-" if r.accuracy is None else f"{100 * r.accuracy:.2f}", " ".join(f"{e:.3f}" for e in r.layer_errors),
-            f"{r.ios:,}", f"{r.bound:,}", "-" if r.energy_pj is None else f"{1e-6 * r.energy_pj:.4g}",
-            "-" if r.time_ns is None else f"{1e-3 * r.time_ns:.4g}", "*" if r in made.front else "",
+            r.method, f"{r.density:.3g}", f"{r.connections:,}", f"{r.error:.4f}",
+            "" if r.accuracy is None else f"{100 * r.accuracy:.2f}", f"{r.ios:,}", f"{r.bound:,}",
+            "" if r.energy_pj is None else f"{1e-6 * r.energy_pj:.4g}",
+            "" if r.time_ns is None else f"{1e-3 * r.time_ns:.4g}", "*" if r in made.front else "",
         )
         for r in made.results
     ]  # fmt: skip
-    drop = [k for k, head in enumerate(heads) if all(row[k] == "-" for row in shown)]
-    kept = [k for k in range(len(heads)) if k not in drop]
+    kept = [k for k in range(len(heads)) if any(row[k] for row in shown)]
+    columns, numeric = [heads[k] for k in kept], [heads[k] for k in kept if heads[k] not in ("method", "front")]
     title = f"{loaded.name}, M = {first.memory}; error: of the outputs on vectors no weight was fitted to"
-    show_table(
-        [heads[k] for k in kept], [[row[k] for k in kept] for row in shown], title=title,
-        numeric=[heads[k] for k in kept if heads[k] not in ("method", "by layer", "front")],
-    )  # fmt: skip
+    show_table(columns, [[row[k] for k in kept] for row in shown], title=title, numeric=numeric)
+    by_layer = (f"{r.method} {' '.join(f'{e:.3f}' for e in r.layer_errors)}" for r in made.results[:2])
+    say_words(f"Error by layer, on the vectors fitted to: {'; '.join(by_layer)}.")
     say_words(made.verdict)
 
 

@@ -24,7 +24,7 @@ from traces.base.progress import Progress
 from traces.layout.settings import Layout
 from traces.networks.checks import checked_memory, weights_of
 from traces.networks.forward import forward
-from traces.networks.network import Network, renumbered
+from traces.networks.network import Network
 from traces.pruning.assignment import arranged, strongest
 from traces.pruning.layers import Layers, layers_of
 from traces.pruning.reconstruction import (
@@ -281,7 +281,7 @@ def _in_windows(
     number = np.arange(network.n_neurons)
     for ids, position in zip(task.layers.neurons, placed.positions, strict=True):
         number[ids] = np.sort(ids)[position]
-    network = _numbered(task.layers.network, number, network, kept)
+    network = _numbered(network, number)
     order = Ordering(edges, "memory-mask", {"memory": task.memory, "policy": "min"}, task.seed)
     return network, order, task.result("windows", density, network, edges, made, placed.sizes)
 
@@ -362,16 +362,21 @@ def _live(made: Reconstructed, activation: Callable[[Floats], Floats]) -> tuple[
     return masks, biases
 
 
-def _numbered(whole: Network, number: npt.NDArray[np.int64], pruned: Network, kept: npt.NDArray[np.bool_]) -> Network:
-    """Return the pruned network with the numbers that the whole one's neurons get, its connections in place."""
-    new = renumbered(whole, number)
-    assert pruned.biases is not None
-    biases = np.empty_like(pruned.biases)
-    biases[number] = pruned.biases
-    return pruned.with_(
-        sources=new.sources[kept], targets=new.targets[kept], inputs=new.inputs, outputs=new.outputs, biases=biases,
-        positions=new.positions,
-    )  # fmt: skip
+def _numbered(network: Network, number: npt.NDArray[np.int64]) -> Network:
+    """Return the network with neuron v of a layer called number[v], in the same layer; connections keep their places.
+
+    Unlike `renumbered` it takes neurons of a layer that have a bias alone, whose depth is another one.
+    """
+    old = np.empty_like(number)
+    old[number] = np.arange(len(number))
+    return network.with_(
+        sources=number[network.sources],
+        targets=number[network.targets],
+        inputs=number[network.inputs],
+        outputs=number[network.outputs],
+        biases=None if network.biases is None else network.biases[old],
+        positions=None if network.positions is None else network.positions[old],
+    )
 
 
 def calibration_of(given: Any, width: int) -> tuple[Floats, npt.NDArray[np.integer] | None]:
@@ -410,4 +415,6 @@ def _verdict(mine: PrunedResult, free: PrunedResult) -> str:
     lost = f"the outputs' error is {mine.error:.3g} against {free.error:.3g}"
     if mine.accuracy is not None and free.accuracy is not None:
         lost = f"accuracy is {100 * mine.accuracy:.1f} % against {100 * free.accuracy:.1f} %"
+    if abs(mine.connections - free.connections) > free.connections / 100:  # too few of its own lie in windows
+        lost += f", with {mine.connections:,} connections against {free.connections:,}"
     return f"Windows for M = {mine.memory} against free pruning to the same density: {saved}; {lost}."
