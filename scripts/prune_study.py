@@ -3,7 +3,7 @@
 For each density and seed one network is pruned freely while it trains, and one inside the windows of each memory and
 pattern, with as many connections and at most as many neurons. A row of the JSON written: accuracy on held-out data,
 I/Os and their lower bound, and energy and time of one pass of 128 vectors on the 64 KiB scratchpad's machine with
-on-chip memory for M values. The free network has the best order that `auto` finds in --time-limit seconds for each memory.
+on-chip memory for M values. The free network has the best order that `auto` finds for each memory.
 """
 
 from __future__ import annotations

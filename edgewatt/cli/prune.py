@@ -49,6 +49,7 @@ def prune_command(
 
     from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
     from edgewatt.orders.describe import order_file
+    from edgewatt.orders.pays_machine import machine_of
     from edgewatt.orders.request import need_npz, read_network
     from edgewatt.prune.trained import prune
     from traces.base.files import check_writable, whole_file
@@ -60,7 +61,8 @@ def prune_command(
     loaded = read_network(network, command="prune")
     with progress("prune") as report:
         made = prune(
-            loaded, calibration=calibration, density=density, memory=memory, system=system, lanes=lanes, rounds=rounds,
+            loaded, calibration=calibration, density=density, memory=memory,
+            machine=machine_of(system) if system else None, lanes=lanes, rounds=rounds,
             steps=steps, extra=extra, time_limit_s=time_limit, seed=seed, progress=report,
         )  # fmt: skip
     first = made.results[0]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.evaluation.costs import rows_of
-from edgewatt.orders.pays_machine import machine_of
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
-from hwmodel.machine import Machine
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.shown import Shown
-from traces.layout.settings import Layout
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
@@ -28,7 +23,6 @@ from traces.pruning.layers import Layers, layers_of
 from traces.pruning.selection import Candidates, Mask, choose
 from traces.pruning.windows import PATTERNS, Windows, fit, least_memory, memory_for, mixed, pairs_of
 
-LANES = 16  # vectors of a row where nothing else is said, as for orders on a machine
 QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
 HUBS = (0.0, 0.5)  # shares of a window over inputs or outputs that may never leave; which one is found by trying
@@ -80,13 +74,11 @@ class MemoryMask(Shown):
 def memory_mask(
     network: Network | Sequence[int],
     *,
-    memory: int | None = None,
+    memory: int,
     policy: str = "min",
     pinning: str = "literal",
     connections: int | None = None,
     density: float | None = None,
-    machine: str | Path | Mapping[str, Any] | Machine | None = None,
-    lanes: int = LANES,
     neurons: int | None = None,
     pattern: str | None = None,
     block: int = 1,
@@ -99,8 +91,7 @@ def memory_mask(
 
     network: widths of the layers, inputs first (then the connections kept are random), or a layered network: its
     heaviest connections stay, and its neurons take the places at which windows keep the most weight.
-    memory: M of the I/O model; with `machine` (a system's name, file or mapping, or a Machine) that of its on-chip
-    memory for rows of `lanes` vectors. connections: how many to keep, or density, their share.
+    memory: M of the I/O model. connections: how many to keep, or density, their share.
     neurons: how many may have connections, in all layers; None: for a network as many as magnitude pruning leaves, so
     that the total is at most that of any order of the freely pruned network; for widths as many as do.
     pattern: 'windows' that slide, 'blocks' that jump (more room between hidden layers, less accuracy); None: windows
@@ -115,7 +106,7 @@ def memory_mask(
     policy_codes(policy, pinning)
     layers = layers_of(network) if isinstance(network, Network) else None
     widths = layers.widths if layers is not None else _widths(network)
-    memory = memory_of(memory, machine, lanes)
+    memory = checked_memory(memory)
     dense = len(layers.layer) if layers is not None else sum(a * b for a, b in pairs_of(widths))
     wanted = wanted_of(connections, density, dense)
     if block < 1 or (groups is not None and not 1 <= groups[0] <= groups[1]):
@@ -335,15 +326,6 @@ def _widths(given: Any) -> tuple[int, ...]:
     if len(widths) < 2:
         raise InputError(f"a network needs the widths of two layers at least, not {list(widths)}")
     return widths
-
-
-def memory_of(memory: int | None, machine: Any, lanes: int) -> int:
-    """Return M: as given, or that of a machine's on-chip memory for rows of `lanes` vectors."""
-    if (memory is None) == (machine is None):
-        raise InputError("give memory (M of the I/O model) or a machine, one of them")
-    if machine is not None:
-        return rows_of(machine_of(machine), Layout(lanes=lanes))
-    return checked_memory(memory)  # type: ignore[arg-type]
 
 
 def wanted_of(connections: int | None, density: float | None, dense: int) -> int:

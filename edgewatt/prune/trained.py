@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.evaluation.costs import costs_of
-from edgewatt.orders.pays_machine import machine_of
-from edgewatt.prune.mask import LANES, fitting, memory_of, order_in, room_in, wanted_of
+from edgewatt.evaluation.costs import costs_of, rows_of
+from edgewatt.prune.mask import fitting, order_in, room_in, wanted_of
 from edgewatt.results.comparison import pareto_front
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from hwmodel.machine import Machine
@@ -166,8 +165,8 @@ def prune(
     calibration: str | Path | npt.ArrayLike | Mapping[str, Any],
     density: float | Sequence[float],
     memory: int | None = None,
-    system: str | Path | Mapping[str, Any] | Machine | None = None,
-    lanes: int = LANES,
+    machine: Machine | None = None,
+    lanes: int = 16,
     rounds: int = ROUNDS,
     steps: int = 0,
     extra: int = 0,
@@ -179,7 +178,7 @@ def prune(
 
     calibration: input vectors [B, inputs], or an npz (or mapping) with the array `inputs` and, for an accuracy,
     `labels` (positions among the outputs). One in five measures, the others fit the weights; they need no labels.
-    memory: M; or system: a machine whose on-chip memory it is (rows of `lanes` vectors), and which is then simulated.
+    memory: M; or machine: M is that of its on-chip memory for rows of `lanes` vectors, and it is simulated.
     density: the share of the connections to keep, of each layer; several give a Pareto front, the first one is chosen.
     rounds: in how many steps each layer is pruned, with least squares after each. steps: of gradient descent on all
     layers together afterwards (0: none). extra: I/Os above the bound that important connections outside the windows
@@ -187,11 +186,11 @@ def prune(
     Raises InputError for calibration of another width, a network that is no chain of layers, an activation other than
     relu and identity, or a memory without room, naming the nearest M and density.
     """
-    machine = None if system is None else machine_of(system)
-    rows = memory_of(memory, None, lanes) if machine is None else memory_of(None, machine, lanes)
-    if machine is not None and memory is not None:
-        rows = checked_memory(memory)
-    task = _task(network, calibration, rows, machine, Layout(lanes=lanes), rounds, steps, seed, extra)
+    if memory is None and machine is None:
+        raise InputError("give memory (M of the I/O model) or a machine")
+    layout = Layout(lanes=lanes)
+    rows = checked_memory(memory) if memory is not None else rows_of(machine, layout)  # type: ignore[arg-type]
+    task = _task(network, calibration, rows, machine, layout, rounds, steps, seed, extra)
     densities = [density] if isinstance(density, int | float) else list(density)
     done, total = 0, 2 * len(densities)
     chosen: tuple[Network, Ordering] | None = None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.prune.mask import LANES, fitting, memory_of, order_in, wanted_of
-from hwmodel.machine import Machine
+from edgewatt.prune.mask import fitting, order_in, wanted_of
 from traces.base.errors import InputError, MissingExtraError
+from traces.networks.checks import checked_memory
 from traces.networks.network import Network
 from traces.pruning.selection import Candidates, choose
 from traces.pruning.windows import mixed, pairs_of
@@ -32,9 +31,7 @@ class MemoryPruning:
         self,
         module: torch.nn.Module,
         *,
-        memory: int | None = None,
-        machine: str | Path | Mapping[str, Any] | Machine | None = None,
-        lanes: int = LANES,
+        memory: int,
         density: float | None = None,
         connections: int | None = None,
         neurons: int | None = None,
@@ -48,7 +45,7 @@ class MemoryPruning:
         """Choose windows, and set the weights outside them to zero.
 
         module: its `nn.Linear` and `nn.Conv2d` layers, in the order in which it names them, lead from one to the next.
-        memory, machine, lanes, density, connections, neurons, pattern, values: as `edgewatt.memory_mask`. A
+        memory, density, connections, neurons, pattern, values: as `edgewatt.memory_mask`. A
         convolution's connection is a pair of channels, and `values` are the pixels of each layer's maps. every: steps
         between two prunings. Raises MissingExtraError without PyTorch, InputError for layers that do not follow each
         other, and for a memory without room.
@@ -66,7 +63,7 @@ class MemoryPruning:
             if n_out != n_in:
                 raise InputError(f"layer {k} gives {n_out} outputs, but layer {k + 1} takes {n_in}: no chain of layers")
         self.widths = (shapes[0][1], *(n_out for n_out, _ in shapes))
-        self.memory = memory_of(memory, machine, lanes)
+        self.memory = checked_memory(memory)
         self.connections = wanted_of(connections, density, sum(a * b for a, b in pairs_of(self.widths)))
         windows, near = fitting(self.widths, self.memory, self.connections, pattern, 1, tuple(values or ()))
         if near:
