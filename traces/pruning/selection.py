@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.pruning.windows import Int64Array
+from traces.pruning.windows import Int64Array, pairs_of
 
 Mask = npt.NDArray[np.bool_]
 _ROUNDS = 4  # of choosing again among the neurons that stay
@@ -49,13 +49,11 @@ class Candidates:
             parts.append((np.full(len(targets), k, np.int8), *ends, value, counts.astype(np.int32)))
         self.layer, self.target, self.source, self.score, self.count = map(np.concatenate, zip(*parts, strict=True))
 
-    def masks(self, chosen: Mask | Int64Array) -> list[Mask]:
-        """Return bool[outputs, inputs] of each layer."""
+    def masks(self, chosen: Int64Array) -> list[Mask]:
+        """Return bool[outputs, inputs] of each layer, from the indices of candidates."""
         masks = []
-        for k, (a, b) in enumerate(zip(self.widths, self.widths[1:], strict=False)):
-            pick = (
-                chosen[self.layer[chosen] == k] if chosen.dtype != bool else np.flatnonzero(chosen & (self.layer == k))
-            )
+        for k, (a, b) in enumerate(pairs_of(self.widths)):
+            pick = chosen[self.layer[chosen] == k]
             mask = np.zeros((b, a), bool)
             for step in range(self.block):
                 rows = self.target[pick] - self.first[k + 1] + step
