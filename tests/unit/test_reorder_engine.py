@@ -107,7 +107,7 @@ def test_very_sparse_networks_reach_the_lower_bound(seed: int) -> None:
     network = random_layered(4, 500, 0.001, seed=seed)
     found = order(network, "auto", memory=100)
     assert count_io(network, found, memory=100).total == io_bounds(network).lower_total
-    assert found.parameters["found_by"] in ("sweep", "depth-first", "frontier")
+    assert found.parameters["found_by"] == "sethi-ullman"
 
 
 @pytest.mark.parametrize("grown", [20, 60])

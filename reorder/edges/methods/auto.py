@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
@@ -15,44 +16,42 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
+from reorder.edges.search.small import anneal_sequence, prove, suits
 from traces.networks.network import Network
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """When the portfolio goes on to what comes next (measured). Ends are shares of the time limit.
+class Shares:
+    """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    constructions: end of constructions without locality. sweeps: end of the look for locality. local, local_aged: end
-    of constructions with locality, under MIN and under policies that do not see the future, where the search gains
-    more. plans, changed_plans: end of making plans of what to fuse, and of changing them.
+    construction: of one construction at most; constructions: end of those that need no locality. sweeps: end of the
+    look for locality. local, local_aged: end of constructions with locality, under MIN and under policies that do not
+    see the future, where the search gains more. plans, changed_plans: end of making plans of what to fuse, and of
+    changing them. sequence: of what is left, for annealing the sequence itself, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
     spilled: single-depth plans with more extra I/Os a neuron than this, each value written and read once more, have
-    strips whose fronts do not fit. slow: microseconds a connection from which a construction is slow.
-    skip_slow, skip_slow_aged: skip slow constructions once the best gap is below this share of the best quick one's,
-    under MIN and under other policies. behind: skip them once a slow one's gap was this many times the best gap.
+    strips whose fronts do not fit.
     """
 
-    constructions: float = 0.1
+    construction: float = 0.05
+    constructions: float = 0.15
     sweeps: float = 0.35
     local: float = 0.75
     local_aged: float = 0.6
     plans: float = 0.5
     changed_plans: float = 0.7
+    sequence: float = 0.5
     most_plans: int = 400
     starts: int = 8
     strips: tuple[int, ...] = (2, 3, 4)
     give_up: float = 3.0
     promising: float = 1.25
     spilled: float = 2.0
-    slow: float = 1.0
-    skip_slow: float = 0.6
-    skip_slow_aged: float = 0.45
-    behind: float = 1.08
 
 
-TUNING = Tuning()
+SHARES = Shares()
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,10 @@ def constructions(network: Network, parameters: AutoParameters) -> Iterator[tupl
 
 
 class Portfolio:
-    """One run of `auto`: the best order so far, which construction found it, and what is known of the network.
+    """One run of `auto`: the best order so far, which member found it, and what is known of the network.
 
     local: whether the network has locality; None before it was looked for. planned: whether plans of what to fuse suit
-    it. quick: the least value of a quick construction; slow: that of the last slow one.
+    it. proved: whether no order has fewer I/Os.
     """
 
     def __init__(self, network: Network, task: Task, parameters: AutoParameters) -> None:
@@ -108,95 +107,95 @@ class Portfolio:
         self.found_by = ""
         self.local: bool | None = None
         self.planned = False
-        self.quick, self.slow = math.inf, 0.0
+        self.proved = False
 
     @property
     def done(self) -> bool:
-        """Whether the best order is at the bound, or the time is up."""
-        return self.best.value <= self.bound or self.best.budget.over
+        """Whether the best order is proved, at the bound, or the time is up."""
+        return self.proved or self.best.value <= self.bound or self.best.budget.over
 
     def left(self, share: float) -> float:
         """Return the seconds until this share of the time limit."""
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
-        """Try constructions. Two-optimal is always there; the others may take a share of the time limit."""
-        of_local = TUNING.local if self.task.sees_future else TUNING.local_aged
-        for name, method in constructions(self.network, self.parameters):
-            share = of_local if self.local else TUNING.sweeps if method.start else TUNING.constructions
-            if self.best.edges is not None:
-                if self.done or (self.left(share) <= 0 and self.local is not None):
-                    return
-                if self.left(share) <= 0:
-                    continue  # whether there is locality is worth more
-            if method.start and self.local is None:
-                before = self.best.value
-                self.look_for_locality()
-                share = of_local if self.local else share
-                out_of_time = self.local and self.left(share) <= 0 and self.best.value < before  # else one sweep
-                if self.best.value <= self.bound or out_of_time:
-                    return
-            if not self.skips(method):
-                self.offer(name, method, self.left(share))
+        """Try constructions: first those that need no locality, each on a small share of the limit; two-optimal always.
+        Then those that other searches may start from, and what sweeps along coordinates."""
+        known = list(constructions(self.network, self.parameters))
+        for name, method in known:
+            if not method.start and not (self.best.edges is not None and self.skips(method, SHARES.constructions)):
+                self.offer(name, method, min(self.left(SHARES.constructions), SHARES.construction * self.limit))
+        if not self.done:
+            self.look_for_locality()
+        end = SHARES.sweeps if not self.local else SHARES.local if self.task.sees_future else SHARES.local_aged
+        for name, method in known:
+            if method.start and not self.skips(method, end):
+                self.offer(name, method, self.left(end))
 
     def look_for_locality(self) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
-        before = self.best.value
-        self.local = places(self.items) is not None
-        self.planned = self.local and fuse(self.items, self.best, self.bound)
-        self.note("sweep", before)
+        with self.noting("sweep"):
+            self.local = places(self.items) is not None
+            self.planned = self.local and fuse(self.items, self.best, self.bound)
 
-    def skips(self, method: Method) -> bool:
-        """Whether a construction has nothing to gain on this network."""
-        if method.only_local and not self.local:
+    def skips(self, method: Method, end: float) -> bool:
+        """Whether a construction has nothing to gain on this network, or too little time until this share."""
+        if self.done or self.left(end) <= 0:
             return True
-        if ((self.few and method.start) or self.local) and not method.local:
-            return True
-        planned = method.start and self.planned and not self.few  # plans try all that sweeps do
-        return bool(self.local) and (planned or (method.effort >= TUNING.slow and self.slow_ones_lose))
-
-    @property
-    def slow_ones_lose(self) -> bool:
-        """True if another slow construction cannot pay off."""
-        skip = TUNING.skip_slow if self.task.sees_future else TUNING.skip_slow_aged
-        gap = self.best.value - self.bound
-        return gap < skip * (self.quick - self.bound) or gap * TUNING.behind < self.slow - self.bound
+        if not method.start:
+            return 1e-6 * method.effort * self.network.n_connections > SHARES.construction * self.limit
+        if self.few or self.local:
+            return not method.local or (self.planned and not self.few)  # plans try all that sweeps do
+        return method.only_local
 
     def offer(self, name: str, method: Method, seconds: float) -> None:
         """Offer a construction's order, made within so many seconds."""
-        before = self.best.value
         self.best.work += 1
         limit = None if self.task.time_limit_s is None else max(seconds, 1e-9)
+        self.items.least = self.best.value
         asked = replace(self.task, time_limit_s=limit, prepared=self.items)
-        edges = method(self.network, asked, ORDERINGS[name].make_parameters({})).edges
-        value = self.best.offer(edges)
+        with self.noting(name):
+            edges = method(self.network, asked, ORDERINGS[name].make_parameters({})).edges
+            self.best.offer(edges)
         if method.start:
             self.items.orders.append(edges)
-        elif method.effort < TUNING.slow:
-            self.quick = min(self.quick, value)
-        else:
-            self.slow = value
-        self.note(name, before)
 
-    def note(self, name: str, before: float) -> None:
-        """Note who found the best order if it is better than the value before."""
+    @contextmanager
+    def noting(self, name: str) -> Iterator[None]:
+        """Note who found the best order if the block finds a better one."""
+        before = self.best.value
+        yield
         if self.best.value < before:
             self.found_by = name
 
     def search(self) -> None:
-        """Spend what is left of the budget on annealing, from plans too where they suit the network."""
-        if not self.done and self.parameters.moves != 0:
-            before = self.best.value
-            start_from_plans(self.items, self.best, self.bound)
-            self.note("sweep", before)
+        """Spend what is left of the budget on searches, from the best state of any origin."""
+        if self.parameters.moves == 0:
+            return
+        small = suits(self.best, self.network)
+        if small and not self.done:
+            with self.noting("sequence"):
+                anneal_sequence(self.best, self.network, self.parameters.moves, SHARES.sequence * self.left(1.0))
+        if small and not self.done:
+            with self.noting("proof"):
+                self.proved = prove(self.best, self.network, SHARES.sequence * self.left(1.0))
         if not self.done:
-            before = self.best.value
-            known = {field.name for field in fields(ResidencyParameters)}
-            shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
-            if applies(self.best) and self.best.edges is not None:
-                offer_refreshed(self.best, self.network, self.best.edges)
-            search(self.items, self.best, ResidencyParameters(**shared), self.best.budget.left())
-            self.note("residency", before)
+            with self.noting("sweep"):
+                start_from_plans(self.items, self.best, self.bound)
+        if not self.done:
+            with self.noting("residency"):
+                self.anneal()
+
+    def anneal(self) -> None:
+        """Anneal residency intervals, from the best order too."""
+        known = {field.name for field in fields(ResidencyParameters)}
+        shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
+        assert self.best.edges is not None
+        if applies(self.best):
+            offer_refreshed(self.best, self.network, self.best.edges)
+        if not any(self.best.edges is order for order in self.items.orders):
+            self.items.orders.append(self.best.edges)
+        search(self.items, self.best, ResidencyParameters(**shared), self.best.budget.left())
 
 
 def fuse(items: Items, best: Best, bound: float) -> bool:
@@ -207,8 +206,8 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
     plans = plan_search(items, best.task.memory)
     if plans is None:
         return False
-    ends, others = TUNING.plans * (best.task.time_limit_s or math.inf), best.value - bound
-    most = min(TUNING.give_up * others, TUNING.spilled * len(items.network.in_degree))
+    ends, others = SHARES.plans * (best.task.time_limit_s or math.inf), best.value - bound
+    most = min(SHARES.give_up * others, SHARES.spilled * len(items.network.in_degree))
 
     def enough(tried: int) -> bool:
         over = best.budget.spent() >= ends or best.value <= bound
@@ -217,7 +216,7 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
     plans.fused(best, enough)
     if not best.task.sees_future and best.value > bound:
         offer_strips(items, best, bound, ends)
-    return plans.judged and least_plan(plans) - bound <= TUNING.give_up * others
+    return plans.judged and least_plan(plans) - bound <= SHARES.give_up * others
 
 
 def least_plan(plans: PlanSearch) -> float:
@@ -232,7 +231,7 @@ def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
     """
     positions, before = places(items), best.value
     assert positions is not None
-    for columns in TUNING.strips:
+    for columns in SHARES.strips:
         for way in ("pull", "follow"):
             if best.budget.spent() < ends:
                 offer_along(items, best, bound, tilings(positions, (1,), (columns,)), way)
@@ -246,13 +245,13 @@ def start_from_plans(items: Items, best: Best, bound: float) -> None:
     What does not pay as a plan may as a start: the search has fewer slots than the memory has.
     """
     plans = plan_search(items, best.task.memory)
-    if plans is None or least_plan(plans) - bound > TUNING.promising * (best.value - bound):
+    if plans is None or least_plan(plans) - bound > SHARES.promising * (best.value - bound):
         return
-    ends = TUNING.changed_plans * (best.task.time_limit_s or math.inf)
+    ends = SHARES.changed_plans * (best.task.time_limit_s or math.inf)
     if least_plan(plans) <= best.value:
-        most = TUNING.most_plans
+        most = SHARES.most_plans
         plans.walk(best, lambda tried: tried >= most or best.budget.spent() >= ends or best.value <= bound)
-    items.orders += plans.orders(TUNING.starts)
+    items.orders += plans.orders(SHARES.starts)
     items.planned = True
 
 
@@ -266,10 +265,13 @@ def start_from_plans(items: Items, best: Best, bound: float) -> None:
     steps="moves",
 )
 def auto(network: Network, task: Task, parameters: AutoParameters) -> Ordering:
-    """Return the best order found under the task's objective; never worse than two-optimal."""
+    """Return the best order found under the task's objective; never worse than two-optimal.
+
+    parameters of the result: found_by, the member that found it; optimal, 'proved' where no order has fewer I/Os.
+    """
     run = Portfolio(network, task, parameters)
     run.construct()
-    searched = not run.done
     run.search()
-    truncated = task.time_limit_s is not None and searched and (parameters.moves is None or run.best.budget.over)
-    return run.best.ordering("auto", {"found_by": run.found_by}, truncated)
+    proved = run.proved or run.best.value <= run.bound
+    truncated = task.time_limit_s is not None and not proved and (parameters.moves is None or run.best.budget.over)
+    return run.best.ordering("auto", {"found_by": run.found_by} | ({"optimal": "proved"} if proved else {}), truncated)

@@ -271,7 +271,7 @@ def by_frontier(items: Items) -> Int64Array:
 @ORDERINGS.register(
     "frontier",
     summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1",
-    portfolio=3,
+    effort=0.04,
 )
 def frontier(network: Network, task: Task, parameters: None) -> Ordering:
     """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import cython_ext.edges.topological as kernel
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import by_target, sorted_by
-from reorder.edges.search.budget import Best, Budget, Scorer, at_least, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer, at_least, count_of, worth_more
 from traces.base.errors import InputError
 from traces.networks.network import Network
 
@@ -70,7 +70,7 @@ def choices(memory: int, policy: str) -> list[ComponentsParameters]:
     summary="connected components of ranges of depths, recursively: FFTs, stencils, blocks",
     parameters=ComponentsParameters,
     portfolio=0.4,
-    effort=0.3,
+    effort=0.08,
 )
 def components(network: Network, task: Task, parameters: ComponentsParameters) -> Ordering:
     """Return the best of some splits and blocks under the objective, as far as time allows."""
@@ -78,7 +78,7 @@ def components(network: Network, task: Task, parameters: ComponentsParameters) -
     given = {name: value for name, value in asdict(parameters).items() if value is not None}
     for choice in choices(task.memory, task.policy):
         settings = asdict(choice) | given
-        if best.edges is not None and not best.has_time:
+        if best.edges is not None and not (best.has_time and worth_more(best)):
             break
         best.work += 1
         best.offer(by_components(network, **settings), **settings)

@@ -57,7 +57,7 @@ def random_topological(network: Network, task: Task, parameters: None) -> Orderi
 @ORDERINGS.register(
     "depth-first",
     summary="demand from the outputs: what an output needs is computed when it is needed",
-    portfolio=2,
+    effort=0.02,
 )
 def depth_first(network: Network, task: Task, parameters: None) -> Ordering:
     """Compute each output in turn, each of its sources when its connection's turn comes (ascending ids)."""
@@ -68,6 +68,8 @@ def depth_first(network: Network, task: Task, parameters: None) -> Ordering:
     "sethi-ullman",
     summary="demand from the outputs, of each neuron's sources the one first whose subtree needs most values at once",
     portfolio=0.45,
+    effort=0.03,
+    suits=lambda network: network.n_connections <= 2 * network.n_neurons,
 )
 def sethi_ullman(network: Network, task: Task, parameters: None) -> Ordering:
     """Compute each output in turn, the heaviest subtree first (Sethi and Ullman 1970): least memory on trees."""
@@ -78,6 +80,7 @@ def sethi_ullman(network: Network, task: Task, parameters: None) -> Ordering:
     "least-live",
     summary="next the neuron that uses up most values for good; reaches the bound on networks grown for the memory",
     portfolio=0.48,
+    effort=0.08,
 )
 def least_live(network: Network, task: Task, parameters: None) -> Ordering:
     """Keep few values live: minimal I/Os on networks grown for the memory, whatever their numbers. O(W log W)."""
@@ -100,6 +103,7 @@ def _has_hidden(network: Network) -> bool:
     "early-outputs",
     summary="the file's order, but what an output needs is added up as soon as nothing else needs it",
     portfolio=1.6,
+    effort=0.02,
     suits=_has_hidden,
 )
 def early_outputs(network: Network, task: Task, parameters: None) -> Ordering:

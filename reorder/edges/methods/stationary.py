@@ -15,7 +15,7 @@ from traces.networks.network import Network
     summary="partial sums stay resident, finished neurons stream past them; settings tried out",
     parameters=StationaryParameters,
     portfolio=4,
-    effort=1.5,
+    effort=0.5,
 )
 def output_stationary(network: Network, task: Task, parameters: StationaryParameters) -> Ordering:
     """Roll over the targets: finish the neuron with the least left, open the one that shares most of its sources."""

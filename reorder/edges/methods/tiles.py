@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import sorted_by
-from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer, count_of, worth_more
 from traces.base.errors import unknown_name
 from traces.networks.network import Network
 
@@ -64,9 +64,9 @@ def _tile_of(network: Network, size: int) -> Int64Array:
 # Shares of the M - 1 values for (targets, sources) of a tile; 0: one neuron. What stays is bounded by what the policy
 # keeps besides it: all but the streamed value under MIN, which sees the future, less under LRU and RR.
 STAYS: dict[str, tuple[tuple[float, float], ...]] = {
-    "min": ((1.0, 0), (0.6, 0), (0, 1.0), (0, 0.6), (0.3, 0), (0, 0.3)),
-    "lru": ((0.6, 0), (0.35, 0.65), (0, 0.6), (0.9, 0), (0, 0.9), (0.3, 0), (0, 0.3)),
-    "rr": ((0.5, 0.5), (0.35, 0.65), (0.6, 0), (0, 0.6), (0.9, 0), (0, 0.9), (0.3, 0), (0, 0.3)),
+    "min": ((1.0, 0), (0.6, 0), (0, 1.0), (0.3, 0), (0.6, 0.3), (0, 0.6), (0, 0.3)),
+    "lru": ((0.6, 0), (0.9, 0), (0.3, 0), (0, 0.9), (0.35, 0.65), (0, 0.6), (0, 0.3)),
+    "rr": ((0.35, 0.65), (0.5, 0.5), (0.3, 0), (0, 0.9), (0.6, 0), (0, 0.6), (0, 0.3)),
 }
 
 
@@ -142,6 +142,7 @@ class TilesParameters:
     summary="tiles of sources x targets, as dense kernels are blocked; sizes by the memory",
     parameters=TilesParameters,
     portfolio=0.5,
+    effort=0.05,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
     """Walk layer by layer over tiles, to and fro: partial sums stay, values of sources stay, or both."""
@@ -149,7 +150,7 @@ def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering
     best = Best(Scorer(network, task), budget, task)
     given = {name: value for name, value in asdict(parameters).items() if value is not None}
     for tile in dict.fromkeys(replace(tile, **given) for tile in tile_choices(task.memory, task.policy)):
-        if best.edges is not None and not best.has_time:
+        if best.edges is not None and not (best.has_time and worth_more(best)):
             break
         best.work += 1
         best.offer(tile.order(network), **asdict(tile))

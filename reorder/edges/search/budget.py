@@ -195,6 +195,14 @@ class Best:
         return Ordering(self.edges, method, parameters, self.task.seed, curve, truncated)
 
 
+NEAR = 1.1  # times the best order's objective, from which more settings of a construction gain nothing
+
+
+def worth_more(best: Best) -> bool:
+    """Whether a construction's orders so far are near the best one of the portfolio that asks for it, if one does."""
+    return best.task.prepared is None or best.value <= NEAR * best.task.prepared.least
+
+
 def part(progress: Progress, begin: float, end: float) -> Progress:
     """Return a progress whose whole is the part from `begin` to `end` (shares) of the given one."""
 

@@ -6,6 +6,7 @@ items at once. A state is two permutations of the items; cython_ext/residency/re
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -58,6 +59,7 @@ class Items:
         self.known: dict[Any, IntervalState] = {}  # constructed states, so that a portfolio makes each once
         self.facts: dict[str, Any] = {}  # about the network, that take long to find out
         self.orders: list[Int64Array] = []  # of connections, from which a search may start as well
+        self.least = math.inf  # the objective of the best order that a portfolio has
         self.planned = False  # whether those are plans that suit the network better than what the search makes itself
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]

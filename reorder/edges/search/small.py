@@ -1,0 +1,97 @@
+"""Small networks: annealing of the sequence by exact counts, and a proof that no order has fewer I/Os."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cython_ext.annealing.sequence import Sequence
+from cython_ext.edges.exact import MOST_EDGES, MOST_PLACES, MOST_VALUES, least_order
+from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
+from reorder.edges.search.budget import Best
+from traces.networks.network import Network
+
+
+@dataclass(frozen=True)
+class SmallSearch:
+    """Up to which size networks count as small, and how they are searched.
+
+    connections: at most; above, other searches find more in the same time. hot, cold: first and last temperature of a
+    round, in I/Os. round_s, at, power: seconds of a round with `at` connections, and how they grow with them.
+    moves: per connection, without a time limit. states: of the A*, without one; it takes `proof` of a limit at most,
+    and is begun for at most `provable` connections.
+    """
+
+    connections: int = 600
+    hot: float = 1.0
+    cold: float = 0.12
+    round_s: float = 0.05
+    at: int = 20
+    power: float = 0.7
+    moves: int = 3000
+    states: int = 20_000
+    proof: float = 0.5
+    provable: int = 24
+
+
+SMALL = SmallSearch()
+SLICES = 32  # temperatures of a round
+
+
+def suits(best: Best, network: Network) -> bool:
+    """Whether a network is small, and the objective the I/Os of one fast memory."""
+    return best.score.objective.plain and 1 < network.n_connections <= SMALL.connections
+
+
+def anneal_sequence(best: Best, network: Network, moves: int | None, seconds: float) -> None:
+    """Anneal the best order for so many moves (None: by the size), or, under a limit, for so many seconds; offer what
+    is found."""
+    assert best.edges is not None
+    task, w = best.task, network.n_connections
+    search = Sequence(
+        *network.ends.T.copy(), network.n_neurons, network.is_output.view(np.uint8), task.memory,
+        POLICY_CODES[task.policy], PINNING_CODES[task.pinning], task.seed,
+    )  # fmt: skip
+    least = w + search.start(best.edges)
+    began, done = best.budget.spent(), 0
+    timed = seconds < math.inf
+    whole = SMALL.moves * w if moves is None else moves
+    rounds = max(1, round(seconds / (SMALL.round_s * (w / SMALL.at) ** SMALL.power))) if timed else 3
+    step = max(1, min(whole // (rounds * SLICES), 64) if timed else whole // (rounds * SLICES))
+    at = 0
+    while True:
+        share = (best.budget.spent() - began) / seconds if timed else done / whole
+        if share >= 1:
+            break
+        if int(share * rounds) > at:
+            at = int(share * rounds)
+            search.start(search.best_found())
+        search.run(step, SMALL.hot * (SMALL.cold / SMALL.hot) ** (share * rounds - at))
+        done += step
+    best.work += done
+    if w + search.least < least:
+        best.offer(search.best_found())
+
+
+def prove(best: Best, network: Network, seconds: float) -> bool:
+    """Return whether the best order has the least I/Os of all; first look for one that has fewer.
+
+    seconds: at most; without a limit the states of the search are bounded instead.
+    """
+    task, w, n = best.task, network.n_connections, network.n_neurons
+    held = task.memory - 1 <= MOST_PLACES or task.sees_future
+    literal = task.sees_future or task.pinning == "literal"
+    if best.edges is None or w > min(SMALL.provable, MOST_EDGES) or n > MOST_VALUES or not (held and literal):
+        return False
+    began = best.budget.spent()
+    timed = seconds < math.inf
+    over = (lambda: best.budget.spent() - began >= seconds) if timed else None
+    edges, proved = least_order(
+        *network.ends.T.copy(), n, network.is_output.view(np.uint8), task.memory, POLICY_CODES[task.policy],
+        int(best.value) - w, 1 << 24 if timed else SMALL.states, over,
+    )  # fmt: skip
+    if edges is not None:
+        best.offer(edges)
+    return proved
