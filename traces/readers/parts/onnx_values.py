@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.memory import claim, max_bytes
-from traces.readers.parts.onnx_inference import Inference
+from traces.readers.parts.onnx_inference import NUMERIC, Inference
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
 FOLDED = (
@@ -225,7 +225,11 @@ class Values:
 
     def _infer(self, nodes: Sequence[Any], at: int) -> None:
         """Note the types of what nodes[at] makes, and of what the next ones make as far as they follow by now."""
-        following = [n for n in nodes[at : at + AHEAD] if any(self.shape(name) is None for name in n.output if name)]
+        following = [
+            node
+            for node in nodes[at : at + AHEAD]
+            if node.op_type in NUMERIC and any(self.shape(name) is None for name in node.output if name)
+        ]
         made = {name for node in following for name in node.output}
         found = self._asked(following, {name for node in following for name in node.input if name} - made)
         if any(name not in found for name in nodes[at].output if name):  # alone: it may say why
