@@ -165,7 +165,7 @@ class MachineCost:
             )
 
     @property
-    def evicts(self) -> dict[str, str]:
+    def evicts(self) -> dict[str, Any]:
         """Policy and pinning of the I/O model: those of the scratchpad; for caches MIN."""
         pad = self.machine.scratchpad or ScratchpadSpec(2**20)
         return {"policy": pad.policy, "pinning": pad.pinning}
