@@ -444,10 +444,10 @@ METRICS = tuple(key for key, each in COLUMNS.items() if each.cost)
 def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the costs that a point of this configuration has."""
     io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
-    absent: tuple[str, ...] = () if config.get("accuracy") else ("accuracy_loss",)
-    absent += () if config.get("technology") else ("area_um2",)
+    absent = ("accuracy_loss",) if config.get("technology") else ("accuracy_loss", "area_um2")
     metrics = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
-    return tuple(metric for metric in metrics if metric not in absent)
+    loss = ("accuracy_loss",) if config.get("accuracy") else ()
+    return (*(metric for metric in metrics if metric not in absent), *loss)
 
 
 def percent(value: float | None, base: float | None) -> str:

@@ -138,11 +138,9 @@ def test_the_sentence_is_broken_between_words_on_a_terminal(
 def test_it_says_when_an_order_does_not_pay(network: Network, tmp_path: Path) -> None:
     file = str(tmp_path / "net.npz")
     save(network, file)
-    done = CliRunner().invoke(
-        app, ["order", file, "-m", "by-source", "--objective", "time", "--system", "scratchpad-8k"]
-    )
+    done = CliRunner().invoke(app, ["order", file, "-m", "by-source", "--objective", "time", "--system", "edge"])
     assert done.exit_code == 0, done.output
-    assert "It does not pay in time on 8 KiB of scratchpad" in done.stdout
+    assert "It does not pay in time on 8 KiB of cache" in done.stdout
     done = CliRunner().invoke(app, ["order", file, "-m", "two-optimal", "--objective", "bytes", "--system", "edge"])
     assert "It does not pay in bytes on 8 KiB of cache" in done.stdout and "both orders cost" in done.stdout
     for arguments, message in (
