@@ -25,7 +25,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering, shares_in_words
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, BEST, Layout
+from traces.layout.settings import AUTO, BEST, CUT_KINDS, Layout
 from traces.networks.checks import checked_memory
 from traces.networks.forward import forward
 from traces.networks.network import Network
@@ -180,7 +180,7 @@ class MachineCost:
         memory = rows_of(self.machine, self.layout)
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
         wires = None
-        if self.objective == "energy" and self.layout.kind in (AUTO, "tuples"):
+        if self.objective == "energy" and self.layout.kind in (AUTO, CUT_KINDS[0]):
             wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
         if pad is None:
             return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)
