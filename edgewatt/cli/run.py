@@ -83,8 +83,8 @@ def run(
         show_records(records, title=title)
         say("\n".join(["records:", *(f"  {path}" for path in paths)]))
     if verdict.cards:
-        headline(records, title)
         show_verdict(records, verdict)
+        headline(records, title)
         if not verbose:
             say_words(f"-v: tables of all {len(records)} points; records in {results}; edgewatt report {results}")
 

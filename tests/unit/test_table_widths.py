@@ -96,7 +96,7 @@ def test_the_answer_of_a_network_is_short(file, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert len(lines) <= 20 and max(map(len, lines)) <= 80
-    assert "scratchpad" in lines[1] and ("take " in done.stdout or "irrelevant" in done.stdout)
+    assert "scratchpad" in lines[0] and ("take " in done.stdout or "irrelevant" in done.stdout)
     assert list((tmp_path / "results" / "records").glob("*.json"))
 
 
