@@ -65,7 +65,7 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 SORT = """
-const heads = () => [...document.querySelectorAll('th')];
+const heads = () => [...document.querySelectorAll('#table th')];
 const rows = () => [...document.querySelectorAll('#table tbody tr')];
 const column = (key) => {
   const at = heads().findIndex((head) => head.dataset.key === key);
