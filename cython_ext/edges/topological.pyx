@@ -10,6 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport ends_within, within32
 
 cdef int64_t SLICE = 1 << 18
 
@@ -26,6 +27,7 @@ def goes_down(const int32_t[:, ::1] ends, const int64_t[::1] depth):
     cdef int64_t w = ends.shape[0], k, begin
     cdef int64_t level = 0
     cdef int32_t lower = 0
+    need(ends_within(ends, depth.shape[0]), "connections between neurons that are there")
     for begin in range(0, w, SLICE):
         with nogil:
             for k in range(begin, min(begin + SLICE, w)):  # without a branch
@@ -45,6 +47,7 @@ def by_target(const int32_t[:, ::1] ends, const int32_t[::1] place):
     cdef int64_t w = ends.shape[0], n = place.shape[0], k, at
     cdef int32_t last_place = -1, last_source = -1, here
     cdef bint sorted = True
+    need(ends_within(ends, n) and within32(place, 0, n), "connections between neurons that have a place")
     with nogil:
         for k in range(w):
             here = place[ends[k, 1]]
@@ -88,7 +91,7 @@ def early_outputs(const int32_t[:, ::1] ends, const int64_t[::1] base, const uin
     cdef int64_t[::1] free = np.zeros(moved.shape[0], np.int64)  # k + 1: after place k
     cdef int64_t[::1] at = np.zeros(w + 1, np.int64)  # what becomes free there; then where the next one of these goes
     cdef int32_t s, t
-    need(ends.shape[0] == w, "a place for each connection")
+    need(ends.shape[0] == w and ends_within(ends, moved.shape[0]), "a place for each connection of known neurons")
     for k in range(w):
         need(0 <= base[k] < w, "connections that are there")
     with nogil:
