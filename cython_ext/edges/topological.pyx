@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from cython_ext.common.checks cimport need
-from cython_ext.common.ranges cimport ends_within, within32
+from cython_ext.common.ranges cimport ends_within, rises64, within32, within64
 
 cdef int64_t SLICE = 1 << 18
 
@@ -131,6 +131,8 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
     cdef int64_t[::1] order_view = order, ready_view = ready
     cdef int64_t[::1] waiting = np.array(in_degree, np.int64)
     cdef const double[::1] draw
+    need(rises64(out_start, w) and out_start.shape[0] == n + 1 and out_edges.shape[0] == w
+         and within64(out_edges, 0, w) and within64(targets, 0, n), "connections by source, between known neurons")
     for x in range(n):
         if waiting[x] == 0:
             for j in range(out_start[x], out_start[x + 1]):
@@ -140,6 +142,8 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
         draw = rng.random(min(SLICE, w - start))
         with nogil:
             for k in range(draw.shape[0]):
+                if n_ready == 0:
+                    break
                 j = <int64_t> (draw[k] * n_ready)
                 edge = ready_view[j]
                 n_ready -= 1
@@ -152,6 +156,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
                     for j in range(first, last):
                         ready_view[n_ready] = out_edges[j]
                         n_ready += 1
+        need(n_ready > 0 or start + draw.shape[0] >= w, "sources that come to be done")
         PyErr_CheckSignals()
     return order
 
@@ -164,6 +169,9 @@ def depth_first(const int64_t[::1] sources, const int64_t[::1] roots, const int6
     roots: neurons from which every connection is reached backwards.
     """
     cdef int64_t n = in_start.shape[0] - 1, w = sources.shape[0], k, top, x, edge, done = 0
+    cdef bint ends = True
+    need(rises64(in_start, w) and in_edges.shape[0] == w and within64(in_edges, 0, w) and within64(sources, 0, n)
+         and within64(roots, 0, n), "connections by target, between known neurons")
     order = np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order
     cdef int64_t[::1] at = np.array(in_start[:n], np.int64)  # next incoming connection of each neuron
@@ -180,11 +188,15 @@ def depth_first(const int64_t[::1] sources, const int64_t[::1] roots, const int6
                 edge = in_edges[at[x]]
                 if at[sources[edge]] < in_start[sources[edge] + 1]:
                     top += 1
+                    if top > n:
+                        ends = False
+                        break
                     stack[top] = sources[edge]
                     continue
                 order_view[done] = edge
                 done += 1
                 at[x] += 1
+        need(ends, "connections without a cycle")
         if k % 256 == 0:
             PyErr_CheckSignals()
     return order[:done]
@@ -199,6 +211,9 @@ def registers(const int64_t[::1] sources, const int64_t[::1] by_depth, const int
     """
     cdef int64_t k, v, e
     cdef int32_t most, second, x
+    need(in_start.shape[0] == by_depth.shape[0] + 1 and rises64(in_start, in_edges.shape[0])
+         and within64(in_edges, 0, sources.shape[0]) and within64(sources, 0, by_depth.shape[0])
+         and within64(by_depth, 0, by_depth.shape[0]), "connections by target, between known neurons")
     needs = np.ones(by_depth.shape[0], np.int32)
     cdef int32_t[::1] view = needs
     with nogil:

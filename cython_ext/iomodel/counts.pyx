@@ -95,7 +95,7 @@ def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n
     _check(sources, targets, is_output.shape[0])
     cdef played work = _arrays(sources, targets, pinning)
     cdef int64_t k
-    need(next_use is None or len(next_use) == 2 * len(sources), "two next uses for each connection")
+    need(next_use is None or _are_later(next_use, 2 * sources.shape[0]), "a later use for each end of a connection")
     for k in range(memories.shape[0]):
         need(memories[k] >= 3, "a memory of at least 3")
     if policy == MIN and next_use is None:
@@ -201,6 +201,15 @@ cdef int _check(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
          "as many sources as targets, at least one")
     need(0 < n < 2**31 and within32(sources, 0, n) and within32(targets, 0, n), "neurons that are there")
     return 0
+
+
+cdef bint _are_later(const int32_t[::1] next_use, int64_t n) noexcept:
+    """Whether there is one for each of n positions, behind it or never."""
+    cdef int64_t k
+    cdef bint later = next_use.shape[0] == n
+    for k in range(n if later else 0):
+        later &= k < next_use[k] and (next_use[k] < n or next_use[k] >= EW_NEVER_OUTPUT)
+    return later
 
 
 cdef played _arrays(const int32_t[::1] sources, const int32_t[::1] targets, int pin_both):
