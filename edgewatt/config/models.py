@@ -38,16 +38,30 @@ GeneratorChoice = Annotated[Any, KindChoice("generators")]
 
 
 class Prune(Section):
-    """Magnitude pruning before anything else: keep a density or a number of connections."""
+    """Pruning before anything else: keep a density or a number of connections."""
 
     density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
     n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
     scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
+    method: Literal["magnitude", "memory"] = Field(
+        default="magnitude",
+        description="magnitude: the heaviest; memory: in the windows that `memory` has room for, with an order of the "
+        "network's own (`orderings: own`) that belongs to them",
+    )
+    memory: int | None = Field(default=None, ge=3, description="M that `method: memory` prunes for")
+    calibration: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs`: what stays is fitted to what each layer computed on them (needs `density`)",
+    )
 
     @model_validator(mode="after")
     def _one_of(self) -> Prune:
         if (self.density is None) == (self.n_connections is None):
             raise ValueError("give either density or n_connections")
+        if (self.method == "memory") != (self.memory is not None):
+            raise ValueError("method 'memory' and the key 'memory' belong together: give both or none")
+        if self.calibration is not None and self.density is None:
+            raise ValueError("with calibration each layer keeps the same share: give density, not n_connections")
         return self
 
 
@@ -65,6 +79,11 @@ class NetworkSection(Section):
         default=None, description="generator and its parameters, instead of a file"
     )
     prune: Prune | None = None
+    labelled: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs` and `labels` (positions among the outputs) that `accuracy` is measured on "
+        "(default: those of the network's file)",
+    )
     activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
         default=None, description="replaces the activation that the file names"
     )
@@ -117,6 +136,8 @@ def _known_technology(value: str) -> str | None:
 def _known_objective(value: Any) -> Any:
     from reorder.edges.search.objectives import machine_objective, make_objective
 
+    if value is None:
+        return None
     named = machine_objective(value)
     if named is None:
         make_objective(value)
@@ -176,7 +197,12 @@ def stride_section(kind: str) -> type[Section]:
 class FastMemory(Section):
     """The fast memory of the I/O model (Gleinig et al. 2023)."""
 
-    size: int = Field(default=100, ge=3, description="M: neuron values plus the connection in hand")
+    size: int = Field(
+        default=100,
+        ge=3,
+        description="M: neuron values plus the connection in hand (default: the rows that the machine's on-chip memory "
+        "holds; 100 without a machine)",
+    )
     policy: Literal["lru", "rr", "min"] = Field(default="min", description="eviction policy")
     pinning: Literal["literal", "pin_both"] = Field(default="literal", description="reading of Algorithm 1's pinning")
     curve: list[Annotated[int, Field(ge=3)]] = Field(
@@ -292,10 +318,11 @@ class SearchSection(Section):
     """What ordering methods that search are asked for."""
 
     objective: Annotated[Any, AfterValidator(_known_objective)] = Field(
-        default="io",
-        description="what to lower: io, runs, energy, time or bytes of the machine, or "
+        default=None,
+        description="what to lower: energy, time or bytes of the machine, io, runs, or "
         "{kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
-        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru}",
+        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru} "
+        "(default: energy where a machine is measured, else io)",
     )
     time_limit_s: float | None = Field(
         default=None, gt=0, description="wall-clock limit of each search; the record then says `truncated`"
@@ -390,6 +417,12 @@ class RunConfig(Section):
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 
+    @property
+    def on_a_machine(self) -> bool:
+        """Whether a machine is measured whose on-chip memory sees the order of the work."""
+        on_chip = [(each.caches, each.scratchpad) for each in self.onchip or ()] or [(self.caches, self.scratchpad)]
+        return self.measure == "all" and self.gpu is None and all(map(any, on_chip))
+
     @model_validator(mode="after")
     def _one_work(self) -> RunConfig:
         if (self.network is None) == (self.trace is None):
@@ -416,7 +449,7 @@ class RunConfig(Section):
 def _objective_fits(run: RunConfig) -> None:
     from reorder.edges.search.objectives import machine_objective
 
-    named = machine_objective(run.search.objective)
+    named = run.search.objective is not None and machine_objective(run.search.objective)
     if named and run.gpu is not None:
         raise ValueError(f"objective {named!r} does not suit a GPU, which computes layer by layer whatever the order")
     on_chip = [(each.caches, each.scratchpad) for each in run.onchip or ()] or [(run.caches, run.scratchpad)]
@@ -474,10 +507,16 @@ class SystemFile(Section):
     gpu: Any = None
 
 
+def _costs(names: list[str]) -> list[str]:
+    return ["accuracy_loss" if name == "accuracy" else name for name in names]
+
+
 class OptimizeSection(Section):
     """What to search for."""
 
-    objectives: list[str] = Field(default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
+    objectives: Annotated[list[str], AfterValidator(_costs)] = Field(
+        default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise, or accuracy, to maximise"
+    )
     constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
     trials: int = Field(
         default=100, ge=1, description="points to try; a space of no more points is searched completely"

@@ -56,12 +56,29 @@ def load_network(point: Point, before: Before, progress: Progress | None) -> Net
         network = _read(point)
     if source.activation is not None:
         network = network.with_(activation=source.activation)
-    if source.prune is not None:
-        from traces.networks.prune import prune_magnitude
+    return network if source.prune is None else _pruned(point, network, source.prune)
 
-        given: dict[str, Any] = {key: value for key, value in source.prune.items() if value is not None}
-        network = prune_magnitude(network, **given)
-    return network
+
+def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
+    given: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
+    method, calibration = given.pop("method", "magnitude"), given.pop("calibration", None)
+    if calibration is not None:
+        from edgewatt.prune.trained import prune_one
+
+        check_unchanged((FileIdentity(**calibration),), point.paths["calibration"])
+        return prune_one(
+            network, method, calibration=point.paths["calibration"][0], density=given["density"],
+            memory=given.get("memory"), seed=point.measure.seed,
+        )  # fmt: skip
+    if method == "memory":
+        from edgewatt.prune.mask import memory_mask
+
+        connections = {"density": given.get("density"), "connections": given.get("n_connections")}
+        mask = memory_mask(network, memory=given["memory"], seed=point.measure.seed, **connections)
+        return mask.network.in_order(mask.order.edges)
+    from traces.networks.prune import prune_magnitude
+
+    return prune_magnitude(network, **given)
 
 
 def _read(point: Point) -> Network:
@@ -92,6 +109,7 @@ def describe(network: Network) -> dict[str, Any]:
 
 def order_edges(point: Point, before: Before, progress: Progress | None) -> Arrays:
     """Return edges int64[W] in the order of work; meta: the curve of (search steps, objective), its seconds."""
+    from reorder.edges.search.objectives import MACHINE_OBJECTIVES
     from reorder.order import order
 
     if wants_machine(point):
@@ -103,7 +121,7 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
         memory=chosen.fast_memory.size,
         policy=chosen.fast_memory.policy,
         pinning=chosen.fast_memory.pinning,
-        objective=chosen.search.objective,
+        objective="io" if chosen.search.objective in MACHINE_OBJECTIVES else chosen.search.objective,
         time_limit_s=chosen.search.time_limit_s,
         seed=point.measure.seed,
         progress=progress,
@@ -113,15 +131,18 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
 
 
 def wants_machine(point: Point) -> bool:
-    """Return whether the search lowers what the point's machine costs."""
+    """Return whether the point's ordering looks for what its machine costs least: a search, or blocks tried out."""
+    from reorder.base import ORDERINGS
     from reorder.edges.search.objectives import MACHINE_OBJECTIVES
 
-    objective = None if point.order is None else point.order.search.objective
-    return isinstance(objective, str) and objective in MACHINE_OBJECTIVES
+    if point.order is None or point.order.search.objective not in MACHINE_OBJECTIVES:
+        return False
+    method = ORDERINGS[point.order.ordering.kind].item
+    return method.searches or method.blocking
 
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
-    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
+    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, settled
 
     chosen = _order(point)
     assert point.layout is not None
@@ -129,10 +150,11 @@ def _order_on_machine(point: Point, network: Network, progress: Progress | None)
     judge = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
-    return order_on_machine(
-        judge, chosen.ordering.kind, time_limit_s=chosen.search.time_limit_s, seed=point.measure.seed,
-        progress=progress, **_with_files(point, chosen.ordering.parameters),
+    ordering = order_on_machine(
+        judge, chosen.ordering.kind, memory=chosen.fast_memory.size, time_limit_s=chosen.search.time_limit_s,
+        seed=point.measure.seed, progress=progress, **_with_files(point, chosen.ordering.parameters),
     )  # fmt: skip
+    return settled(judge, ordering, progress)
 
 
 def _as_arrays(ordering: Ordering) -> Arrays:
@@ -246,16 +268,15 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
         trace = point.work.trace
         check_unchanged(trace.files, point.paths["trace"])
         return open_trace(point.paths["trace"][0], trace.format, access_bytes=trace.access_bytes)
-    from traces.layout.settings import BEST, choose_kind
+    from traces.layout.settings import choices
     from traces.trace.build import build_trace
 
     assert point.layout is not None
     edges, layout = before["tuple_order"]["edges"], point.layout.in_memory
-    if layout.kind != BEST:
-        try:
-            choose_kind(before["network"], edges, layout)
-        except InputError as error:
-            raise InputError(f"ordering {_order(point).ordering.kind}: {error}") from None
+    try:
+        choices(before["network"], edges, layout)
+    except InputError as error:
+        raise InputError(f"ordering {_order(point).ordering.kind}: {error}") from None
     return build_trace(
         before["network"],
         edges,
@@ -281,6 +302,13 @@ def _labelled(point: Point, network: Network) -> tuple[np.ndarray, np.ndarray | 
     """Return input vectors, their labels if the network's file has some, and where they come from."""
     from traces.readers.native import read_extras
 
+    assert isinstance(point.work, NetworkWork)
+    if point.work.network.labelled is not None:
+        from edgewatt.prune.trained import calibration_of
+
+        check_unchanged(point.work.network.labelled, point.paths["labelled"])
+        vectors, labels = calibration_of(point.paths["labelled"][0], len(network.inputs))
+        return vectors.astype(np.float32), labels, f"{point.work.network.labelled[0].name}: {len(vectors)} vectors"
     files = point.paths.get("network", [])
     if len(files) == 1 and files[0].endswith(".npz"):
         extras = read_extras(files[0])
@@ -305,7 +333,7 @@ _BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: abou
 
 def count_io(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Return the I/Os of the order, Theorem 1's bounds, and the I/Os at the other memory sizes of the curve."""
-    from hwmodel.fastmemory.iomodel import io_bounds, io_curve
+    from hwmodel.fastmemory.iomodel import io_bounds, io_curve, movement_distance
 
     network, memory = before["network"], _memory(point)
     sizes = sorted({memory.size, *memory.curve})
@@ -315,6 +343,7 @@ def count_io(point: Point, before: Before, progress: Progress | None) -> dict[st
     return {
         "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},
         "bounds": asdict(io_bounds(network)),
+        "movement_distance": movement_distance(network, before["tuple_order"]["edges"]),
         "io_curve": [[size, counted[size].reads, counted[size].writes] for size in sizes] if memory.curve else [],
     }
 

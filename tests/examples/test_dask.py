@@ -23,9 +23,8 @@ from oracles.pieces import square
 import edgewatt as ew
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
-from edgewatt.runs.executors import TeamExecutor
 from edgewatt.runs.plan import load_sweep
-from edgewatt.runs.sweep import sweep
+from edgewatt.runs.sweep import TeamExecutor, sweep
 from traces.base.errors import EdgewattError, EdgewattWarning, MissingExtraError
 from traces.base.workers import Workers, go_on, local_dask_cluster
 from traces.generators.networks import random_layered

@@ -17,8 +17,7 @@ import pytest
 import edgewatt as ew
 from edgewatt.results.record import Record
 from edgewatt.results.store import Claims, Store, StoreError
-from edgewatt.runs.executors import TeamExecutor
-from edgewatt.runs.sweep import sweep
+from edgewatt.runs.sweep import TeamExecutor, sweep
 from edgewatt.runs.worker import stored
 from tests.small_sweep import BASE, GRID, canonical
 from traces.base import workers as pools

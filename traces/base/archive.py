@@ -47,7 +47,7 @@ def read_npz(
     content: of the file, where it has been read already.
 
     Every array is checked before it is allocated: no Python objects, a size that fits the archive's directory, all
-    together within the bound of `traces.base.memory`. Raises InputError naming the file and the array.
+    together within the bound of `traces.base.files`. Raises InputError naming the file and the array.
     """
     wanted = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}

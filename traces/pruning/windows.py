@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +189,7 @@ def mixed(windows: Windows, seed: int) -> Windows:
 
 def pairs_of(widths: Sequence[int]) -> list[tuple[int, int]]:
     """Return the (sources, targets) of each layer of connections."""
-    return list(zip(widths, widths[1:], strict=False))
+    return list(pairwise(widths))
 
 
 @dataclass(frozen=True)
@@ -229,8 +230,8 @@ def capacity(widths: Sequence[int], memory: int) -> Capacity:
         return fit(widths, memory, spread=0.0, pattern=pattern, block=block)
 
     slide = held()
-    kinds = [0 if each is None else each.capacity for each in (slide, held("blocks"), held(block=16))]
-    return Capacity(memory, *kinds, 0 if slide is None else slide.two_of_four(), most)
+    free, jump, sixteen = (0 if each is None else each.capacity for each in (slide, held("blocks"), held(block=16)))
+    return Capacity(memory, free, jump, sixteen, 0 if slide is None else slide.two_of_four(), most)
 
 
 def least_memory(widths: Sequence[int], *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()) -> int:

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.base.files import why_no_file
@@ -116,7 +116,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def load(
-    path: Paths,
+    path: Paths | Any,
     *,
     kind: str | None = None,
     orientation: str = "rows-are-outputs",
@@ -145,6 +145,9 @@ def load(
 
     `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
     """
+    if not isinstance(path, str | os.PathLike | list | tuple):
+        taker = "from_torch" if hasattr(path, "parameters") else "from_matrices"
+        raise InputError(f"load reads files, not a {type(path).__name__}: what is in memory is taken by ew.{taker}")
     check_orientation(orientation)
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)

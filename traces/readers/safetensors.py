@@ -19,7 +19,7 @@ from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.readers.parts.layers import Matrix, dense_layers, from_layers, natural_key
-from traces.readers.parts.unroll import Ids, Unrolled, Window
+from traces.readers.parts.model_network import Ids, Unrolled, Window
 from traces.readers.parts.weights import StoredTensor, read_header
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 

@@ -13,6 +13,7 @@ from traces.base.errors import InputError
 from traces.base.sparse import checked_sparse, row_pointers
 from traces.networks.network import Network, is_real
 from traces.readers.parts.layers import Matrix, claim_matrix, dense_layer, from_layers
+from traces.readers.parts.torch_modules import matrix_of
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
@@ -58,7 +59,8 @@ def from_matrices(
 ) -> Network:
     """Build a network from matrices in memory, one per layer from input to output.
 
-    matrices: SciPy sparse matrices (any format) or dense two-dimensional arrays (non-zeros become connections).
+    matrices: SciPy sparse matrices (any format), dense two-dimensional arrays or PyTorch tensors of any layout and type
+        (non-zeros become connections).
     Raises InputError naming the layer and entry at fault.
     """
     layers = [_in_memory(matrix, f"layer {k}") for k, matrix in enumerate(matrices)]
@@ -69,6 +71,8 @@ def _in_memory(matrix: Any, where: str) -> Matrix:
     if hasattr(matrix, "tocoo"):
         coo = checked_sparse(matrix, where).tocoo()
         return Matrix(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, coo.shape, where)
+    if type(matrix).__module__.partition(".")[0] in ("torch", "torchao"):
+        return matrix_of(matrix, where)
     try:
         dense = np.asarray(matrix)
     except ValueError as error:
