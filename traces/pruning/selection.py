@@ -111,8 +111,9 @@ class _Choice:
                 return usable
             alive[lost] = False
 
-    def _any(self, ids: Int64Array) -> Mask:
-        return np.bincount(ids, minlength=len(self.group)) > 0
+    def _any(self, ids: npt.NDArray[np.integer]) -> Mask:
+        there: Mask = np.bincount(ids, minlength=len(self.group)) > 0
+        return there
 
     def best(self, usable: Mask, need: int) -> Int64Array:
         """Return the best usable candidates, as many as make up `need` connections."""
