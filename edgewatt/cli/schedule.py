@@ -200,11 +200,12 @@ def patches(
     Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
     """
     from edgewatt.cli.parts.output import progress, show_table, write_json
-    from edgewatt.operators.patches import check_plan, chosen_ways, left_of
+    from edgewatt.operators.patches import check_plan, chosen_ways
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows
     from edgewatt.pages.patches import plan_table
     from traces.base.errors import InputError
+    from traces.base.progress import left_of
 
     left = left_of(time_limit)
     with progress("patches") as report:

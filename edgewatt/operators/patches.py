@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from reorder.operators.patches.execute import Int8, claim_run, random_weights, r
 from reorder.operators.patches.plans import INPUT, MODES, OUTPUT, TILES, PatchPlan, patch_front, transfers
 from traces.base.checks import whole_number
 from traces.base.memory import claim
-from traces.base.progress import Limit, Progress, TimeIsUp
+from traces.base.progress import Limit, Progress, TimeIsUp, left_of
 from traces.readers.reader import Shapes
 from traces.trace.chunks import LOAD, STORE, Chunk, Memory, Region, Trace
 
@@ -85,11 +84,12 @@ def patches(
     part: a memory; off-chip bytes are then weighed too, and the plans that are kept (at most `most`, spread over the
     front; all that are undominated in the first two stay as far as they fit) get the energy of their transfers.
     Weights and input are drawn (seed): wires then carry random bytes, an estimate.
-    time_limit_s: wall-clock limit of it all once the model is read; see PatchFront for what is there then.
+    time_limit_s: wall-clock limit of it all, reading included; see PatchFront for what is there then.
     """
     seed = whole_number(seed, "seed", least=0)
+    time_left = left_of(time_limit_s)
     chain, left = (model, ()) if isinstance(model, LayerChain) else load_chain(model, batch, shapes)
-    limit = Limit(time_limit_s, progress)
+    limit = Limit(time_left(), progress)
     plans = patch_front(
         chain, modes=modes, tiles=tiles, offchip=part is not None, weight_buffer=weight_buffer,
         limit=limit,
@@ -233,9 +233,3 @@ def _chunk(starts: list[Any], sizes: list[Any], kinds: list[Any], payload: list[
 def chosen_ways(modes: Sequence[str], tiles: Sequence[int]) -> dict[str, Any]:
     """Return what of `patches` is not left to its defaults."""
     return {name: given for name, given in (("modes", modes), ("tiles", tiles)) if given}
-
-
-def left_of(time_limit_s: float | None) -> Callable[[], float | None]:
-    """Start a clock; the result says how many seconds are left of the limit, None without one."""
-    started = time.monotonic()
-    return lambda: None if time_limit_s is None else max(1e-9, time_limit_s - (time.monotonic() - started))

@@ -23,7 +23,7 @@ from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
-from traces.base.progress import Progress
+from traces.base.progress import Progress, left_of
 from traces.operators.opgraph import OpGraph
 from traces.readers.reader import Shapes
 
@@ -182,11 +182,12 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     r, s = request, request.search
     if r.alignment != "graph" and not is_whole(r.alignment):
         raise InputError(f"--alignment {r.alignment}: a number of bytes, or 'graph'")
+    left = left_of(s["time_limit_s"])
     started = time.perf_counter()
     graph = load_graph(r.model, r.batch, r.shapes)
     read_s = time.perf_counter() - started
     started = time.perf_counter()
-    work, patterns, limit = graph, list(r.rewrite), s["time_limit_s"]
+    work, patterns, limit = graph, list(r.rewrite), left()
     again: dict[str, Any] = {}
     words = list(graph.notes)
     if r.recompute:
@@ -196,7 +197,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         names = ", ".join(made.copies) or "no operator"
         words.append(f"computed again: {names} ({made.extra_bytes:,} B written once more)")
     alignment = r.alignment if r.alignment == "graph" else int(r.alignment)
-    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **s)
+    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
     search_s = time.perf_counter() - started
     onchip, blocks = s["onchip_bytes"], s["block_bytes"]
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))

@@ -13,9 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from cython_ext.inference.runs import LEVELS, level_number
-from hwmodel.processor.cost import FORM, TERMS, Processor, exposed, features, fit, load_processor, surprises
+from hwmodel.processor.cost import (
+    FORM,
+    TERMS,
+    Processor,
+    exposed,
+    features,
+    fit,
+    load_processor,
+    measure_limits,
+    surprises,
+)
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.limits import measure_limits
 from hwmodel.processor.traffic import LINE_BYTES, row_bytes
 from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError
@@ -145,7 +154,7 @@ def this_cpu(progress: Progress | None = None) -> Processor:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         processor.save(path)
-    except OSError:
+    except (OSError, InputError):
         pass  # a home that cannot be written to: measure again next time
     return processor
 

@@ -40,7 +40,12 @@ def cases(draw, many_ways=False):
     n = draw(st.integers(0, 600 if many_ways else 300))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     address = base + rng.integers(0, span, n)
-    return spec, rng.integers(0, 2, n), address, rng.integers(1, draw(st.sampled_from((2, 9) if many_ways else (2, 9, 256))), n)
+    return (
+        spec,
+        rng.integers(0, 2, n),
+        address,
+        rng.integers(1, draw(st.sampled_from((2, 9) if many_ways else (2, 9, 256))), n),
+    )
 
 
 def transactions(out):

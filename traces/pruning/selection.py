@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +104,7 @@ class _Choice:
         """Return the candidates between neurons that may stay: those of `alive` that can still be fed and used."""
         alive = alive.copy()
         while True:
-            usable = alive[self.c.target] & alive[self.from_group]
+            usable: Mask = alive[self.c.target] & alive[self.from_group]
             fed, used = (self._any(ends[usable]) for ends in (self.c.target, self.c.source))
             lost = self.hidden & alive & ~(fed[self.group] & used)
             lost = self.hidden & alive & self._any(self.group[lost])[self.group]
@@ -111,9 +112,9 @@ class _Choice:
                 return usable
             alive[lost] = False
 
-    def _any(self, ids: npt.NDArray[np.integer]) -> Mask:
-        there: Mask = np.bincount(ids, minlength=len(self.group)) > 0
-        return there
+    def _any(self, ids: npt.NDArray[np.integer[Any]]) -> Mask:
+        counted: Mask = np.bincount(ids, minlength=len(self.group)) > 0
+        return counted
 
     def best(self, usable: Mask, need: int) -> Int64Array:
         """Return the best usable candidates, as many as make up `need` connections."""

@@ -11,12 +11,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.base.files import why_no_file
 from traces.base.registry import Registry
-from traces.readers.parts.layers import Matrix, check_orientation, from_layers, natural_key
+from traces.readers.parts.layers import Matrix, check_orientation, claim_matrix, from_layers, natural_key
 
 if TYPE_CHECKING:
     from traces.networks.network import Network
@@ -97,7 +97,10 @@ class MatrixReader(NetworkReader):
         return []
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        layers = [matrix for file in files for matrix in self.matrices(file, options.names)]
+        layers: list[Matrix] = []
+        for file in files:
+            layers += self.matrices(file, options.names)
+            claim_matrix(sum(len(m.rows) for m in layers), [sum(sum(m.shape) for m in layers)], str(file))
         name = files[0].stem if len(files) == 1 else files[0].resolve().parent.name
         return from_layers(layers, orientation=options.orientation, name=name)
 
@@ -113,7 +116,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def load(
-    path: Paths,
+    path: Paths | Any,
     *,
     kind: str | None = None,
     orientation: str = "rows-are-outputs",
@@ -142,6 +145,9 @@ def load(
 
     `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
     """
+    if not isinstance(path, str | os.PathLike | list | tuple):
+        taker = "from_torch" if hasattr(path, "parameters") else "from_matrices"
+        raise InputError(f"load reads files, not a {type(path).__name__}: what is in memory is taken by ew.{taker}")
     check_orientation(orientation)
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
@@ -150,6 +156,8 @@ def load(
         return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch, shapes))
     except OSError as error:  # a folder that may not be listed, a file that vanishes
         raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+    except MemoryError as error:
+        raise InputError(f"{path}: takes more memory than there is") from error
     except InputError as error:
         text = str(error)
         if len(text) <= _LONGEST_MESSAGE and "\n" not in text:

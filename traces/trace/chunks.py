@@ -12,7 +12,8 @@ import numpy.typing as npt
 import cython_ext.trace.accesses as kernel
 from traces.base.shown import Shown
 
-STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases")
+STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases",
+           "instructions")  # fmt: skip
 """What an access is for; ``Chunk.stream`` holds indices into this tuple."""
 
 LOAD, STORE = 0, 1
@@ -53,7 +54,8 @@ class Chunk:
     def part(self, start: int, stop: int) -> Chunk:
         """Return accesses [start, stop), which share memory with these; their payload is that of all."""
         offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
-        cycle, work = (None if column is None else column[start:stop] for column in (self.cycle, self.work))
+        cycle = None if self.cycle is None else self.cycle[start:stop]
+        work = None if self.work is None else self.work[start:stop]
         address, size, op, stream = self.address, self.size, self.op, self.stream
         part = slice(start, stop)
         return Chunk(address[part], size[part], op[part], stream[part], offset, self.payload, cycle, work)
@@ -98,6 +100,8 @@ class Trace(Shown):
     plan: the steps the trace was built from (a traces.trace.plan.Plan), None for a trace read from a file. A
         scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
     multiply_adds: of all lanes and passes, padding included; 0 for a recorded trace.
+    waits: int64[m, 3] or None, of an engine among several: before its access (ascending), another engine must have made
+        so many of its own.
     """
 
     make_chunks: Callable[[], Iterator[Chunk]]
@@ -106,6 +110,7 @@ class Trace(Shown):
     description: Mapping[str, Any] = field(default_factory=dict)
     plan: Any = None
     multiply_adds: int = 0
+    waits: npt.NDArray[np.int64] | None = None
 
     __repr__ = Shown.__repr__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.memory import claim
-from traces.readers.parts.onnx_inference import Inference
+from traces.base.memory import claim, max_bytes
+from traces.readers.parts.onnx_inference import NUMERIC, Inference
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
 FOLDED = (
@@ -29,7 +29,59 @@ GROWING = {"ConstantOfShape", "Expand", "Pad", "Range", "Tile"}
 SHORT = 4096  # values of constants up to this length tell shape inference of shapes
 AHEAD = 16  # nodes in one question: what one makes the next one reads
 
+_A_BYTE, _LARGE, _MOST_FIELDS = 64, 4096, 4_000_000
+_TENSOR: dict[int, Any] = {9: "bytes", 4: "floats", 10: "floats"}
+_WEIGHTS = {7: {5: _TENSOR, 1: {5: {5: _TENSOR}}}}  # model.graph.initializer, model.graph.node.attribute.t
+
 Constants = dict[str, npt.NDArray[Any]]
+
+
+def parsed_bytes(data: bytes) -> int:
+    """Return how much memory a model takes at most once it is parsed and its constants are arrays.
+
+    Tiny messages and numbers take up to 64 bytes for one of the file; weights, stored as bytes or as packed floats,
+    take few, and are found by a walk over the fields of a file whose size alone asks for it. O(fields)
+    """
+    found = {"bytes": 0, "floats": 0, "fields": 0}
+    if _A_BYTE * len(data) > max_bytes():
+        _find_weights(data, 0, len(data), _WEIGHTS, found)
+    other = len(data) - found["bytes"] - found["floats"]
+    return 4 * found["bytes"] + 12 * found["floats"] + _A_BYTE * other
+
+
+def _find_weights(data: bytes, at: int, end: int, known: Mapping[int, Any], found: dict[str, int]) -> None:
+    """Add up weights of a message, data[at:end], as far as it can be read; known: field -> what it holds."""
+    while at < end and found["fields"] < _MOST_FIELDS:
+        found["fields"] += 1
+        key, at = _varint(data, at, end)
+        kind = key & 7
+        if kind == 2:
+            size, at = _varint(data, at, end)
+            what = known.get(key >> 3)
+            if isinstance(what, str):
+                found[what] += min(size, end - at)
+            elif what is not None and size > _LARGE:
+                _find_weights(data, at, min(at + size, end), what, found)
+            at += size
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        elif kind == 0:
+            _, at = _varint(data, at, end)
+        else:
+            return
+
+
+def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= end:
+            break
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            break
+    return value, at
 
 
 def follows(node: Any, constants: Container[str], present: Container[str]) -> bool:
@@ -40,6 +92,26 @@ def follows(node: Any, constants: Container[str], present: Container[str]) -> bo
     if node.op_type in SHAPES:
         return read[0] in constants or read[0] in present
     return (node.op_type in FOLDED or node.op_type == "Identity") and all(name in constants for name in read)
+
+
+def evaluate(node: Any, opset: int, given: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Return what a node makes of its operands by ONNX's reference evaluator.
+
+    It knows the forms of old operator sets in models alone, and newer forms of some operators only.
+    """
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
+
+    values = [
+        [helper.make_tensor_value_info(name, 0, None) for name in names if name] for names in (node.input, node.output)
+    ]
+    graph = helper.make_graph([node], "node", *values)
+    try:
+        evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]))
+    except RuntimeError:
+        evaluator = ReferenceEvaluator(node)
+    with np.errstate(all="ignore"):
+        return [np.asarray(value) for value in evaluator.run(None, dict(given))]
 
 
 def in_running_order(nodes: list[Any]) -> list[Any]:
@@ -99,7 +171,7 @@ class Values:
     def __init__(self, model: Any, constants: Constants, types: dict[str, Any], inference: Inference) -> None:
         self.onnx, self.constants, self.types, self.inference = inference.onnx, constants, types, inference
         self.opsets = list(model.opset_import)
-        self.domains = {entry.domain: int(entry.version) for entry in self.opsets}
+        self.opset = max((int(e.version) for e in self.opsets if e.domain in ("", "ai.onnx")), default=1)
         self.folded = 0  # elements
 
     def shape(self, name: str) -> tuple[int, ...] | None:
@@ -140,7 +212,7 @@ class Values:
         if node.op_type == "Range":  # the differences of inference go round
             try:
                 start, limit, step = (self.constants[name].item() for name in read)
-                return max(0, math.ceil((limit - start) / step))
+                return int(max(0, math.ceil((limit - start) / step)))
             except (ValueError, ArithmeticError):
                 return None
         self.types.update(self._asked([node], read))  # the file's word counts for nothing here
@@ -153,7 +225,11 @@ class Values:
 
     def _infer(self, nodes: Sequence[Any], at: int) -> None:
         """Note the types of what nodes[at] makes, and of what the next ones make as far as they follow by now."""
-        following = [n for n in nodes[at : at + AHEAD] if any(self.shape(name) is None for name in n.output if name)]
+        following = [
+            node
+            for node in nodes[at : at + AHEAD]
+            if node.op_type in NUMERIC and any(self.shape(name) is None for name in node.output if name)
+        ]
         made = {name for node in following for name in node.output}
         found = self._asked(following, {name for node in following for name in node.input if name} - made)
         if any(name not in found for name in nodes[at].output if name):  # alone: it may say why
@@ -180,17 +256,11 @@ class Values:
         """Compute a node of constants, `size` elements at most; False where it cannot be computed."""
         self.folded += size
         claim(8 * self.folded, str(self.inference.path), f"constant {made[0]!r} with those computed before")
-        from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
-
         try:
-            evaluator = ReferenceEvaluator(node, opsets=self.domains)
-            with np.errstate(all="ignore"):
-                results = evaluator.run(None, {name: self.constants[name] for name in read})
+            results = evaluate(node, self.opset, {name: self.constants[name] for name in read})
         except Exception:  # whatever the package's NumPy code trips over: the operator then stays one
             return False
-        for name, value in zip(node.output, results, strict=False):
-            if name:
-                array = np.asarray(value)
-                array.setflags(write=False)
-                self.constants[name] = array
+        for name, array in zip(made, results, strict=True):
+            array.setflags(write=False)
+            self.constants[name] = array
         return True
