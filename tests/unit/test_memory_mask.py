@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from edgewatt.prune.mask import order_in
-from tests.oracles.windows_oracle import is_legal, largest_bag, most_at_the_bound
+from oracles.windows_oracle import is_legal, largest_bag, most_at_the_bound
 from traces.base.errors import InputError
 from traces.networks.prune import prune_magnitude
 from traces.pruning.assignment import arranged, share_kept
