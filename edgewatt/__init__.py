@@ -48,7 +48,7 @@ _FACADE = {
     "cell": "traces.generators.operators",
     "count_io": "hwmodel.fastmemory.iomodel",
     "compile_inference": "hwmodel.processor.inference",
-    "memory_mask": "edgewatt.prune.mask",
+    "memory_mask": "edgewatt.orders.memory",
     "order": "edgewatt.orders.ordering",
     "fastest_order": "edgewatt.orders.timed",
     "renumber": "edgewatt.orders.ordering",

@@ -173,7 +173,7 @@ class Card:
             against = "row by row" if "row by row" in self.gains else self.baseline.order
             said.append(f"{where}: take {self.take}. It {_change(order.energy)} energy ({order.ends}) and "
                         f"{_change(order.time, 'takes')} time against {against}.")  # fmt: skip
-        if self.order_matters and blocks is not None:
+        if self.order_matters and blocks is not None and order is not None:
             adds = f"{_change(blocks.energy)} energy ({blocks.ends})" if blocks.decided else "nothing that is sure"
             said.append(f"Beyond simple blocking it {adds}." if blocks.decided else f"Beyond simple blocking: {adds}.")
         for name in ("format", "stride", "layout"):

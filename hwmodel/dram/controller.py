@@ -86,7 +86,8 @@ class ControllerSpec:
     refresh_together: all ranks fall due for a refresh in the same clock; else they take turns. dual_in_turn: with two
     command buses the banks take turns for both (the second command of a clock is that of the next bank, if it uses the
     other bus); else each bus goes to the next bank that can use it. shared_pseudo_channels: the pseudo-channels of a
-    part (`pseudo_channels`) share queues and command wires as one channel; data wires and ranks are their own.
+    part (`pseudo_channels`) share queues and command wires as one channel, if they have at most 64 banks together; data
+    wires and ranks are their own.
     """
 
     scheduler: str = "fr-fcfs"

@@ -128,6 +128,9 @@ def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") 
     after("other_rank", WRITES, WRITES, switch if spacing == "jedec" else burst)
     after("other_rank", READS, WRITES, switch if spacing == "ramulator2" else max(switch + read_ahead, 1))
     after("other_rank", WRITES, READS, max(switch - read_ahead, 1))
+    if spacing == "ramulator2" and part.standard.startswith("HBM"):  # whose stacks turn as one rank does
+        after("other_rank", READS, WRITES, rl + burst - t.WL + t.turnaround)
+        after("other_rank", WRITES, READS, t.WL + burst + t.tWTR)
     if part.organisation.bank_groups == 1:  # one group is the rank
         table[SCOPES.index("rank")] = np.maximum(table[SCOPES.index("rank")], table[SCOPES.index("group")])
     if spacing == "ramulator2":
@@ -161,15 +164,10 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
 
 
 def shared_channels(part: Part, controller: ControllerSpec) -> int:
-    """Return how many neighbouring channels share queues and command wires. Raises InputError for too many banks."""
+    """Return how many neighbouring channels share queues and command wires; 1 with too many banks for that."""
     o = part.organisation
     shared = math.gcd(o.pseudo_channels, o.channels) if controller.shared_pseudo_channels else 1
-    if shared * o.ranks * o.banks > kernel.MOST_BANKS:
-        raise InputError(
-            f"part {part.name!r} has {shared * o.ranks * o.banks} banks behind one set of command wires, at most "
-            f"{kernel.MOST_BANKS} can be simulated: set shared_pseudo_channels false"
-        )
-    return shared
+    return shared if shared * o.ranks * o.banks <= kernel.MOST_BANKS else 1
 
 
 def _merged(field: AddressField, pseudo_bits: int, ranks: int) -> list[tuple[str, int, int, int]]:
