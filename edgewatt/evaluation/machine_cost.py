@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,7 +85,8 @@ TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  
 class MachineCost:
     """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
 
-    layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order. timing: 'system' or 'replay'.
+    layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order, and `free` is true: a search
+    may say which layout suits its best orders. timing: 'system' or 'replay'.
     """
 
     network: Network
@@ -94,6 +95,7 @@ class MachineCost:
     objective: str
     timing: str
     seed: int = 0
+    free: bool = field(default=False, init=False)
     _known: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -106,6 +108,7 @@ class MachineCost:
             raise InputError("the machine has neither caches nor a scratchpad: every order moves the same bytes")
         if self.layout.kind in (AUTO, BEST):
             object.__setattr__(self, "layout", replace(self.layout, kind=AUTO_CHOICE[-1]))
+            object.__setattr__(self, "free", True)
 
     @cached_property
     def plain(self) -> Int64Array:
@@ -156,6 +159,12 @@ class MachineCost:
     def holds(self, edges: Int64Array) -> bool:
         """Whether the layout can store an order."""
         return LAYOUTS[self.layout.kind].item.holds(self.network, edges)
+
+    def in_layouts(self) -> dict[str, tuple[MachineCost, Callable[[Int64Array], bool]]]:
+        """Return, for each other layout where any will do, what an order costs in it and whether it can hold one."""
+        kinds = [kind for kind in LAYOUTS if kind != self.layout.kind] if self.free else []
+        judges = {kind: replace(self, layout=replace(self.layout, kind=kind)) for kind in kinds}
+        return {kind: (judge, judge.holds) for kind, judge in judges.items()}
 
     def check_plain(self) -> None:
         """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
@@ -262,6 +271,7 @@ def order_on_machine(
         return order_for_machine(
             judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds,
             sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
+            layouts=judge.in_layouts(),
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"

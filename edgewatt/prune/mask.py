@@ -269,7 +269,9 @@ def fitting(
     for room, each in held:
         if room >= connections:
             return fit(widths, memory, connections=connections, pattern=each, block=block), ""
-    least, each = min((memory_for(widths, connections, pattern=each, block=block), -k) for k, each in enumerate(patterns))
+    least, each = min(
+        (memory_for(widths, connections, pattern=each, block=block), -k) for k, each in enumerate(patterns)
+    )
     most = max(held)[0]
     wide = fit(widths, least, connections=connections, pattern=patterns[-each], block=block)
     return wide, (

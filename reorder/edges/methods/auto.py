@@ -24,10 +24,11 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; constructions: end of those that need no locality. sweeps: end of the
-    look for locality. local, local_aged: end of constructions with locality, under MIN and under policies that do not
-    see the future, where the search gains more. plans, changed_plans: end of making plans of what to fuse, and of
-    changing them. sequence: of what is left, for annealing the sequence itself, on small networks.
+    construction: of one construction at most; constructions: end of those that need no locality. slow: end of those
+    that take longer, after plans. sweeps: end of the look for locality. local, local_aged: end of constructions with
+    locality, under MIN and under policies that do not see the future, where the search gains more. plans,
+    changed_plans: end of making plans of what to fuse, and of changing them. sequence: of what is left, for annealing
+    the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
@@ -37,6 +38,7 @@ class Shares:
 
     construction: float = 0.05
     constructions: float = 0.15
+    slow: float = 0.6
     sweeps: float = 0.35
     local: float = 0.75
     local_aged: float = 0.6
@@ -52,6 +54,7 @@ class Shares:
 
 
 SHARES = Shares()
+SLOW = 0.4  # effort of constructions that come after the look for locality: plans are given up against quick ones
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,14 @@ class Portfolio:
         """Try constructions: first those that need no locality, each on a small share of the limit; two-optimal always.
         Then those that other searches may start from, and what sweeps along coordinates."""
         known = list(constructions(self.network, self.parameters))
-        for name, method in known:
-            if not method.start and not (self.best.edges is not None and self.skips(method, SHARES.constructions)):
-                self.offer(name, method, min(self.left(SHARES.constructions), SHARES.construction * self.limit))
-        if not self.done:
-            self.look_for_locality()
+        for slow in (False, True):
+            end = SHARES.slow if slow else SHARES.constructions
+            for name, method in known:
+                of_now = (method.effort >= SLOW) == slow and not (method.start or method.only_local)
+                if of_now and not self.skips(method, end):
+                    self.offer(name, method, min(self.left(end), SHARES.construction * self.limit))
+            if not slow and not self.done:
+                self.look_for_locality()
         end = SHARES.sweeps if not self.local else SHARES.local if self.task.sees_future else SHARES.local_aged
         for name, method in known:
             if method.start and not self.skips(method, end):
@@ -134,12 +140,17 @@ class Portfolio:
 
     def look_for_locality(self) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
+        self.local = places(self.items) is not None
+        for name, method in constructions(self.network, self.parameters) if self.local else ():
+            if method.only_local and not method.start:
+                self.offer(name, method, SHARES.construction * self.limit)
         with self.noting("sweep"):
-            self.local = places(self.items) is not None
             self.planned = self.local and fuse(self.items, self.best, self.bound)
 
     def skips(self, method: Method, end: float) -> bool:
         """Whether a construction has nothing to gain on this network, or too little time until this share."""
+        if self.best.edges is None:
+            return False
         if self.done or self.left(end) <= 0:
             return True
         if not method.start:
