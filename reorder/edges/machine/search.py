@@ -119,8 +119,8 @@ def order_for_machine(
     holds: whether the layout can store an order; others are not judged. sampler: ranks constructions where the judge is
     slow against the limit, and judges them where there is no time for it at all. given: (name, order) to begin with; of
     the constructions, two-optimal alone is then judged. layouts: name -> (judge, holds) of other layouts, in which the
-    best few orders are judged at last; with them the result has `layout` and `layout_value`, of the best pair of an order
-    and a layout, and is that order; `value` stays that of the judge. Deterministic without a time limit.
+    best few orders are judged at last; with them the result has `layout` and `layout_value`, of the best pair of an
+    order and a layout, and is that order; `value` stays that of the judge. Deterministic without a time limit.
     """
     budget = Budget(time_limit_s)
     pool = CandidatePool(judge, budget, Surrogate(network, shape), progress, sampler)
