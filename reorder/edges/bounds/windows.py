@@ -96,7 +96,7 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
     for first, last in chain([(0, len(sizes))], ((first, first + 2) for first in range(len(sizes) - 1))):
         smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
         each = smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
-        powers = POWERS[: int(work // each)]
+        powers = tuple(power for k, power in enumerate(POWERS, 1) if k * each <= work)
         work -= len(powers) * each
         if not powers:
             break  # nothing later fits either; a chain has as many runs as neurons
