@@ -33,6 +33,7 @@ _FACADE = {
     "InputError": "traces.base.errors",
     "Network": "traces.networks.network",
     "from_matrices": "traces.readers.scipy_sparse",
+    "from_torch": "traces.readers.parts.torch_modules",
     "load": "traces.readers",
     "OpGraph": "traces.operators.opgraph",
     "schedule": "edgewatt.operators.energy",

@@ -79,6 +79,7 @@ class EngineSpec:
     they are loads and stores. values_per_cycle: multiply-adds.
     instructions_per_cycle: what a core issues: its loads, stores and multiply-adds (access_bytes wide each), and
     instructions_per_connection beside them; None: no instructions. instruction_pj: energy of one.
+    skip_zeros: a connection whose source is zero in all lanes costs its record and the test, a scratchpad's only.
     A rate of None has no limit. The defaults take a connection a cycle. Raises InputError naming the field.
     """
 
@@ -95,6 +96,7 @@ class EngineSpec:
     instructions_per_connection: int = field(default=0, metadata={"later": True})
     instruction_pj: float = field(default=0.0, metadata={"later": True})
     dma_bytes: int = field(default=1024, metadata={"later": True})
+    skip_zeros: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -164,6 +166,8 @@ class Machine(Shown):
                     f"scratchpad stream_bytes {self.scratchpad.stream_bytes} is smaller than a burst of "
                     f"{self.bus.block_bytes} bytes: the connections need room for at least one"
                 )
+        elif self.engine.skip_zeros:
+            raise InputError("engine skip_zeros needs a scratchpad: through caches every value of a trace is asked for")
         if self.idle not in IDLE and (isinstance(self.idle, str) or not 0 <= self.idle <= 1):
             raise InputError(f"idle is one of {', '.join(IDLE)} or a share from 0 to 1, not {self.idle!r}")
         lines = [cache.line_bytes for cache in self.caches]

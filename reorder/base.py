@@ -116,6 +116,7 @@ class Method:
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
     start: an order of its own kind, from which a search may go on as well as from the rolling states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
+    blocking: tiles of fixed shape, what a kernel writer does by hand: orders that search are compared with it.
     local: it may win on networks with locality too (reorder.edges.search.locality).
     only_local: without locality it has nothing to go by.
     extra: the extra of this distribution that it needs; None: it needs none.
@@ -137,6 +138,7 @@ class Method:
     extra: str | None = None
     suits: Callable[[Network], bool] | None = None
     whole_rows: bool = False
+    blocking: bool = False
     tries: Callable[[], Iterable[str]] | None = None
     chooses: bool = False
     steps: str | None = None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reorder.base import ORDERINGS, Ordering, Progress, Task, check_order
+from reorder.edges.search.budget import Interrupts
 from reorder.edges.search.objectives import make_objective
 from traces.base.errors import InputError
 from traces.networks.checks import checked_memory, is_only_order, policy_codes
@@ -40,7 +41,12 @@ def order(
     check_limits(seed, time_limit_s)
     task = Task(memory, policy, pinning, objective, seed, time_limit_s, progress)
     task = make_objective(objective).within(task)
-    result = entry.item(network, task, entry.make_parameters(parameters))
+    try:
+        result = entry.item(network, task, entry.make_parameters(parameters))
+    except KeyboardInterrupt:
+        result = Interrupts.best(method)
+    if Interrupts.stopped:
+        result = replace(result, parameters={**result.parameters, "interrupted": True}, truncated=True)
     edges = check_order(network, result.edges)
     return replace(result, edges=edges, truncated=result.truncated and not is_only_order(network, edges))
 

@@ -107,7 +107,12 @@ def train(
         if step % recipe.prune_every == 0 and step <= recipe.prune_to * recipe.steps + recipe.prune_every:
             keep = remaining(recipe, step, total)
             if windows is not None:
-                most = None if neurons is None else sum(recipe.widths) - round((total - keep) / (total - recipe.n_connections) * (sum(recipe.widths) - neurons))
+                most = (
+                    None
+                    if neurons is None
+                    else sum(recipe.widths)
+                    - round((total - keep) / (total - recipe.n_connections) * (sum(recipe.widths) - neurons))
+                )
                 masks = choose(Candidates(recipe.widths, pairs, [np.abs(w) for w in weights]), keep, neurons=most)
             else:
                 magnitudes = np.concatenate([np.abs(w).ravel() for w in weights])

@@ -34,9 +34,11 @@ cdef extern from "arena/search.h" nogil:
         void *told
         int status
     int ar_run(ar_search *)
-    int64_t af_fit(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, const int64_t *, const int64_t *,
-                   int64_t, int, int64_t *, int64_t *)
-    int64_t af_stack(int64_t, int64_t, int64_t, const int64_t *, const int64_t *, int64_t, int64_t *)
+
+cdef extern from "arena/fit.h" nogil:
+    int64_t af_fit(const int64_t *, int64_t, int64_t, int64_t, const int64_t *, const int64_t *, const int64_t *, int64_t,
+                   int, int64_t *, int64_t *)
+    int64_t af_stack(const int64_t *, int64_t, int64_t, const int64_t *, int64_t, int64_t *)
 
 FOUND, EXHAUSTED, LIMIT, STOPPED, NO_MEMORY = range(5)
 NEVER = INT64_MAX
@@ -59,11 +61,11 @@ def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] s
     while i < n:
         stop = min(n, i + 1 + min(4096, piece // (i + 1)))
         with nogil:
-            height = af_fit(i, stop, height, &lower[0], &upper[0], &size[0], &sequence[0], alignment, best,
+            height = af_fit(&sequence[i], stop - i, i, height, &lower[0], &upper[0], &size[0], alignment, best,
                             &by_offset[0], &offset[0])
         i = stop
         if i < n and late():
-            height = af_stack(i, n, height, &size[0], &sequence[0], alignment, &offset[0])
+            height = af_stack(&sequence[i], n - i, height, &size[0], alignment, &offset[0])
             return height, np.asarray(offset), True
     return height, np.asarray(offset), False
 

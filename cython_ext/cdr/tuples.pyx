@@ -24,8 +24,6 @@ cdef extern from "cdr/stride.h" nogil:
     int cdr_exact(const cdr_stride *s, int *tour)
     int64_t cdr_total(const cdr_stride *s, const int *tour)
     int cdr_compute(const cdr_stride *s, int c, int64_t a, int64_t b)
-
-cdef extern from "cdr/bound.h" nogil:
     double cdr_bound(const cdr_stride *s, const int *start, double goal, int rounds)
 
 cdef extern from "cdr/search.h" nogil:

@@ -52,6 +52,37 @@ void edgewatt_dram_advance(edgewatt_dram *m, int64_t clock);         /* let all 
 void edgewatt_dram_drain(edgewatt_dram *m);                          /* finish everything, waiting writes too */
 edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m);
 
+/* ---- energy alone, for hosts that have timing of their own --------------------------------------------------------- */
+
+/* In the order of the engine (tables.h). REFPB refreshes all banks of the named one's set; PREA, REFAB and those of power
+ * states concern the rank of the address. */
+enum {
+    EDGEWATT_DRAM_ACT, EDGEWATT_DRAM_RD, EDGEWATT_DRAM_WR, EDGEWATT_DRAM_RDA, EDGEWATT_DRAM_WRA, EDGEWATT_DRAM_PRE,
+    EDGEWATT_DRAM_PREA, EDGEWATT_DRAM_REFAB, EDGEWATT_DRAM_REFPB, EDGEWATT_DRAM_PDE, EDGEWATT_DRAM_PDX, EDGEWATT_DRAM_MWR,
+    EDGEWATT_DRAM_RFM, EDGEWATT_DRAM_CAS, EDGEWATT_DRAM_SRE, EDGEWATT_DRAM_SRX, EDGEWATT_DRAM_ACT2 = 17
+};
+
+typedef struct edgewatt_dram_energy edgewatt_dram_energy;
+
+typedef struct { /* picojoules, over all channels; the terms of core_energy and interface_energy added up */
+    double activate, precharge, read, write, refresh, background; /* background: self-refresh and power-down, too */
+    double data_wires, strobes, clocks, command_wires;            /* data_wires: DQ and, with dbi, DBI */
+} edgewatt_dram_energy_pj;
+
+/* dbi: the part's data bus inversion is on. Returns NULL and a text in `error` as edgewatt_dram_open does. */
+edgewatt_dram_energy *edgewatt_dram_energy_open(const char *path, int dbi, char *error, size_t size);
+void edgewatt_dram_energy_close(edgewatt_dram_energy *m);
+
+/* A command that is issued at `clock`, not before the one before on its channel. bytes: of a column command's burst, first
+ * beat first, a byte per lane; NULL: unknown, no data wires are counted (as for parts whose bursts carry more than bytes).
+ * Returns 0 for a command that cannot be (edgewatt_dram_energy_error says why), which then counts nothing. */
+int edgewatt_dram_energy_command(
+    edgewatt_dram_energy *m, int64_t clock, int command, uint64_t address, const void *bytes);
+const char *edgewatt_dram_energy_error(const edgewatt_dram_energy *m);
+
+/* What was spent up to `clock`, which is not before the last command. */
+edgewatt_dram_energy_pj edgewatt_dram_energy_read(edgewatt_dram_energy *m, int64_t clock);
+
 #ifdef __cplusplus
 }
 #endif
@@ -166,32 +197,43 @@ static int read_config(FILE *file, dram_config *c, int64_t *channels, int64_t *w
            (int64_t)1 << bits[FIELD_GROUP] <= c->bank_groups && (int64_t)1 << bits[FIELD_RANK] <= c->ranks;
 }
 
-static edgewatt_dram *refuse(char *error, size_t size, const char *path, const char *why, FILE *file) {
+/* Open a file of `edgewatt part library` and read all but its energies; NULL and a text in `error` if it is none.
+ * config: NULL where memory is short. */
+static FILE *open_library_file(
+    const char *path, dram_config *config, int64_t *channels, int64_t *width, double *clock_ns, char *error, size_t size
+) {
+    int version;
+    FILE *file = fopen(path, "r");
+    const char *why = "cannot be read";
+    if (file) {
+        why = "not a file of `edgewatt part library`, or of another version";
+        if (!config) why = "memory is short";
+        else if (fscanf(file, "edgewatt-dram %d %lf", &version, clock_ns) == 2 && version == 4 && *clock_ns > 0) {
+            if (read_config(file, config, channels, width)) return file;
+            why = "a number is missing or out of range";
+        }
+        fclose(file);
+    }
     if (error && size) snprintf(error, size, "%s: %s", path, why);
-    if (file) fclose(file);
     return NULL;
 }
 
 edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, void *user, char *error, size_t size) {
     int64_t channels, width;
-    int version;
     double clock_ns;
-    FILE *file = fopen(path, "r");
-    if (!file) return refuse(error, size, path, "cannot be read", NULL);
-    if (fscanf(file, "edgewatt-dram %d %lf", &version, &clock_ns) != 2 || version != 4 || !(clock_ns > 0))
-        return refuse(error, size, path, "not a file of `edgewatt part library`, or of another version", file);
     edgewatt_dram *m = (edgewatt_dram *)calloc(1, sizeof *m);
-    if (!m) return refuse(error, size, path, "memory is short", file);
-    if (!read_config(file, &m->tables.c, &channels, &width)) {
+    FILE *file = open_library_file(path, m ? &m->tables.c : NULL, &channels, &width, &clock_ns, error, size);
+    if (!file || !m) {
         free(m);
-        return refuse(error, size, path, "a number is missing or out of range", file);
+        return NULL;
     }
     fclose(file);
     list_tables(&m->tables);
     m->memory = dram_new(&m->tables, (int)channels, 1, (int)width, 1024, 0, 0);
     if (!m->memory) {
+        if (error && size) snprintf(error, size, "%s: memory is short", path);
         free(m);
-        return refuse(error, size, path, "memory is short", NULL);
+        return NULL;
     }
     m->done = done, m->user = user, m->clock_ns = clock_ns, m->burst_bytes = (int64_t)1 << m->tables.c.offset_bits;
     dram_port *port = &m->memory->port[0];
@@ -296,5 +338,7 @@ edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m) {
     s.row_hits = total.read_row_hits + total.write_row_hits, s.read_latency_clocks = total.read_latency_cycles;
     return s;
 }
+
+#include "dram/energy_only.h"
 
 #endif

@@ -76,7 +76,7 @@ cdef extern from "dram/memory.h" nogil:
         const uint8_t *write
         const int64_t *arrival
         const int64_t *request
-        int64_t next, length, limit, last_accepted, bursts, waited, waited_for_line, waited_bursts
+        int64_t next, length, limit, asleep, last_accepted, bursts, waited, waited_for_line, waited_bursts
         int32_t line_reads
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
@@ -306,6 +306,7 @@ cdef class Memory:
             raise ValueError(f"port {port} is closed or still has requests")
         self.held[port] = (request, address, is_write, arrival)
         p.next = p.parked = 0
+        p.asleep = 0
         p.length = n
         if n:
             p.request, p.address, p.write, p.arrival = &request[0], &address[0], &is_write[0], &arrival[0]
@@ -321,6 +322,11 @@ cdef class Memory:
         """Say that a port gets no requests before all other ports are closed."""
         self.check_port(port)
         self.memory.port[port].parked = 1
+
+    def sleep(self, int port, int64_t until):
+        """Say that a port gets no requests before clock `until`; then it must be fed, closed or parked."""
+        self.check_port(port)
+        self.memory.port[port].asleep = until
 
     def run(self, long slices=-1):
         """Run in slices (so that Ctrl-C works) until DONE, NEEDS_INPUT, OUTPUT_FULL or STUCK, or `slices` are over."""
@@ -354,7 +360,7 @@ cdef class Memory:
         hungry, parked, busy = [], [], False
         cdef int p
         for p in range(self.memory.n_ports):
-            if self.memory.port[p].next < self.memory.port[p].length:
+            if self.memory.port[p].next < self.memory.port[p].length or self.memory.port[p].asleep > self.memory.now + 1:
                 busy = True
             elif self.memory.port[p].parked:
                 parked.append(p)

@@ -218,6 +218,16 @@ static void note_waiting(dram_memory *m, int64_t t, int n_ports) {
     }
 }
 
+/* Where an address lies. */
+static inline void place_node(const dram_engine *e, uint64_t address, dram_node *node) {
+    int32_t value[FIELD_KINDS] = {0};
+    for (int f = 0; f < e->c->n_fields; f++)
+        value[e->tables->field[f].kind] |=
+            (int32_t)(address >> e->tables->field[f].source & e->tables->field[f].mask) << e->tables->field[f].target;
+    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
+    node->bank = (int16_t)((value[FIELD_RANK] * e->c->bank_groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
+}
+
 static void accept(dram_memory *m, int64_t t, int p) {
     dram_port *port = &m->port[p];
     dram_engine *e = m->channel[port->channel];
@@ -267,14 +277,9 @@ static void accept(dram_memory *m, int64_t t, int p) {
     }
     int32_t k = e->free_nodes[--e->n_free];
     dram_node *node = &e->pool[k];
-    int32_t value[FIELD_KINDS] = {0};
-    for (int f = 0; f < e->c->n_fields; f++)
-        value[e->tables->field[f].kind] |=
-            (int32_t)(address >> e->tables->field[f].source & e->tables->field[f].mask) << e->tables->field[f].target;
+    place_node(e, address, node);
     node->id = id, node->burst = burst, node->accepted = node->taken = t;
     node->write = (uint8_t)write, node->command = masked ? MWR : write ? WR : RD, node->line = line, node->merged = NONE;
-    node->row = value[FIELD_ROW], node->column = value[FIELD_COLUMN];
-    node->bank = (int16_t)((value[FIELD_RANK] * e->c->bank_groups + value[FIELD_GROUP]) * e->c->banks_per_group + value[FIELD_BANK]);
     e->pending++;
     if (!write || !e->c->posted_writes) e->pending_reads++;
     if (!write) {
@@ -425,7 +430,7 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
     note_events(m);
     for (; slice > 0; slice--) {
         int over = 1, busy = 0, parked = 0;
-        int64_t offer = NEVER, when, quiet = 1; /* offer: the first that may come; quiet: none before */
+        int64_t offer = NEVER, limit = NEVER, when, quiet = 1; /* offer: the first that may come; quiet: none before */
         for (int p = 0; p < n_ports; p++) {
             const dram_port *port = &m->port[p];
             if (port->next < port->length) {
@@ -434,8 +439,9 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
                 if (at == NEVER) quiet = 0; /* waits for a channel */
                 offer = sooner(offer, at);
             } else if (!port->closed) {
-                if (!port->parked) return RUN_NEEDS_INPUT;
-                parked = 1;
+                if (port->asleep > m->now + 1) limit = sooner(limit, port->asleep), busy = 1;
+                else if (!port->parked) return RUN_NEEDS_INPUT;
+                else parked = 1;
             } else {
                 continue;
             }
@@ -445,6 +451,10 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
         if (output_full(&m->out) || (traced && trace_full(m))) return RUN_OUTPUT_FULL;
         when = offer = later(offer, m->now + 1);
         for (int c = 0; c < n_channels; c++) when = sooner(when, m->next_event[c]);
+        if (limit != NEVER && when >= limit) {
+            m->now = limit - 1;
+            return RUN_NEEDS_INPUT;
+        }
         const int flush = over && m->phase == DRAINING; /* no more writes come to fill the queue */
         if (over) {
             int pending = 0, reads = 0;
@@ -465,7 +475,7 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
             }
         }
         if (when == NEVER || (when - m->moving > config->watchdog && is_stuck(m, when))) return RUN_STUCK;
-        if (busy && quiet && offer > when + far) {
+        if (busy && quiet && limit == NEVER && offer > when + far) {
             m->until = offer;
             if (!run_all_alone(m)) return RUN_SLICE;
             m->now = offer - 1;

@@ -69,6 +69,7 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
     const int64_t *request; /* the caller's numbers */
     int64_t next, length, last_accepted, limit, in_flight; /* lines of which a read has not come back */
     int64_t own_time;                 /* relative: the cycle at which the last access was made */
+    int64_t asleep;                   /* without a request: offers nothing before this cycle */
     /* Clocks in which a request waited; of them, those of a read that found room but too many lines in flight; the bursts
      * that began meanwhile on any channel. offered: since when the next one waits, NEVER: not yet; bursts: begun before,
      * or when the last one was accepted. */

@@ -2,6 +2,7 @@
 #ifndef EDGEWATT_SCHEDULE_COST_H
 #define EDGEWATT_SCHEDULE_COST_H
 
+#include "arena/fit.h"
 #include "common/random.h"
 #include "schedule/graph.h"
 
@@ -13,16 +14,15 @@
 
 enum { SC_LINEAR = 0, SC_SIZE_BEST = 1, SC_SIZE_FIRST = 2, SC_TRAFFIC = 3 };
 
-typedef struct { int64_t offset, end; int32_t buffer; } sc_place;
 typedef struct { int64_t next; int64_t block; } sc_entry;
 
 typedef struct {
     const sg_graph *g;
     void *memory;               /* of all arrays but `heap` and `log` */
     uint64_t *done;
-    sc_place *places;           /* buffers in the arena by offset */
-    int64_t *first, *last;      /* buffer -> first and last step, by size: also the offset */
-    int32_t *by_size;
+    int64_t *by_offset;         /* buffers in the arena */
+    int64_t *first, *end;       /* buffer -> its first step, and the one behind its last */
+    int64_t *sequence;          /* in which buffers are placed */
     /* traffic */
     int64_t capacity, block;    /* on-chip blocks, bytes per block */
     int64_t *base;              /* buffer -> number of its first block, in order of first writers */
@@ -83,10 +83,10 @@ static inline size_t sc_lay_out(sc_scratch *s, void *memory) {
 #define SC_PLACE(array, n) \
     (s->array = (void *)((uintptr_t)memory + at), at += ((n) * sizeof *s->array + 7) & ~(size_t)7)
     SC_PLACE(done, (size_t)s->g->words);
-    SC_PLACE(places, nb);
+    SC_PLACE(by_offset, nb);
     SC_PLACE(first, nb);
-    SC_PLACE(last, nb);
-    SC_PLACE(by_size, nb);
+    SC_PLACE(end, nb);
+    SC_PLACE(sequence, nb);
     if (!s->block) return at;
     SC_PLACE(base, nb);
     SC_PLACE(event_at, ne);
@@ -132,9 +132,7 @@ static inline int64_t sc_footprint(sc_scratch *s, const int32_t *order, int64_t 
     return peak;
 }
 
-static inline int64_t sc_round_up(int64_t x) { return (x + SC_ALIGNMENT - 1) & ~(int64_t)(SC_ALIGNMENT - 1); }
-
-/* First and last step of every buffer; outputs stay until the end. */
+/* Steps in which every buffer is live; outputs stay until the end. */
 static inline void sc_lifetimes(sc_scratch *s, const int32_t *order) {
     const sg_graph *g = s->g;
     for (int32_t b = 0; b < g->n_buffers; b++) s->first[b] = -1;
@@ -142,89 +140,36 @@ static inline void sc_lifetimes(sc_scratch *s, const int32_t *order) {
         for (int32_t k = g->touches_start[order[i]]; k < g->touches_start[order[i] + 1]; k++) {
             int32_t b = g->touches[k];
             if (s->first[b] < 0) s->first[b] = i;
-            s->last[b] = g->kept[b] ? g->n_nodes - 1 : i;
+            s->end[b] = g->kept[b] ? g->n_nodes : i + 1;
         }
 }
 
-/* Find room for `size` bytes among n placed buffers sorted by offset. Best fit: the smallest raw gap; else the lowest. */
-static inline int64_t sc_fit(const sc_place *places, int32_t n, int64_t size, int best_fit) {
-    int64_t offset = -1, smallest = SC_NEVER, end = 0;
-    for (int32_t i = 0; i < n; i++) {
-        int64_t start = sc_round_up(end), gap = places[i].offset - end;
-        if (places[i].offset - start >= size && gap < smallest) {
-            smallest = gap;
-            offset = start;
-            if (!best_fit) return offset;
-        }
-        if (places[i].end > end) end = places[i].end;
-    }
-    return offset >= 0 ? offset : sc_round_up(end);
-}
-
-static inline void sc_insert(sc_place *places, int32_t *n, int64_t offset, int64_t size, int32_t buffer) {
-    int32_t i = (*n)++;
-    for (; i > 0 && places[i - 1].offset > offset; i--) places[i] = places[i - 1];
-    places[i].offset = offset;
-    places[i].end = offset + size;
-    places[i].buffer = buffer;
-}
-
-/* The 2017-2019 TensorFlow Lite simple memory arena: place when written, release after the last use, best fit. */
-static inline int64_t sc_arena_linear(sc_scratch *s, const int32_t *order, int64_t *offsets) {
+/* Height of the arena of an order. SC_LINEAR: the 2017-2019 TensorFlow Lite simple memory arena, place when written, release
+ * after the last use, best fit. Else all lifetimes are known in advance: by decreasing size (ties: first step, then order of
+ * first writer). */
+static inline int64_t sc_arena(sc_scratch *s, const int32_t *order, int rule, int64_t *offsets) {
     const sg_graph *g = s->g;
-    int32_t n = 0;
-    int64_t top = 0;
+    int64_t n = 0, placed = 0, top = 0, *const sequence = s->sequence;
     sc_lifetimes(s, order);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        int32_t v = order[i];
-        for (int32_t k = g->writes_start[v]; k < g->writes_start[v + 1]; k++) {
-            int32_t b = g->writes[k];
-            if (s->first[b] != i) continue;
-            int64_t offset = sc_fit(s->places, n, g->bytes[b], 1);
-            sc_insert(s->places, &n, offset, g->bytes[b], b);
-            if (offsets) offsets[b] = offset;
-            if (offset + g->bytes[b] > top) top = offset + g->bytes[b];
-        }
-        int32_t left = 0;
-        for (int32_t k = 0; k < n; k++) {
-            int32_t b = s->places[k].buffer;
-            if (g->kept[b] || s->last[b] > i) s->places[left++] = s->places[k];
-        }
-        n = left;
-    }
-    return top;
-}
-
-/* All lifetimes known in advance: by decreasing size (ties: first step, then order of first writer). */
-static inline int64_t sc_arena_by_size(sc_scratch *s, const int32_t *order, int best_fit, int64_t *offsets) {
-    const sg_graph *g = s->g;
-    int32_t nb = 0;
-    int64_t top = 0;
-    uint64_t *done = s->done;
-    memset(done, 0, (size_t)g->words * 8);
-    sc_lifetimes(s, order);
-    /* buffers in order of first writer, then a stable insertion by size: n is hundreds, the order is nearly random */
-    for (int32_t i = 0; i < g->n_nodes; i++)
+        const int64_t before = n;
         for (int32_t k = g->writes_start[order[i]]; k < g->writes_start[order[i] + 1]; k++)
-            if (s->first[g->writes[k]] == i) s->by_size[nb++] = g->writes[k];
-    for (int32_t i = 1; i < nb; i++) {
-        int32_t b = s->by_size[i], j = i;
-        for (; j > 0 && g->bytes[s->by_size[j - 1]] < g->bytes[b]; j--) s->by_size[j] = s->by_size[j - 1];
-        s->by_size[j] = b;
+            if (s->first[g->writes[k]] == i) sequence[n++] = g->writes[k];
+        if (rule != SC_LINEAR) continue;
+        top = af_fit(sequence + before, n - before, placed, top, s->first, s->end, g->bytes, SC_ALIGNMENT, 1, s->by_offset,
+                     offsets);
+        int64_t left = 0;
+        for (int64_t k = 0; k < placed + n - before; k++)
+            if (s->end[s->by_offset[k]] > i + 1) s->by_offset[left++] = s->by_offset[k];
+        placed = left;
     }
-    int64_t *offset_of = offsets;
-    if (!offset_of) return -1;
-    for (int32_t i = 0; i < nb; i++) {
-        int32_t b = s->by_size[i], n = 0;
-        for (int32_t j = 0; j < i; j++) {
-            int32_t c = s->by_size[j];
-            if (s->first[c] <= s->last[b] && s->first[b] <= s->last[c])
-                sc_insert(s->places, &n, offset_of[c], g->bytes[c], c);
-        }
-        offset_of[b] = sc_fit(s->places, n, g->bytes[b], best_fit);
-        if (offset_of[b] + g->bytes[b] > top) top = offset_of[b] + g->bytes[b];
+    if (rule == SC_LINEAR) return top;
+    for (int64_t i = 1; i < n; i++) { /* a stable insertion: n is hundreds, the order is nearly random */
+        int64_t b = sequence[i], j = i;
+        for (; j > 0 && g->bytes[sequence[j - 1]] < g->bytes[b]; j--) sequence[j] = sequence[j - 1];
+        sequence[j] = b;
     }
-    return top;
+    return af_fit(sequence, n, 0, 0, s->first, s->end, g->bytes, SC_ALIGNMENT, rule == SC_SIZE_BEST, s->by_offset, offsets);
 }
 
 /* -- Belady traffic ------------------------------------------------------------------------------------------------ */
@@ -343,12 +288,7 @@ static inline int64_t sc_below(uint64_t *state, int64_t n) { return (int64_t)(ew
 
 static inline int64_t sc_cost(sc_scratch *s, const int32_t *order, int kind, int64_t peak_cap, int64_t *offsets) {
     if (peak_cap < SC_NEVER && sc_footprint(s, order, NULL, NULL) > peak_cap) return SC_NEVER;
-    switch (kind) {
-    case SC_LINEAR: return sc_arena_linear(s, order, NULL);
-    case SC_SIZE_BEST: return sc_arena_by_size(s, order, 1, offsets);
-    case SC_SIZE_FIRST: return sc_arena_by_size(s, order, 0, offsets);
-    default: return sc_traffic(s, order, SC_NEVER);
-    }
+    return kind == SC_TRAFFIC ? sc_traffic(s, order, SC_NEVER) : sc_arena(s, order, kind, offsets);
 }
 
 /* Annealing over topological orders: move one operator (or a run of them) within the window its neighbours leave.

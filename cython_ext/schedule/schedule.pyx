@@ -34,8 +34,6 @@ cdef extern from "schedule/cost.h" nogil:
     int sc_create(sc_scratch *, const sg_graph *, int64_t, int64_t)
     void sc_destroy(sc_scratch *)
     int64_t sc_footprint(sc_scratch *, const int32_t *, int64_t *, int64_t *)
-    int64_t sc_arena_linear(sc_scratch *, const int32_t *, int64_t *)
-    int64_t sc_arena_by_size(sc_scratch *, const int32_t *, int, int64_t *)
     int64_t sc_traffic(sc_scratch *, const int32_t *, int64_t)
     int64_t sc_now()
     int64_t SC_LATE
@@ -178,16 +176,6 @@ cdef class Costs:
             peak = sc_footprint(&self.s, &order[0], NULL, NULL)
         return peak
 
-    def arena(self, const int32_t[::1] order, int rule):
-        """Return (arena bytes, offsets int64[buffers]); rule 0 linear best fit, 1 by size best fit, 2 by size first fit."""
-        cdef int64_t top
-        with nogil:
-            if rule == 0:
-                top = sc_arena_linear(&self.s, &order[0], &self.offsets[0])
-            else:
-                top = sc_arena_by_size(&self.s, &order[0], rule == 1, &self.offsets[0])
-        return top, np.array(self.offsets)
-
     cdef int stop(self, seconds) except -1:
         """Give up counting traffic after so many seconds from now. None: never."""
         self.s.stop_ns = 0 if seconds is None else sc_now() + <int64_t>(1e9 * min(max(seconds, 0.0), 1e9))
@@ -238,8 +226,9 @@ cdef class Costs:
                 int64_t evaluations, int64_t done_before, int64_t total, double heat, uint64_t[::1] random, seconds=None):
         """One slice of the local search; `best`, `current` and `random` are updated in place. Returns the best cost.
 
-        kind: 0-2 as in `arena`, 3 traffic. An order whose peak is above `peak_cap` is refused. TimeoutError where the
-        traffic of `best` or `current` takes more than `seconds`; later the slice just ends there.
+        kind: of the height of the arena by rule 0 linear best fit, 1 by size best fit, 2 by size first fit; 3 traffic. An
+        order whose peak is above `peak_cap` is refused. TimeoutError where the traffic of `best` or `current` takes more
+        than `seconds`; later the slice just ends there.
         """
         cdef int32_t[::1] scratch = np.empty(self.graph.g.n_nodes, np.int32)
         cdef int32_t[::1] place = np.empty(self.graph.g.n_nodes, np.int32)

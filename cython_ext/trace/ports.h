@@ -8,6 +8,7 @@ typedef struct { /* so many a cycle; INFINITY: no limit */
     double records, loads, stores, accumulates, values, instructions, accesses;
     int64_t each;  /* instructions of a connection beside its loads, stores and multiply-adds */
     int64_t access_bytes;
+    int32_t skips; /* a connection whose source is zero costs its record and its test */
     int32_t fifo, accumulator; /* connections come by themselves; rows of targets are read, modified and written at once */
 } edgewatt_ports;
 

@@ -7,7 +7,7 @@ cdef extern from "trace/ports.h" nogil:
     ctypedef struct edgewatt_ports:
         double records, loads, stores, accumulates, values, instructions, accesses
         int64_t each, access_bytes
-        int32_t fifo, accumulator
+        int32_t fifo, accumulator, skips
     ctypedef struct edgewatt_operation:
         int64_t elements, sources, targets, stores, values, pieces
     int64_t edgewatt_accesses(const edgewatt_operation *operation)

@@ -16,7 +16,8 @@ typedef struct {
     const int64_t *move_scalar;             /* of loads that bring a bias as a scalar: its image offset, else -1 */
     int64_t n_moves;
     const edgewatt_array *arrays;
-    int64_t n_arrays, scalar_array; /* the last holds bias scalars */
+    int64_t n_arrays, scalar_array; /* of bias scalars */
+    int64_t descriptor_array;       /* of 4 bytes for each move; -1: none */
     const int64_t *element_array, *event_array; /* the array that an element or structure load lies in */
     const uint8_t *is_computed;     /* of each neuron */
     int64_t n_neurons, row_accesses;
@@ -24,7 +25,9 @@ typedef struct {
     int64_t *fetched;  /* of each array, up to where */
     uint8_t *finished; /* of each neuron: whether its value is final */
     int64_t move, row_reads, row_writes, connection_accesses, instructions;
-    double cycles; /* of the engine */
+    int64_t multiply_adds;
+    int32_t in_registers; /* the row of the held target was read */
+    double cycles;        /* of the engine */
 } edgewatt_transfers;
 
 static void edgewatt_start_arrays(edgewatt_transfers *t) {
@@ -77,6 +80,10 @@ static int edgewatt_make_moves(edgewatt_transfers *t, edgewatt_sink *out, int64_
     edgewatt_walk *walk = t->walk;
     for (; t->move < t->n_moves && t->move_step[t->move] <= k; t->move++) {
         const int64_t neuron = t->move_neuron[t->move], scalar = t->move_scalar[t->move];
+        if (t->descriptor_array >= 0) {
+            const int64_t end = t->arrays[t->descriptor_array].start + 4 * (t->move + 1);
+            if (!edgewatt_fetch(t, out, t->descriptor_array, end)) return 0;
+        }
         if (scalar >= 0) {
             if (!edgewatt_fetch(t, out, t->scalar_array, scalar + 4)) return 0;
             continue;
@@ -98,6 +105,12 @@ static inline int64_t edgewatt_element_at(const edgewatt_element *element, int64
     return element->offset + ((element->slot[k] * element->bits) >> 3);
 }
 
+static int edgewatt_is_zero(const edgewatt_walk *walk) { /* the source of the step that was computed last */
+    for (int64_t lane = 0; lane < walk->lanes; lane++)
+        if (walk->source_row[lane] != 0) return 0;
+    return 1;
+}
+
 /* Write the next transfers. Before a step come the pieces of the connection arrays that it needs, then its moves; moves
  * of step n_steps come after the last one. */
 static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
@@ -112,14 +125,18 @@ static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
                 if (!edgewatt_fetch(t, out, t->element_array[e], end)) return;
             }
             if (!edgewatt_make_moves(t, out, k)) return;
-            edgewatt_operation o = {0, walk->source[k] != walk->held_source, walk->target[k] != walk->held_target, 0,
-                                    walk->lanes, t->row_accesses};
+            edgewatt_operation o = {0, walk->source[k] != walk->held_source, 0, 0, walk->lanes, t->row_accesses};
+            if (walk->target[k] != walk->held_target) t->in_registers = 0;
             for (int64_t e = 0; e < walk->n_elements; e++) {
                 const int64_t at = edgewatt_element_at(&walk->element[e], k);
                 o.elements += walk->element[e].bits >= 8 || at != walk->last_byte[e];
                 walk->last_byte[e] = at;
             }
-            o.stores = !edgewatt_compute(walk, 0, k);
+            const int keeps = edgewatt_compute(walk, 0, k);
+            if (t->ports.skips && edgewatt_is_zero(walk)) o.values = 0;
+            if (!t->in_registers && (o.values || walk->finish[k])) o.targets = t->in_registers = 1;
+            if (!keeps) o.stores = t->in_registers, t->in_registers = 0;
+            t->multiply_adds += o.values;
             t->connection_accesses += o.elements;
             t->row_reads += o.sources + o.targets;
             t->row_writes += o.stores;

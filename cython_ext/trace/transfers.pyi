@@ -17,6 +17,7 @@ class TransferWalk(ForwardWalk):
         element_array: Any,
         event_array: Any,
         scalar_array: int,
+        descriptor_array: int,
         row_accesses: int,
         engine: Any,
     ) -> None: ...
@@ -24,6 +25,8 @@ class TransferWalk(ForwardWalk):
     def counts(self) -> tuple[int, int, int]: ...
     @property
     def cycles(self) -> float: ...
+    @property
+    def multiply_adds(self) -> int: ...
     @property
     def instructions(self) -> int: ...
     @property
@@ -49,3 +52,12 @@ def first_loads(
     load: int,
     live: int,
 ) -> tuple[npt.NDArray[np.uint8], str]: ...
+def slots_of(
+    step: npt.NDArray[np.int32],
+    neuron: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.uint8],
+    source: npt.NDArray[np.int32],
+    target: npt.NDArray[np.int32],
+    n_neurons: int,
+    load: int,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], int]: ...

@@ -20,7 +20,7 @@ cdef extern from "trace/transfers.h" nogil:
         const int64_t *move_scalar
         int64_t n_moves
         const edgewatt_array *arrays
-        int64_t n_arrays, scalar_array
+        int64_t n_arrays, scalar_array, descriptor_array
         const int64_t *element_array
         const int64_t *event_array
         const uint8_t *is_computed
@@ -28,7 +28,8 @@ cdef extern from "trace/transfers.h" nogil:
         edgewatt_ports ports
         int64_t *fetched
         uint8_t *finished
-        int64_t row_reads, row_writes, connection_accesses, instructions
+        int64_t row_reads, row_writes, connection_accesses, instructions, multiply_adds
+        int32_t in_registers
         double cycles
     void edgewatt_start_arrays(edgewatt_transfers *transfers)
     int64_t edgewatt_engine_accesses(const edgewatt_transfers *transfers)
@@ -41,7 +42,8 @@ cdef class TransferWalk(ForwardWalk):
     moves: arrays step (ascending), neuron, kind (0 load; 1, 2 stores) of the neuron rows that move; scalars: for loads
     that bring a bias as a scalar, the image offset to read it from (else -1). arrays: int64[P, 4] rows of (image
     offset, end, bytes of a piece, stream), each read from its start to its end, piece by piece. element_array,
-    event_array: which array an element or structure load lies in; scalar_array: the one with bias scalars.
+    event_array: which array an element or structure load lies in; scalar_array: the one with bias scalars;
+    descriptor_array: the one with 4 bytes for each move, -1 for none.
     row_accesses: engine accesses that one row takes. engine: hwmodel.machine.EngineSpec, whose time is counted.
     """
 
@@ -49,7 +51,7 @@ cdef class TransferWalk(ForwardWalk):
     cdef object kept_too
 
     def __init__(self, plan, uint8_t[::1] image, streams, moves, scalars, arrays, element_array, event_array,
-                 int64_t scalar_array, int64_t row_accesses, engine):
+                 int64_t scalar_array, int64_t descriptor_array, int64_t row_accesses, engine):
         cdef const int32_t[::1] step, neuron
         cdef const uint8_t[::1] kind, is_computed = plan.is_computed.astype(np.uint8)
         cdef const int64_t[::1] scalar = scalars, of_element = element_array, of_event = event_array
@@ -73,8 +75,10 @@ cdef class TransferWalk(ForwardWalk):
             transfers.event_array = &of_event[0]
         if transfers.n_neurons:
             transfers.is_computed, transfers.finished = &is_computed[0], &finished[0]
-        transfers.scalar_array, transfers.row_accesses = scalar_array, row_accesses
+        transfers.scalar_array, transfers.descriptor_array = scalar_array, descriptor_array
+        transfers.row_accesses = row_accesses
         transfers.ports, transfers.cycles, transfers.instructions = open_ports(engine), 0, 0
+        transfers.multiply_adds = transfers.in_registers = 0
         transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
         edgewatt_start_arrays(transfers)
 
@@ -87,6 +91,11 @@ cdef class TransferWalk(ForwardWalk):
     def cycles(self):
         """Cycles of the engine so far."""
         return self.transfers.cycles
+
+    @property
+    def multiply_adds(self):
+        """Multiply-adds so far: those of skipped connections are not made."""
+        return self.transfers.multiply_adds
 
     @property
     def instructions(self):
@@ -138,3 +147,69 @@ def first_loads(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_
     need(not outside, "moves of steps and neurons that there are")
     wrong = "a row was loaded and not used" if unused else "a live row was stored and never loaded again" if dropped else ""
     return np.asarray(first), wrong
+
+
+def slots_of(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_t[::1] kind,
+             const int32_t[::1] source, const int32_t[::1] target, int64_t n_neurons, uint8_t load):
+    """Return (int32[E] slot of each row that moves, int32[K] slots of the source and of the target of each step, slots in
+    use at most). A row takes a free slot when it is loaded, and leaves it with its last use or the store behind that."""
+    cdef int64_t k, e, at, n = step.shape[0], n_steps = source.shape[0], n_free = 0, used = 0
+    cdef int side
+    cdef bint wrong = False
+    need(neuron.shape[0] == n and kind.shape[0] == n and target.shape[0] == n_steps, "columns of one length")
+    for k in range(n_steps):
+        wrong |= source[k] < 0 or source[k] >= n_neurons or target[k] < 0 or target[k] >= n_neurons
+    for e in range(n):
+        wrong |= neuron[e] < 0 or neuron[e] >= n_neurons
+    need(not wrong, "neurons that there are")
+    of_move, of_source, of_target = np.empty(n, np.int32), np.empty(n_steps, np.int32), np.empty(n_steps, np.int32)
+    cdef int32_t[::1] moved = of_move, sources = of_source, targets = of_target
+    # Of each load, the step of the last use, or -2 - (the move of the last store) where that comes later.
+    cdef int64_t[::1] end = np.full(n, -1, np.int64), last = np.full(n_neurons, -1, np.int64)
+    cdef int32_t[::1] slot = np.full(n_neurons, -1, np.int32), free = np.empty(n + 1, np.int32)
+    with nogil:
+        e = n - 1
+        for k in range(n_steps, -1, -1):
+            if k < n_steps:
+                for side in range(2):
+                    at = target[k] if side else source[k]
+                    if last[at] == -1:
+                        last[at] = k
+            while e >= 0 and step[e] >= k:
+                at = neuron[e]
+                if kind[e] == load:
+                    end[e], last[at] = last[at], -1
+                elif last[at] == -1:
+                    last[at] = -2 - e
+                e -= 1
+        e = 0
+        for k in range(n_steps + 1):
+            while e < n and step[e] <= k:
+                at = neuron[e]
+                if kind[e] == load:
+                    if n_free:
+                        n_free -= 1
+                        slot[at] = free[n_free]
+                    else:
+                        slot[at] = <int32_t>used
+                        used += 1
+                    last[at] = end[e]
+                wrong |= slot[at] < 0
+                moved[e] = slot[at]
+                if kind[e] != load and last[at] == -2 - e:
+                    free[n_free] = slot[at]
+                    n_free += 1
+                    slot[at] = -1
+                e += 1
+            if k == n_steps or wrong:
+                break
+            sources[k], targets[k] = slot[source[k]], slot[target[k]]
+            wrong |= sources[k] < 0 or targets[k] < 0
+            for side in range(2):
+                at = target[k] if side else source[k]
+                if last[at] == k and slot[at] >= 0:
+                    free[n_free] = slot[at]
+                    n_free += 1
+                    slot[at] = -1
+    need(not wrong, "rows that are loaded before they are used")
+    return of_move, of_source, of_target, used

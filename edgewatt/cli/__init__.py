@@ -90,6 +90,9 @@ def main(command: typer.Typer = app) -> None:
             traceback.print_exception(error)
         say(f"edgewatt: {error}", err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
+    except MemoryError as error:
+        say(f"edgewatt: {str(error) or 'there is not as much memory as this takes'}", err=True)
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone (`edgewatt ... | head`)
         sys.exit(141)

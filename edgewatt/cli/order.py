@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
-from edgewatt.cli.parts.output import read_value, say, split_parameter
+from edgewatt.cli.parts.output import read_value, say, say_words, split_parameter
+from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
     from traces.networks.network import Network
@@ -47,7 +48,7 @@ def order_network(
         parser=MACHINE,
         help="Order for this machine and show what it costs there: a name of `edgewatt list systems`, or a YAML file.",
     ),
-    layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: tuples)."),
+    layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: chosen for each)."),
     timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
     target: str = typer.Option(
@@ -93,15 +94,18 @@ def order_network(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, say_words, show_order, write_json
+    from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import OrderRequest, find_order, need_npz, read_network
     from edgewatt.orders.timed import speed_in_words
+    from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
+    from traces.base.progress import left_of
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")
     check_writable(output, renumber, explain, json_file)
+    left = left_of(time_limit)
     loaded = read_network(
         network, orientation=orientation, names=names, image=image, windows=window, prune=prune
     )  # fmt: skip
@@ -110,15 +114,15 @@ def order_network(
         say(said, err=True)
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     if smallest:
-        _show_smallest(loaded, method, asked, seed, time_limit, output, json_file)
+        _show_smallest(loaded, method, asked, seed, left(), output, json_file)
         return
     request = OrderRequest(
         method=method or "auto", memory=memory, policy=policy, pinning=pinning,
         objective=read_value(objective) if objective else None, system=system, layout=layout, timing=timing,
-        value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=time_limit, renumber=renumber,
+        value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=left(), renumber=renumber,
         best_evictions=best_evictions, asked=asked,
     )  # fmt: skip
-    with progress(request.method) as report_progress:
+    with Interrupts.keeping_the_best(), progress(request.method) as report_progress:
         made = find_order(loaded, request, report_progress)
     ordering, result, view = made.ordering, made.result, made.view
     for note in made.notes:
@@ -147,6 +151,13 @@ def order_network(
                 say_words(words)
         elif "predicted_us" in result:
             say(speed_in_words(result, made.lanes))
+    _end_if_interrupted(result)
+
+
+def _end_if_interrupted(result: dict[str, Any]) -> None:
+    """End with the status of an interrupted command after its result was kept."""
+    if result.get("parameters", {}).get("interrupted"):
+        raise typer.Exit(130)
 
 
 def _show_smallest(
@@ -169,12 +180,14 @@ def _show_smallest(
     if write_json(result, json_file):
         return
     whose = "this order has" if asked else f"an order by {smallest.ordering.method} has"
-    say(f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
+    say_words(
+        f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)"
+    )
     if smallest.exact:
-        say(f"no order does with less: {smallest.argument}")
+        say_words(f"no order does with less: {smallest.argument}")
     else:
         bound = f"every order needs M of at least {smallest.lower_bound}: {smallest.argument}"
-        say(f"{bound}; what lies between is not known")
+        say_words(f"{bound}; what lies between is not known")
 
 
 def pays_command(
@@ -191,7 +204,7 @@ def pays_command(
         "two-optimal", "--against", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."
     ),
     system: str = typer.Option(
-        "edge",
+        DEFAULT_SYSTEM,
         "--system",
         autocompletion=names_of("systems"),
         parser=MACHINE,
@@ -209,7 +222,7 @@ def pays_command(
         False, "--each", help="A method makes an order for each row's machine, not one for the first machine named."
     ),
     timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
-    layout: str = typer.Option(None, "--layout", help="Of both orders (default: tuples, which hold any order)."),
+    layout: str = typer.Option(None, "--layout", help="Of all orders (default: chosen for each)."),
     objective: str = typer.Option(
         None,
         "--objective",
@@ -217,6 +230,9 @@ def pays_command(
         "--memory).",
     ),
     time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Of each search."),
+    parameter: list[str] = typer.Option(
+        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method of --order; may be repeated."
+    ),
     seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
     output: str = writes("Write a page with maps of the savings.", "-o", "--output", "--page"),
     json_file: str = json_option(),
@@ -231,22 +247,23 @@ def pays_command(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
-    from edgewatt.orders.order_pages import pays_page
+    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from edgewatt.orders.order_pages import LAYOUT_WORDS, pays_page
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
     from edgewatt.orders.request import orders_of, read_network
+    from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
-    from traces.base.units import shares_in_words
+    from traces.base.units import energy, shares_in_words
 
     check_writable(output, json_file)
     loaded = read_network(network, command="pays")
     given = orders_of(loaded, (order, against))
-    with progress("pays") as report_progress:
+    with Interrupts.keeping_the_best(), progress("pays") as report_progress:
         study = pays(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory, each=each,
             timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
-            time_limit_s=time_limit,
+            time_limit_s=time_limit, **{name: read_value(value) for name, value in map(split_parameter, parameter)},
         )  # fmt: skip
     if output:
         with whole_file(Path(output)) as stream:
@@ -261,13 +278,23 @@ def pays_command(
             *(p.choice.words[name] for name in varied),
             f"{'* ' if study.marked(p) else ''}{kib(p.size_bytes)}",
             str(p.memory),
+            *(energy(float(c["energy"]) / p.choice.lanes) if c else "-" for c in (p.against, p.blocking, p.order)),
             *(change(p.saving(metric)) for metric in METRICS),
+            "-" if p.gain_on_blocking is None else change(-p.gain_on_blocking.energy),
+            f"{100 * p.gain.sure:.0f}" if p.gain.decided else "not decided",
             shares_in_words(p.order["bound_by"]),
         )
         for p in study.points
-    ]
-    heads = (*varied, "on-chip", "M", *(f"{WORDS[metric]} %" for metric in METRICS), "bound by, %")
-    title = f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}, layout {study.layout}"
+    ]  # fmt: skip
+    heads = (
+        *varied, "on-chip", "M", *(f"{name} energy" for name in (study.names[1], "blocking", study.names[0])),
+        *(f"{WORDS[metric]} ±%" for metric in METRICS), "energy on blocking ±%", "sure %", "bound by, %",
+    )  # fmt: skip
+    layout_words = LAYOUT_WORDS.get(study.layout, study.layout)
+    title = (
+        f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}; energy per inference; "
+        f"layout: {layout_words}"
+    )
     show_table(heads, rows, title=title, numeric=heads[len(varied) :])
     marked = any(map(study.marked, study.points))
     for words in filter(None, (f"{'* ' if marked else ''}{study.made_for}", study.verdict, study.note)):

@@ -17,20 +17,22 @@ from edgewatt.cli.parts.arguments import (
     refuse_other_kinds,
     writes,
 )
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import say, say_words
+from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
 )
 _JSON = json_option("the table")
+SHIPPED_NETWORKS = "examples/networks"
 
 
 def run(
     file: list[str] = typer.Argument(
         ...,
         metavar="FILE...",
-        parser=reads("a run configuration", *CONFIGURATIONS, *NETWORKS),
-        help="A run configuration (YAML); or, with --system, a network: one file, or one a layer, input first.",
+        parser=reads("a network or a run configuration", *CONFIGURATIONS, *NETWORKS),
+        help="A network (one file, or one a layer, input first; or a shipped one: digits_wide), or a configuration.",
     ),
     overrides: list[str] = _OVERRIDE,
     system: str = typer.Option(
@@ -38,23 +40,28 @@ def run(
         metavar="NAME",
         autocompletion=names_of("systems"),
         parser=MACHINE,
-        help="Run a network file on this machine (`edgewatt list systems`).",
+        help="The machine of a network (`edgewatt list systems`; default: scratchpad-8k).",
     ),
+    verbose: bool = typer.Option(False, "-v", "--verbose", help="Print the tables, too."),
     results: str = typer.Option(
         "results", "-o", "--results", parser=named, metavar="DIR", help="Folder for the records."
     ),
     json_file: str = _JSON,
 ) -> None:
-    """Run a configuration: what each order of the work costs.
+    """Say which order of the work to take, what it gains, and how sure that is.
 
-    Every ordering x stride x format x machine is a point, a row of the tables and a record.
+    A network is compared row by row, in simple blocks and in the best order found. Of a configuration every ordering x
+    stride x format x machine is a point and a record.
 
-    Example:  edgewatt run quickstart -s fast_memory.size=50
+    Example:  edgewatt run net.npz
 
-    Example:  edgewatt run net.npz --system edge -s 'orderings=[two-optimal, auto]'
+    Example:  edgewatt run fc1.npz fc2.npz --system edge -v
+
+    Example:  edgewatt run quickstart -s 'formats=[fp16]'
     """
     from pathlib import Path
 
+    from edgewatt.cli.parts.answer import headline, show_verdict, verdict_of
     from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.cli.parts.tables import show_records
     from edgewatt.results.record_rows import row_of
@@ -70,8 +77,15 @@ def run(
         [{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file
     ):
         return
-    show_records(records, title=plan.name or Path(file[0]).name)
-    say("\n".join(["records:", *(f"  {path}" for path in paths)]))
+    verdict, title = verdict_of(records), plan.name or Path(file[0]).name
+    if verbose or not verdict.cards:
+        show_records(records, title=title)
+        say("\n".join(["records:", *(f"  {path}" for path in paths)]))
+    if verdict.cards:
+        headline(records, title)
+        show_verdict(records, verdict)
+        if not verbose:
+            say_words(f"-v: tables of all {len(records)} points; records in {results}; edgewatt report {results}")
 
 
 def init(
@@ -82,7 +96,7 @@ def init(
         help="A network: a file or folder, or one matrix file per layer.",
     ),
     system: str = typer.Option(
-        "scratchpad-8k",
+        DEFAULT_SYSTEM,
         metavar="NAME",
         autocompletion=names_of("systems"),
         parser=MACHINE,
@@ -108,23 +122,26 @@ def init(
 
 
 def _configuration(files: list[str], system: str | None) -> Any:
-    """Return what is to be run: a configuration, or a network on a named machine."""
+    """Return what is to be run: a configuration, or the comparison of orders of a network on a machine."""
     from pathlib import Path
 
+    from edgewatt.config.starter import comparison
     from traces.base.errors import InputError
+    from traces.base.resources import shipped_names, shipped_path
 
     file = files[0]
-    if system is None and len(files) > 1:
-        raise InputError(
-            f"{files[1]}: `edgewatt run` takes one configuration; files of a network go with --system NAME"
-        )
-    if system is not None:
-        if Path(file).suffix in (".yaml", ".yml"):
-            raise InputError(f"{file}: --system goes with a network file; in a configuration write 'system: {system}'")
-        network = {"file": file} if len(files) == 1 else {"files": list(files)}
-        return {"network": network, "system": system, "name": Path(file).name}
-    refuse_other_kinds("a run configuration", CONFIGURATIONS, file)
-    return Path(file)
+    if Path(file).suffix in (".yaml", ".yml"):
+        if len(files) > 1:
+            raise InputError(f"{files[1]}: `edgewatt run` takes one configuration, or the files of one network")
+        if system is not None:
+            raise InputError(f"{file}: --system goes with a network; in a configuration write 'system: {system}'")
+        return Path(file)
+    if not Path(file).exists():
+        if file not in shipped_names(SHIPPED_NETWORKS, ".npz"):
+            return Path(file)  # a shipped configuration, or nothing: reading it says so
+        files = [str(shipped_path(SHIPPED_NETWORKS, file, ".npz"))]
+    refuse_other_kinds("a network or a run configuration", (*CONFIGURATIONS, *NETWORKS), file)
+    return comparison(files, system or DEFAULT_SYSTEM)
 
 
 def sweep(
@@ -272,10 +289,15 @@ def rerun(
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
+    from edgewatt.results.record_rows import cut_words
     from edgewatt.runs.compute import rerun as repeat
+    from edgewatt.runs.records import load_records
 
     differences = repeat(record)
-    if not write_json({"record": record, "differences": differences}, json_file):
+    cut = cut_words(load_records(record)[0])
+    if not write_json({"record": record, "differences": differences, "search": cut}, json_file):
+        if cut:
+            say_words(f"the search of this record was {cut} by its time limit: another run may find another order")
         if differences:
             rows = [(d["key"], d["recorded"], d["repeated"]) for d in differences]
             show_table(("value", "recorded", "repeated"), rows, title=record)

@@ -6,8 +6,11 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, size_of, writes
+from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, shapes_of, size_of, writes
 from edgewatt.cli.parts.output import say
+
+BATCH = "Value of the inputs' first dimension where an .onnx model leaves it open (1)."
+SHAPE = "Shape of an .onnx model's input, such as image=1x3x224x224; may be repeated."
 
 
 def schedule(
@@ -25,7 +28,8 @@ def schedule(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; in-place, views."
     ),
     allocator: str = typer.Option("exact", help="Placement in the arena (`edgewatt list allocators`)."),
-    batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
+    batch: int = typer.Option(None, help=BATCH),
+    shape: list[str] = typer.Option([], metavar="NAME=SIZES", help=SHAPE),
     alignment: str = typer.Option(
         "64", help="Offsets are multiples of so many bytes; graph: of what divides all sizes."
     ),
@@ -70,7 +74,8 @@ def schedule(
     from edgewatt.operators.request import ScheduleRequest, find_schedule
 
     request = ScheduleRequest(
-        model=model, batch=batch, alignment=alignment, rewrite=rewrite, recompute=recompute, banks=banks, part=part,
+        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite, recompute=recompute,
+        banks=banks, part=part,
         encoder=encoder, output=output, figure=figure, page=page,
         search={
             "objective": objective, "machine": system, "method": method, "allocator": allocator,
@@ -184,7 +189,8 @@ def patches(
     weight_buffer_bytes: int = typer.Option(0, help="Buffer in which weights of a fused block stay while it runs."),
     plans: int = typer.Option(40, min=2, help="How many plans of the front are priced in joules."),
     seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
-    batch: int = typer.Option(None, help="Value of the first dimension where an .onnx model leaves it open."),
+    batch: int = typer.Option(None, help=BATCH),
+    shape: list[str] = typer.Option([], metavar="NAME=SIZES", help=SHAPE),
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),
     page: str = writes("Write a page with the front."),
     json_file: str = json_option(),
@@ -194,17 +200,19 @@ def patches(
     Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
     """
     from edgewatt.cli.parts.output import progress, show_table, write_json
-    from edgewatt.operators.patches import check_plan, chosen_ways, left_of
+    from edgewatt.operators.patches import check_plan, chosen_ways
     from edgewatt.operators.patches import patches as find
     from edgewatt.operators.words import front_in_words, plan_rows
     from edgewatt.pages.patches import plan_table
     from traces.base.errors import InputError
+    from traces.base.progress import left_of
 
     left = left_of(time_limit)
     with progress("patches") as report:
         front = find(
             model, **chosen_ways(mode, tile), weight_buffer=weight_buffer_bytes,
-            part=part, encoder=encoder, most=plans, seed=seed, batch=batch, time_limit_s=time_limit, progress=report,
+            part=part, encoder=encoder, most=plans, seed=seed, batch=batch, shapes=shapes_of(shape),
+            time_limit_s=time_limit, progress=report,
         )  # fmt: skip
     rows = plan_rows(front)
     words = front_in_words(front, rows)

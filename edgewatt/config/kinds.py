@@ -30,6 +30,10 @@ KINDS = {
 }
 """What lists call a kind -> module and name of its registry."""
 
+DEFAULT_SYSTEM = "scratchpad-8k"
+"""The machine of a network where none is named."""
+BLOCKING = "tiles"
+"""The ordering that is the best of a few simple blockings."""
 AS_GIVEN: Final = "none"
 IO_NEUTRAL: Final = "io-neutral"  # a stride: tuples change places as far as no I/O is added
 """In place of a tuple order: the tuples stay as the edge ordering gives them."""

@@ -27,6 +27,7 @@ from traces.base.errors import InputError, did_you_mean, printable, shown
 from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
 from traces.base.units import is_size, size_in_bytes
+from traces.layout.settings import MACHINE_LANES
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -187,9 +188,11 @@ def resolve(document: Document) -> Document:
         for key in _SYSTEM_KEYS:
             if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):
                 under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
+        mark = document.mark(("system",))
         document.take(("system",))
         under.lay(document)
         document = under
+        _put_lanes(document, mark)
     if isinstance(document.data.get("bus"), str):
         document.put(("bus",), _piece(document, ("bus",), "bus"), document.mark(("bus",), key=True))
     onchip = document.data.get("onchip")
@@ -197,6 +200,21 @@ def resolve(document: Document) -> Document:
         _put_caches(document, ("onchip", index))
     _put_caches(document, ())
     return document
+
+
+def _put_lanes(document: Document, mark: Mark) -> None:
+    """Let the layouts that say no lanes have those of named machines, but no more than the batch has vectors."""
+    if "trace" in document.data or "gpu" in document.data:
+        return
+    given, batch = document.data.get("layout", {}), document.data.get("batch")
+    lanes = min(MACHINE_LANES, batch) if isinstance(batch, int) and batch > 0 else MACHINE_LANES
+    for at in [("layout", k) for k in range(len(given))] if isinstance(given, list) else [("layout",)]:
+        layout = document.get(at) if "layout" in document.data else {}
+        if isinstance(layout, str):
+            where = document.mark(at)
+            document.put(at, Document({"kind": layout}, {("kind",): where}, {(): where, ("kind",): where}), where)
+        if isinstance(layout, str) or (isinstance(layout, dict) and "lanes" not in layout):
+            document.put((*at, "lanes"), Document(lanes, {}, {(): mark}), mark)
 
 
 def _put_caches(document: Document, at: Place) -> None:

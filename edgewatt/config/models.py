@@ -117,6 +117,8 @@ def _known_technology(value: str) -> str | None:
 def _known_objective(value: Any) -> Any:
     from reorder.edges.search.objectives import machine_objective, make_objective
 
+    if value is None:
+        return None
     named = machine_objective(value)
     if named is None:
         make_objective(value)
@@ -176,7 +178,12 @@ def stride_section(kind: str) -> type[Section]:
 class FastMemory(Section):
     """The fast memory of the I/O model (Gleinig et al. 2023)."""
 
-    size: int = Field(default=100, ge=3, description="M: neuron values plus the connection in hand")
+    size: int = Field(
+        default=100,
+        ge=3,
+        description="M: neuron values plus the connection in hand (default: the rows that the machine's on-chip memory "
+        "holds; 100 without a machine)",
+    )
     policy: Literal["lru", "rr", "min"] = Field(default="min", description="eviction policy")
     pinning: Literal["literal", "pin_both"] = Field(default="literal", description="reading of Algorithm 1's pinning")
     curve: list[Annotated[int, Field(ge=3)]] = Field(
@@ -292,10 +299,11 @@ class SearchSection(Section):
     """What ordering methods that search are asked for."""
 
     objective: Annotated[Any, AfterValidator(_known_objective)] = Field(
-        default="io",
-        description="what to lower: io, runs, energy, time or bytes of the machine, or "
+        default=None,
+        description="what to lower: energy, time or bytes of the machine, io, runs, or "
         "{kind: weighted, a: 1.0, b: 0.5} (a x runs + b x I/Os), "
-        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru}",
+        "{kind: memories, sizes: [50, 100]}, {kind: io, policy: lru} "
+        "(default: energy where a machine is measured, else io)",
     )
     time_limit_s: float | None = Field(
         default=None, gt=0, description="wall-clock limit of each search; the record then says `truncated`"
@@ -390,6 +398,12 @@ class RunConfig(Section):
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
 
+    @property
+    def on_a_machine(self) -> bool:
+        """Whether a machine is measured whose on-chip memory sees the order of the work."""
+        on_chip = [(each.caches, each.scratchpad) for each in self.onchip or ()] or [(self.caches, self.scratchpad)]
+        return self.measure == "all" and self.gpu is None and all(map(any, on_chip))
+
     @model_validator(mode="after")
     def _one_work(self) -> RunConfig:
         if (self.network is None) == (self.trace is None):
@@ -416,7 +430,7 @@ class RunConfig(Section):
 def _objective_fits(run: RunConfig) -> None:
     from reorder.edges.search.objectives import machine_objective
 
-    named = machine_objective(run.search.objective)
+    named = run.search.objective is not None and machine_objective(run.search.objective)
     if named and run.gpu is not None:
         raise ValueError(f"objective {named!r} does not suit a GPU, which computes layer by layer whatever the order")
     on_chip = [(each.caches, each.scratchpad) for each in run.onchip or ()] or [(run.caches, run.scratchpad)]

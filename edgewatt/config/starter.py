@@ -6,33 +6,55 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
+from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.resources import shipped_path
 from traces.networks.network import Network
 
 
+def comparison(files: Sequence[str | Path], system: str) -> dict[str, Any]:
+    """Return the configuration that compares row by row, simple blocking and a search on a machine.
+
+    files: one network, or one matrix file a layer. Raises InputError where they hold none.
+    """
+    network = _network_of(files)
+    source = {"file": str(files[0])} if len(files) == 1 else {"files": [str(file) for file in files]}
+    return {
+        "name": network.name,
+        "network": source,
+        "system": system,
+        "orderings": ["two-optimal", BLOCKING, "auto"],
+    }
+
+
+def _network_of(files: Sequence[str | Path]) -> Network:
+    from traces.readers import load
+
+    loaded = load(files[0] if len(files) == 1 else list(files), kind="network")
+    if not isinstance(loaded, Network):
+        raise InputError(f"{files[0]}: a configuration needs a network of neurons, not an operator graph")
+    return loaded
+
+
 def init(
-    files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = "scratchpad-8k", force: bool = False
+    files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = DEFAULT_SYSTEM, force: bool = False
 ) -> None:
     """Write a commented configuration for a network: a file, a folder, or one matrix file a layer.
 
     force: replaces `output`. Raises InputError where it is there already, for an unknown system, or where the files
     hold no network.
     """
-    from traces.readers import load
-
     given = [files] if isinstance(files, (str, Path)) else list(files)
     target = Path(output)
     if target.exists() and not force:
         raise InputError(f"{output}: is there already; replace it with --force or name another file with -o")
-    loaded = load(given[0] if len(given) == 1 else given, kind="network")
-    if not isinstance(loaded, Network):
-        raise InputError(f"{given[0]}: a configuration needs a network of neurons, not an operator graph")
-    text = starter(loaded, given, system=system, folder=Path(os.path.realpath(target)).parent)
+    text = starter(_network_of(given), given, system=system, folder=Path(os.path.realpath(target)).parent)
     with whole_file(target) as stream:
         stream.write(text.encode("utf-8", "surrogateescape"))
 
@@ -54,7 +76,7 @@ def starter(network: Network, files: Sequence[str | Path], *, system: str, folde
     named = [json.dumps(os.path.relpath(file, folder)) for file in files]
     source = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
     widths = _widths(network)
-    memory = max(3, min(100, widths[1] if len(widths) > 1 else 100))
+    moves, blocking = 10 * network.n_connections, BLOCKING
     weights = "" if network.weights is not None else "\n# It has no weights: ones and toggles are those of weights 1."
     name = "".join(c if c.isprintable() else " " for c in network.name)
     return f"""\
@@ -63,7 +85,7 @@ def starter(network: Network, files: Sequence[str | Path], *, system: str, folde
 # at most {bounds.upper_total:,} (Gleinig et al. 2023, Theorem 1).
 #
 #   edgewatt run {{this file}}                        one line for each ordering and format below
-#   edgewatt run {{this file}} -s fast_memory.size=50 with another value
+#   edgewatt run {{this file}} -s formats=[fp16]      with another value
 #   edgewatt list orderings                         what else may stand below; also formats, systems, parts, encoders
 
 name: {json.dumps(network.name.encode("utf-8", "replace").decode())}
@@ -80,19 +102,14 @@ system: {system}                  # edgewatt list systems; or say caches, scratc
 # encoder: base-xor+dbi-dc        # edgewatt list encoders
 # dram: {{part: lpddr4-3200}}       # edgewatt list parts
 
-# Orders of the work; changes are against the first.
+# Orders of the work; changes are against row by row.
 orderings:
-  - two-optimal                   # target after target, as sparse matrix products do
-  - by-source
-  - {{kind: connection-reordering, iterations: 20000}} # annealing (Gleinig et al. 2023)
-  # - auto                        # constructions, then a search; slower, most often the best
-search:
-  time_limit_s: 30                # of each search; the record then says truncated
-
-# Fast memory of the I/O model: how many neuron values fit beside the connection in hand.
-fast_memory:
-  size: {memory}
-  policy: min                     # min knows the future; lru and rr do not
+  - two-optimal                   # row by row: target after target, as sparse matrix products do
+  - {blocking}                         # simple blocking
+  - auto                          # constructions, then a search; {{kind: auto, moves: {moves}}} for so many steps
+  # - {{kind: connection-reordering, iterations: 20000}} # annealing (Gleinig et al. 2023)
+# search: {{objective: energy}}     # what searches lower: energy of the machine (default), time, bytes or io
+# fast_memory: {{size: 100}}        # M of the I/O model (default: the rows that the machine's memory holds)
 
 formats: [fp32, int8]             # fp16, bf16, fp8_e4m3, int4, ...: edgewatt list formats
 layout: {{lanes: 16}}               # input vectors at a time
@@ -117,7 +134,5 @@ def _layers(widths: Sequence[int]) -> str:
 
 
 def _first_line(path: Path) -> str:
-    import yaml
-
-    data = yaml.safe_load(path.read_text("utf-8"))
+    data = read_document(path).data
     return str(data.get("description", path.stem)).partition("\n")[0]

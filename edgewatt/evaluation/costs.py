@@ -25,13 +25,6 @@ def differs(cost: float, other: float) -> bool:
     return cost != other and abs(cost - other) >= LEAST_CHANGE * abs(other)
 
 
-def energy_verdict(energy: float, other: float) -> str:
-    """Say whether an order of this energy pays against another one's: 'pays' or what it does instead."""
-    if not differs(energy, other):
-        return "makes no difference in energy"
-    return "pays" if energy < other else "does not pay in energy"
-
-
 def check_timing(timing: str) -> str:
     """Return 'replay' or 'system'. Raises InputError for another name."""
     if timing not in TIMINGS:
@@ -41,9 +34,14 @@ def check_timing(timing: str) -> str:
 
 def rows_of(machine: Machine, layout: Layout) -> int:
     """Return M of the I/O model: of a scratchpad its own, of the first cache the rows it has room for."""
-    if machine.scratchpad is not None:
-        return machine.scratchpad.memory(layout.row_bytes)
-    return max(machine.caches[0].size_bytes // layout.row_pitch + 1, 3)
+    return rows_in(machine.scratchpad, machine.caches[0].size_bytes if machine.caches else 0, layout)
+
+
+def rows_in(pad: ScratchpadSpec | None, cache_bytes: int, layout: Layout) -> int:
+    """Return M of the I/O model of a scratchpad, or of a cache of so many bytes."""
+    if pad is not None:
+        return pad.memory(layout.row_bytes)
+    return max(cache_bytes // layout.row_pitch + 1, 3)
 
 
 def costs_of(
@@ -57,11 +55,13 @@ def costs_of(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), time (ns), bound_by (shares of the time),
-    streams (name -> bytes) and terms (energy term -> pJ).
+    """Return io (I/Os), bytes, energy with its dynamic and static part (pJ), what of idle energy is billed (idle), time
+    (ns), bound_by (shares of the time), streams (name -> bytes), terms (energy term -> pJ), layout (its kind) and
+    sources (energy by source of the constants, with its range: `certainty.by_source`).
 
     The machine runs one pass of `layout.lanes` vectors. timing: 'system', or 'replay' (then time is issue time).
     """
+    from edgewatt.results.certainty import by_source
     from hwmodel.energy.total import run_energy
     from hwmodel.fastmemory.iomodel import count_io
     from hwmodel.replay import replay
@@ -85,10 +85,13 @@ def costs_of(
         "energy": energy.total_pj,
         "dynamic": energy.kind_pj("dynamic"),
         "static": energy.kind_pj("static"),
+        "idle": energy.bill.idle,
         "time": timed.time_ns,
         "bound_by": timed.bound_by.as_dict(),
         "streams": _stream_bytes(result),
         "terms": {row.term: row.energy_pj for row in energy.rows},
+        "layout": result.description["layout"]["kind"],
+        "sources": by_source(energy.as_record()).tolist(),
     }
 
 

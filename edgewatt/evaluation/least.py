@@ -27,7 +27,7 @@ from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay.bus_traffic import Wires
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import Layout
+from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.network import Network
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Memory, Trace
@@ -63,10 +63,14 @@ def least_energy(
     """Return what every order of the network costs at least on a machine with a part, for one pass of `layout.lanes`.
 
     plain: int64[W], any order. timing: 'system', or 'replay', in which what is written back at the end waits for the
-    engine. None where nothing is proved: for a layout whose bytes depend on the order, and a part with an event of
-    negative energy. O(W + N lanes).
+    engine. None where nothing is proved: for a layout or addressing whose bytes depend on the order, for streams that
+    pass by, for skipped zeros, and a part with an event of negative energy. O(W + N lanes).
     """
-    if not LAYOUTS[layout.kind].item.same_bytes:
+    if layout.kind in (AUTO, BEST) or not LAYOUTS[layout.kind].item.same_bytes:
+        return None
+    if any(cache.bypass for cache in machine.caches) or machine.engine.skip_zeros:
+        return None
+    if machine.scratchpad is not None and machine.scratchpad.addressing != "ids":
         return None
     part = machine.part
     core = core_constants_pj(part)

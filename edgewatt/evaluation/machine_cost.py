@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
+from reorder.edges.methods.tiles import best_tile
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges
@@ -23,7 +25,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering, shares_in_words
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, AUTO_CHOICE, BEST, Layout
+from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.checks import checked_memory
 from traces.networks.forward import forward
 from traces.networks.network import Network
@@ -76,7 +78,6 @@ def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float3
     )
 
 
-LANES = 16  # vectors of one pass where nothing else is said, as `edgewatt pays` has it
 NAMED = 3  # constructions of a note; the result has them all
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
 
@@ -85,8 +86,7 @@ TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  
 class MachineCost:
     """Says what an order of a network costs on a machine: its energy (pJ), time (ns) or bytes over the memory bus.
 
-    layout: one for all orders; 'auto' and 'best' are tuples here, which hold every order, and `free` is true: a search
-    may say which layout suits its best orders. timing: 'system' or 'replay'.
+    layout: 'auto' and 'best' are chosen for each order. timing: 'system' or 'replay'.
     """
 
     network: Network
@@ -95,7 +95,6 @@ class MachineCost:
     objective: str
     timing: str
     seed: int = 0
-    free: bool = field(default=False, init=False)
     _known: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -106,9 +105,6 @@ class MachineCost:
             raise InputError("the machine has no DRAM part: energy and time need one")
         if self.machine.scratchpad is None and not self.machine.caches:
             raise InputError("the machine has neither caches nor a scratchpad: every order moves the same bytes")
-        if self.layout.kind in (AUTO, BEST):
-            object.__setattr__(self, "layout", replace(self.layout, kind=AUTO_CHOICE[-1]))
-            object.__setattr__(self, "free", True)
 
     @cached_property
     def plain(self) -> Int64Array:
@@ -158,11 +154,11 @@ class MachineCost:
 
     def holds(self, edges: Int64Array) -> bool:
         """Whether the layout can store an order."""
-        return LAYOUTS[self.layout.kind].item.holds(self.network, edges)
+        return self.layout.kind in (AUTO, BEST) or LAYOUTS[self.layout.kind].item.holds(self.network, edges)
 
     def in_layouts(self) -> dict[str, tuple[MachineCost, Callable[[Int64Array], bool]]]:
         """Return, for each other layout where any will do, what an order costs in it and whether it can hold one."""
-        kinds = [kind for kind in LAYOUTS if kind != self.layout.kind] if self.free else []
+        kinds = list(LAYOUTS) if self.layout.kind in (AUTO, BEST) else []
         judges = {kind: replace(self, layout=replace(self.layout, kind=kind)) for kind in kinds}
         return {kind: (judge, judge.holds) for kind, judge in judges.items()}
 
@@ -174,12 +170,23 @@ class MachineCost:
                 "use layout 'tuples' or 'coo'"
             )
 
+    @property
+    def evicts(self) -> dict[str, str]:
+        """Policy and pinning of the I/O model: those of the scratchpad; for caches MIN."""
+        pad = self.machine.scratchpad or ScratchpadSpec(2**20)
+        return {"policy": pad.policy, "pinning": pad.pinning}
+
+    def blocked(self) -> Int64Array:
+        """Return the best simple blocking on this machine, int64[W]: two numbers, tried out by simulation."""
+        policy = "lru" if self.machine.scratchpad is None else self.machine.scratchpad.policy
+        return best_tile(self.network, rows_of(self.machine, self.layout), self, policy=policy).edges
+
     def shape(self) -> MachineShape:
         """Return what a search sees of the machine."""
         memory = rows_of(self.machine, self.layout)
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
         wires = None
-        if self.objective == "energy" and self.layout.kind == AUTO_CHOICE[-1]:
+        if self.objective == "energy" and self.layout.kind in (AUTO, "tuples"):
             wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
         if pad is None:
             return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)
@@ -274,10 +281,14 @@ def order_on_machine(
             layouts=judge.in_layouts(),
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
+    if entry.item.blocking and entry.make_parameters(parameters) == entry.make_parameters({}):
+        edges = judge.blocked()
+        return Ordering(edges, method, {"memory": rows, "value": judge(edges)}, seed)
+    evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else judge.evicts
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     ordering = order_edges(
-        judge.network, method, memory=rows, policy=shape.policy, pinning=shape.pinning, objective=objective, seed=seed,
-        time_limit_s=time_limit_s, progress=progress, **parameters,
+        judge.network, method, memory=rows, **evicts, objective=objective, seed=seed, time_limit_s=time_limit_s,
+        progress=progress, **parameters,
     )  # fmt: skip
     return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
 

@@ -57,12 +57,19 @@ class ExportRequest:
     @property
     def configured(self) -> bool:
         """Whether the source is a configuration."""
-        return Path(self.source).suffix in (".yaml", ".yml")
+        return Path(self.source).suffix in (".yaml", ".yml") or bool(self.overrides and self.networks)
+
+    @property
+    def networks(self) -> bool:
+        """Whether the format takes a network alone, which settings make a configuration."""
+        return self.format in export_formats() and export_formats()[self.format].networks
 
     @cached_property
     def points(self) -> Sequence[Point]:
         """The points of the configuration."""
-        return load_sweep(Path(self.source), self.overrides).points
+        if Path(self.source).suffix in (".yaml", ".yml"):
+            return load_sweep(Path(self.source), self.overrides).points
+        return load_sweep({"network": {"file": self.source}, "measure": "io"}, self.overrides).points
 
     @property
     def which(self) -> str:

@@ -24,6 +24,7 @@ from reorder.operators.schedule.schedule import Schedule
 from traces.base.document import read_document
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.files import whole_file
+from traces.base.progress import left_of
 
 if TYPE_CHECKING:
     from edgewatt.pages.arena import ArenaMap, BankShown
@@ -212,12 +213,13 @@ def place_buffers(
 
     output: written only where the capacity is met.
     """
+    left = left_of(time_limit_s)
     given = read_buffers(file, alignment)
     b = given.buffers
     summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": b.alignment}
     summary |= {"capacity": capacity, "load": b.load, **origins_of({"allocators": [allocator]})}
     words, names, fits = [f"{b.count} buffers, {b.load:,} B live at once at most"], None, True
-    how: dict[str, Any] = {"alignment": b.alignment, "time_limit_s": time_limit_s, "allocator": allocator}
+    how: dict[str, Any] = {"alignment": b.alignment, "time_limit_s": left(), "allocator": allocator}
     placed: Any
     if banks is not None:
         memories = read_banks(banks)

@@ -24,7 +24,7 @@ from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.operators.execute import can_compute, execute_stepwise
+from traces.operators.execute import NotComputedError, can_compute, execute_stepwise
 from traces.operators.folding import stored
 from traces.operators.opgraph import INPUT, OpGraph
 from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
@@ -263,11 +263,14 @@ def operator_energy(
     (data wires; None without data), interface_pj, core_pj, total_pj, time_ns.
     """
     unknown = data_unknown(graph)
-    data = not unknown
-    trace = operator_trace(
-        graph, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, inputs=inputs, weights=weights, data=data,
-        seed=seed, deadline=deadline,
-    )  # fmt: skip
+    made: dict[str, Any] = {
+        "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "inputs": inputs, "weights": weights, "seed": seed,
+        "deadline": deadline,
+    }  # fmt: skip
+    try:
+        trace = operator_trace(graph, order, data=not unknown, **made)
+    except NotComputedError as error:
+        unknown, trace = str(error), operator_trace(graph, order, data=False, **made)
     result, spent = play(trace, part, encoder, _element_bytes(graph))
     streams = result.load_bytes + result.store_bytes
     return {
@@ -278,7 +281,7 @@ def operator_energy(
         "ones": result.total.ones,
         "toggles": result.total.toggles,
         **spent,
-        "io_pj": spent["io_pj"] if data else None,
+        "io_pj": None if unknown else spent["io_pj"],
     }
 
 

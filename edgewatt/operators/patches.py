@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from reorder.operators.patches.execute import Int8, claim_run, random_weights, r
 from reorder.operators.patches.plans import INPUT, MODES, OUTPUT, TILES, PatchPlan, patch_front, transfers
 from traces.base.checks import whole_number
 from traces.base.memory import claim
-from traces.base.progress import Limit, Progress, TimeIsUp
+from traces.base.progress import Limit, Progress, TimeIsUp, left_of
+from traces.readers.reader import Shapes
 from traces.trace.chunks import LOAD, STORE, Chunk, Memory, Region, Trace
 
 CHUNK = 20_000  # accesses
@@ -52,11 +52,13 @@ class PatchFront:
         return min(fits, key=lambda k: (self.plans[k].peak_bytes, self.plans[k].multiplications))
 
 
-def load_chain(model: str, batch: int | None = None) -> tuple[LayerChain, tuple[str, ...]]:
+def load_chain(
+    model: str, batch: int | None = None, shapes: Shapes | None = None
+) -> tuple[LayerChain, tuple[str, ...]]:
     """Return the chain of a CSV file, or the one with which a model's operator graph begins, and what is left of it."""
     if Path(model).suffix.lower() == ".csv":
         return read_chain(model), ()
-    return chain_of(load_graph(model, batch))
+    return chain_of(load_graph(model, batch, shapes))
 
 
 def patches(
@@ -70,21 +72,24 @@ def patches(
     most: int = 40,
     seed: int = 0,
     batch: int | None = None,
+    shapes: Shapes | None = None,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
 ) -> PatchFront:
     """Return the plans of a chain that no other one beats in peak memory and multiplications, and in joules.
 
-    model: a chain, its CSV file, or a model that begins with one (batch: of an ONNX model that leaves it open).
+    model: a chain, its CSV file, or a model that begins with one (batch, shapes: of the inputs of an ONNX
+        model that leaves them open).
     modes, tiles, weight_buffer: as of reorder.operators.patches.plans.patch_front.
     part: a memory; off-chip bytes are then weighed too, and the plans that are kept (at most `most`, spread over the
     front; all that are undominated in the first two stay as far as they fit) get the energy of their transfers.
     Weights and input are drawn (seed): wires then carry random bytes, an estimate.
-    time_limit_s: wall-clock limit of it all once the model is read; see PatchFront for what is there then.
+    time_limit_s: wall-clock limit of it all, reading included; see PatchFront for what is there then.
     """
     seed = whole_number(seed, "seed", least=0)
-    chain, left = (model, ()) if isinstance(model, LayerChain) else load_chain(model, batch)
-    limit = Limit(time_limit_s, progress)
+    time_left = left_of(time_limit_s)
+    chain, left = (model, ()) if isinstance(model, LayerChain) else load_chain(model, batch, shapes)
+    limit = Limit(time_left(), progress)
     plans = patch_front(
         chain, modes=modes, tiles=tiles, offchip=part is not None, weight_buffer=weight_buffer,
         limit=limit,
@@ -228,9 +233,3 @@ def _chunk(starts: list[Any], sizes: list[Any], kinds: list[Any], payload: list[
 def chosen_ways(modes: Sequence[str], tiles: Sequence[int]) -> dict[str, Any]:
     """Return what of `patches` is not left to its defaults."""
     return {name: given for name, given in (("modes", modes), ("tiles", tiles)) if given}
-
-
-def left_of(time_limit_s: float | None) -> Callable[[], float | None]:
-    """Start a clock; the result says how many seconds are left of the limit, None without one."""
-    started = time.monotonic()
-    return lambda: None if time_limit_s is None else max(1e-9, time_limit_s - (time.monotonic() - started))

@@ -23,23 +23,25 @@ from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
-from traces.base.progress import Progress
+from traces.base.progress import Progress, left_of
 from traces.operators.opgraph import OpGraph
+from traces.readers.reader import Shapes
 
 _RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\d{1,3}))?(?:-seed(?P<seed>\d{1,18}))?")
 
 
-def load_graph(model: str, batch: int | None = None) -> OpGraph:
+def load_graph(model: str, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
     """Return the operator graph of a file, or a generated one: a genotype's name, or randwire-ws64[x3][-seed1].
 
-    batch: value of an ONNX model's open first dimension. Raises InputError where it is neither.
+    batch: value of an ONNX model's open first dimension. shapes: of its inputs, by name. Raises InputError
+    where it is neither.
     """
     from traces.generators.operators import GENOTYPES, cell, randwire
     from traces.readers import load
 
     if not Path(model).exists():
-        if batch is not None and not Path(model).suffix:
-            raise InputError(f"{model}: a generated graph has its shapes: batch is for .onnx models")
+        if (batch is not None or shapes) and not Path(model).suffix:
+            raise InputError(f"{model}: a generated graph has its shapes: batch and shapes are for .onnx models")
         if model in GENOTYPES:
             return cell(model)
         if match := _RANDWIRE.fullmatch(model):
@@ -47,7 +49,7 @@ def load_graph(model: str, batch: int | None = None) -> OpGraph:
             return randwire(match["kind"], int(match["n"]), stages=stages, seed=int(match["seed"] or 0))
         if not Path(model).suffix and (hint := did_you_mean(model, GENOTYPES)):
             raise InputError(f"{model}: no such file, and no generated graph of that name{hint}")
-    graph = load(model, kind="opgraph", batch=batch)
+    graph = load(model, kind="opgraph", batch=batch, shapes=shapes)
     if not isinstance(graph, OpGraph):
         raise InputError(f"{model}: holds a network, not an operator graph")
     return graph
@@ -146,6 +148,7 @@ class ScheduleRequest:
     model: str
     search: Mapping[str, Any]
     batch: int | None = None
+    shapes: Shapes | None = None
     alignment: str = "64"
     rewrite: Sequence[str] = ()
     recompute: int = 0
@@ -179,11 +182,12 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     r, s = request, request.search
     if r.alignment != "graph" and not is_whole(r.alignment):
         raise InputError(f"--alignment {r.alignment}: a number of bytes, or 'graph'")
+    left = left_of(s["time_limit_s"])
     started = time.perf_counter()
-    graph = load_graph(r.model, r.batch)
+    graph = load_graph(r.model, r.batch, r.shapes)
     read_s = time.perf_counter() - started
     started = time.perf_counter()
-    work, patterns, limit = graph, list(r.rewrite), s["time_limit_s"]
+    work, patterns, limit = graph, list(r.rewrite), left()
     again: dict[str, Any] = {}
     words = list(graph.notes)
     if r.recompute:
@@ -193,7 +197,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         names = ", ".join(made.copies) or "no operator"
         words.append(f"computed again: {names} ({made.extra_bytes:,} B written once more)")
     alignment = r.alignment if r.alignment == "graph" else int(r.alignment)
-    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **s)
+    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
     search_s = time.perf_counter() - started
     onchip, blocks = s["onchip_bytes"], s["block_bytes"]
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))

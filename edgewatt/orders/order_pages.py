@@ -10,6 +10,8 @@ from edgewatt.orders.pays import METRICS, WORDS, PayPoint, Pays, change, kib
 from edgewatt.pages.html.page import Page, plot, table, text
 from traces.base.units import shares_in_words
 
+LAYOUT_WORDS = {"auto": "chosen for each order"}
+
 _STYLE = """
 table.map td { text-align: right; }
 table.map td.edge { border-right: 4px solid var(--ink); }
@@ -57,7 +59,8 @@ def pays_page(study: Pays) -> str:
     note = f"<p>{text(study.note)}</p>" if study.note else ""
     body = (
         f'<section class="verdict"><p>{text(study.verdict)}</p>{made_for}{note}</section>'
-        f'<p class="hint">Both orders in layout {text(study.layout)}. Blue saves, red costs more. The thick line '
+        f'<p class="hint">Layout: {text(LAYOUT_WORDS.get(study.layout, study.layout))}. Blue saves, red costs more. '
+        "The thick line "
         "stands where the order stops paying; the last column has the size.</p>" + "".join(maps)
     )
     return Page(f"Does {study.names[0]} pay against {study.names[1]}?", body, style=_STYLE).html()

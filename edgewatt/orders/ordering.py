@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewatt.evaluation.machine_cost import LANES, MachineCost, order_on_machine
+from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
 from edgewatt.evaluation.renumber import Renumbered, renumber_on_machine
 from edgewatt.orders.pays_machine import machine_of
 from edgewatt.orders.timed import LIMIT_S, fastest_order, time_objective
@@ -17,7 +17,7 @@ from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_o
 from reorder.order import order as order_edges
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
-from traces.layout.settings import Layout
+from traces.layout.settings import MACHINE_LANES, Layout
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 
@@ -49,7 +49,7 @@ def order(
     file of a processor.
 
     machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation judges orders
-    as they lie in `layout` (a Layout or a kind, one for all orders; 'auto': tuples) for one pass of `lanes` vectors
+    as they lie in `layout` (a Layout or a kind; 'auto': chosen for each order) for one pass of `lanes` vectors
     (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
     order never worse there than two-optimal and the constructions (see reorder.edges.machine.search; parameters rounds,
     moves); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
@@ -143,7 +143,7 @@ def machine_cost_for(
             raise InputError(f"lanes is {lanes}, but the layout has {layout.lanes}: say it once")
         asked = layout
     else:
-        asked = Layout(kind=layout or "auto", lanes=LANES if lanes is None else lanes)
+        asked = Layout(kind=layout or "auto", lanes=MACHINE_LANES if lanes is None else lanes)
     if named == "time" and timing == "replay":
         raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
     return MachineCost(network, machine_of(machine), asked, named, timing or "system", seed)

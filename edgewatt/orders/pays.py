@@ -1,6 +1,6 @@
 """Does this order pay on this machine? Two orders over sizes of on-chip memory, parts, formats, lanes and policies.
 
-Both orders use one layout. Savings are of the order against the other one, in I/Os of the model, bytes over the memory
+Savings are of the order against the other one, in I/Os of the model, bytes over the memory
 bus, energy and time. The break-even size of a metric is the largest on-chip memory with which the order still saves.
 
 Orders by a method's name are made once, for the first machine asked for, and judged on the others too; or for each
@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.kinds import DEFAULT_SYSTEM
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, differs, rows_of
 from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays_machine import (
@@ -36,6 +37,7 @@ from edgewatt.orders.pays_machine import (
     range_of,
     size_of,
 )
+from edgewatt.results.verdict import Gain, gain_of
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -53,8 +55,9 @@ WORDS = {"io": "I/Os", "bytes": "bytes", "energy": "energy", "time": "time"}
 @dataclass(frozen=True)
 class PayPoint:
     """Both orders at one size. order, against: metric -> cost (io: I/Os, bytes, energy: pJ, time: ns), and of each
-    stream its bytes, of each energy term its pJ. memory: M of the I/O model. own: whether orders by name were made for
-    this machine; note: what a time limit then left open of searches for this machine alone."""
+    stream its bytes, of each energy term its pJ. blocking: costs of the best simple blocking for this size, where that
+    is one of those asked for. memory: M of the I/O model. own: whether orders by name were made for this machine; note:
+    what a time limit then left open of searches for this machine alone."""
 
     choice: StudyChoice
     size_bytes: int
@@ -63,11 +66,26 @@ class PayPoint:
     against: Mapping[str, Any]
     own: bool = False
     note: str = ""
+    blocking: Mapping[str, Any] | None = None
 
     def saving(self, metric: str) -> float:
         """Return the share of `against`'s cost that the order saves; negative where it costs more."""
         base = float(self.against[metric])
         return (base - float(self.order[metric])) / base if base else 0.0
+
+    def saves(self, metric: str) -> bool:
+        """Whether the order costs less than `against`, by LEAST_CHANGE at least."""
+        return self.saving(metric) > 0 and differs(float(self.order[metric]), float(self.against[metric]))
+
+    @property
+    def gain(self) -> Gain:
+        """Energy and time of the order against `against`, and how sure the energy is."""
+        return _gain(self.order, self.against)
+
+    @property
+    def gain_on_blocking(self) -> Gain | None:
+        """The same against the best simple blocking."""
+        return None if self.blocking is None else _gain(self.order, self.blocking)
 
     def reason(self) -> str:
         """Return how energy and bytes change and by which terms and streams, in words: what is saved, at what cost."""
@@ -139,6 +157,10 @@ class Pays(Shown):
                     "made_for_this": point.own,
                     "note": point.note,
                     "saving": {metric: point.saving(metric) for metric in METRICS},
+                    "gain": vars(point.gain),
+                    "gain_on_blocking": None if point.gain_on_blocking is None else vars(point.gain_on_blocking),
+                    "inputs_at_a_time": point.choice.lanes,
+                    "blocking": None if point.blocking is None else dict(point.blocking),
                     "order": dict(point.order),
                     "against": dict(point.against),
                 }
@@ -152,7 +174,7 @@ def pays(
     order: Any,
     *,
     against: Any = "two-optimal",
-    system: str | Path | Mapping[str, Any] | Machine = "edge",
+    system: str | Path | Mapping[str, Any] | Machine = DEFAULT_SYSTEM,
     sizes: Sequence[int] | None = None,
     parts: Sequence[str] | None = None,
     formats: Sequence[str] | None = None,
@@ -166,6 +188,7 @@ def pays(
     objective: str | None = None,
     layout: str | None = None,
     time_limit_s: float | None = None,
+    **parameters: Any,
 ) -> Pays:
     """Say where an order pays against another one, and where it stops paying.
 
@@ -173,11 +196,11 @@ def pays(
     with `machine` does: with `objective` 'energy' (default), 'time' or 'bytes', or 'io' for I/Os of the model alone
     (default with `memory`: M, by default that of the machine's on-chip memory). That machine has the first of `sizes`,
     `parts`, `formats`, `lanes` and `policies`. With `each` a method makes an order for every machine, and nothing
-    between `sizes` is looked at. time_limit_s: of each search.
+    between `sizes` is looked at. time_limit_s: of each search; parameters: of the method of `order`.
     system: a shipped system, a YAML file, a mapping with its keys, or a Machine.
     sizes: bytes of its scratchpad or first cache, each taken to the nearest legal one (default: its own, six around;
     methods make their order for its own). parts, formats, lanes: values to try besides (default: the system's part,
-    fp32, 16). policies: of the scratchpad or cache. layout: of both orders (default: tuples, which hold any order).
+    fp32, 16). policies: of the scratchpad or cache. layout: of all orders (default: chosen for each).
     timing: 'system' or 'replay'. At the system's own size all figures are those of `edgewatt order --system`.
 
     Raises InputError for an order of another network, or a size that the system cannot have.
@@ -196,7 +219,13 @@ def pays(
     ranges = {choice: range_of(judge, choice, sizes) for choice in choices}
     at_first = ranges[choices[0]].first
     orders = PlayedOrders(
-        at_first, (order, against), each=each, by_io=chosen == "io", memory=memory, time_limit_s=time_limit_s
+        at_first,
+        (order, against),
+        each=each,
+        by_io=chosen == "io",
+        memory=memory,
+        time_limit_s=time_limit_s,
+        parameters=parameters,
     )
     study = StudyCosts(orders, progress, sum(len(its.wanted) for its in ranges.values()) if each else None)
     points: list[PayPoint] = []
@@ -207,14 +236,14 @@ def pays(
     for choice, its in ranges.items():
         legal, wanted = its.legal, its.wanted
         at = partial(_point, study, choice, its)
-        points += [at(size) for size in wanted]
+        points += [_with_blocking(its, at(size)) for size in wanted]
         between = [size for size in legal if wanted[0] <= size <= wanted[-1]]
         saves_io = study.io_savings(its.judge, between)
         cheap = len(between) <= FEW_SIZES or len(between) * network.n_connections <= CHEAP_STEPS
         probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
         if each:
             legal = probes = wanted
-        same = LAYOUTS[judge.layout.kind].item.same_bytes
+        same = judge.layout.kind in LAYOUTS and LAYOUTS[judge.layout.kind].item.same_bytes
         counted = () if not saves_io else ("io", "bytes") if same else ("io",)
         exact = len(saves_io) == len(between)
         searched[str(choice)] = METRICS if probes == between else counted if exact else ()
@@ -315,8 +344,18 @@ def _point(study: StudyCosts, choice: StudyChoice, its: StudyRange, size: int) -
     return PayPoint(choice, size, rows_of(judge.machine, judge.layout), one, other, own, note)
 
 
+def _gain(one: Mapping[str, Any], other: Mapping[str, Any]) -> Gain:
+    return gain_of(one["sources"], other["sources"], (float(one["time"]), float(other["time"])))
+
+
+def _with_blocking(its: StudyRange, point: PayPoint) -> PayPoint:
+    judge = its.at(point.size_bytes)
+    edges = judge.blocked()
+    return replace(point, blocking=judge.costs(edges)) if judge.holds(edges) else point
+
+
 def _saves(at: Callable[[int], PayPoint], metric: str, size: int) -> bool:
-    return at(size).saving(metric) > 0
+    return at(size).saves(metric)
 
 
 def _verdict(
@@ -343,7 +382,7 @@ def _verdict(
         if last is None:
             not_in.append(WORDS[metric])
             continue
-        start = min((point.size_bytes for point in mine if point.saving(metric) > 0), default=last)
+        start = min((point.size_bytes for point in mine if point.saves(metric)), default=last)
         end = " on" if metric in beyond[str(choice)] else f" to {kib(last)}" if last > start else ""
         gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
         but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
@@ -357,8 +396,12 @@ def _verdict(
     if no_difference:
         parts.append(f"it makes no difference in {_listed(no_difference)} {sizes} (less than {100 * LEAST_CHANGE:g} %)")
     by_energy = sorted(mine, key=lambda point: point.saving("energy"))
-    best = by_energy[-1] if by_energy[-1].saving("energy") > 0 else by_energy[0]  # what it saves most, or loses most
-    return f"{text}{'; '.join(parts)}. The reason at {kib(best.size_bytes)}: {best.reason()}."
+    best = by_energy[-1] if by_energy[-1].saves("energy") else by_energy[0]  # what it saves most, or loses most
+    gain, blocks = best.gain, best.gain_on_blocking
+    sure = f"Energy at {kib(best.size_bytes)}, within the ranges of the constants: {gain.words}"
+    if blocks is not None:
+        sure += f"; against the best simple blocking there {blocks.words}"
+    return f"{text}{'; '.join(parts)}. {sure}. The reason: {best.reason()}."
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -182,7 +182,11 @@ class PlayedOrders:
         by_io: bool = False,
         memory: int | None = None,
         time_limit_s: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> None:
+        self._parameters = dict(parameters or {})
+        if self._parameters and not isinstance(orders[0], str):
+            raise InputError(f"{next(iter(self._parameters))} is a parameter of a method: the order is given")
         self.judge, self.each, self.by_io, self.memory, self.time_limit_s = judge, each, by_io, memory, time_limit_s
         self._given = tuple(None if isinstance(order, str) else self._checked(order) for order in orders)
         names = tuple(map(_name_of, orders))
@@ -217,20 +221,24 @@ class PlayedOrders:
         return bool(self.made) and self.memory is None and (self.each or same)
 
     def _pair(self, judge: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
+        asked: tuple[dict[str, Any], ...] = (self._parameters, {})
         one, other = (
-            self._make(judge, name, where, progress) if given is None else given
-            for name, given in zip(self.names, self._given, strict=True)
+            self._make(judge, name, where, progress, parameters) if given is None else given
+            for name, given, parameters in zip(self.names, self._given, asked, strict=True)
         )
         return one, other
 
-    def _make(self, judge: MachineCost, method: str, where: str, progress: Progress | None) -> Int64Array:
-        limits: Any = {"seed": judge.seed, "time_limit_s": self.time_limit_s, "progress": progress}
+    def _make(
+        self, judge: MachineCost, method: str, where: str, progress: Progress | None, parameters: Mapping[str, Any]
+    ) -> Int64Array:
+        limits: Any = {"seed": judge.seed, "time_limit_s": self.time_limit_s, "progress": progress, **parameters}
         if self.by_io:
-            pad = judge.machine.scratchpad
-            evicts: Any = {} if pad is None else {"policy": pad.policy, "pinning": pad.pinning}
             memory = self.memory or rows_of(judge.machine, judge.layout)
-            return self._held(method, make_order(judge.network, method, memory=memory, **evicts, **limits).edges)
+            made = make_order(judge.network, method, memory=memory, **judge.evicts, **limits)
+            return self._held(method, made.edges)
         ordering = settled(judge, order_on_machine(judge, method, memory=self.memory, **limits), progress)
+        if ordering.parameters.get("interrupted"):
+            self.notes[where] = f"The search of {method} was interrupted: its best order so far is compared."
         if said := what_is_open(ordering):
             self.notes[where] = f"{self.notes.get(where, '')} {said}".strip()
         return self._held(method, ordering.edges)

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.evaluation.machine_cost import LANES, order_on_machine, settled, view_on_machine
+from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_machine
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
 from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
@@ -25,7 +25,7 @@ from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
-from traces.layout.settings import Layout
+from traces.layout.settings import MACHINE_LANES, Layout
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
 from traces.readers import load
@@ -150,7 +150,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     wish = machine_objective(wish) or wish
     judge, memory = None, r.memory
     if r.system is not None:
-        lanes = LANES if r.lanes is None else r.lanes
+        lanes = MACHINE_LANES if r.lanes is None else r.lanes
         layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
         judge = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
         memory = judge.shape().memory if memory is None else memory
@@ -178,13 +178,13 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     if judge is not None:
         began = perf_counter()
         ordering = settled(judge, ordering, progress)
-        view, shape = view_on_machine(judge, ordering, progress), judge.shape()
+        view = view_on_machine(judge, ordering, progress)
         after = perf_counter() - began
         if r.time_limit_s is not None and after > SAID:
             notes += (
                 f"the time limit is the search's: the whole simulations behind the figures took {after:.1f} s more",
             )
-        wish, policy, pinning = "io", shape.policy, shape.pinning
+        wish, policy, pinning = "io", judge.evicts["policy"], judge.evicts["pinning"]
         timed = {"machine": view.as_dict()}
     elif wish == "time":
         lanes_shown = r.lanes or PROCESSOR_LANES

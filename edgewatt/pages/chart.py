@@ -154,7 +154,7 @@ def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
 
 
 FIELDS = (
-    *("sweep", "ordering", "stride", "format", "encoder", "part", "memory", "onchip", "lanes", "engines", "policy"),
+    *("sweep", "ordering", "stride", "format", "onchip", "part", "encoder", "memory", "lanes", "engines", "policy"),
     *("timing", "network"),
 )
 """What may tell points apart beside what else was swept."""
@@ -166,10 +166,20 @@ def titles(data: ReportData) -> dict[str, str]:
 
 
 def varying_fields(data: ReportData) -> list[str]:
-    """Return the fields of `titles` in which points differ."""
-    parts = any(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes)
-    fields = [f for f in titles(data) if len(distinct(data.rows, f)) > 1]
-    return [f for f in fields if not (f == "onchip" and parts)]  # said by its parts
+    """Return the fields of `titles` in which points differ; one that tells points apart as an earlier one does, and
+    seeds, are left out."""
+    parts = sum(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes) > 1
+    seen: set[tuple[int, ...]] = set()
+    fields = []
+    for field in titles(data):
+        if field.endswith("_seed") or (field == "onchip" and parts):  # said by its parts
+            continue
+        numbers: dict[Any, int] = {}
+        signature = tuple(numbers.setdefault(value, len(numbers)) for value in data.rows.values(field))
+        if len(numbers) > 1 and len(distinct(data.rows, field)) > 1 and signature not in seen:
+            seen.add(signature)
+            fields.append(field)
+    return fields
 
 
 def telling_fields(data: ReportData) -> list[str]:

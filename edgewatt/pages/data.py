@@ -15,9 +15,19 @@ from typing import Any
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record, canonical_json
-from edgewatt.results.record_rows import NAMING, Table, column_title, distinct_labels, flat, row_of, shorten_names
+from edgewatt.results.record_rows import (
+    NAMING,
+    Table,
+    column_title,
+    distinct_labels,
+    flat,
+    per_inference,
+    row_of,
+    shorten_names,
+)
 from edgewatt.results.store import unchanged
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
+from edgewatt.results.verdict import Measured, Verdict
 
 Row = dict[str, Any]
 
@@ -212,7 +222,7 @@ class ReportData:
     rows: one per record, baseline first where it is known; a row asked for is a dictionary. front: row numbers of the
     Pareto front of energy and time. io_curves, wires, convergence, spread: long tables for the charts (a dict per
     mark). axes: what was swept and has no column of its own in `row_of`; the rows hold it by its key. about: what the
-    page says of the records as such.
+    page says of the records as such. verdict: what to take on each hardware.
     """
 
     title: str
@@ -226,6 +236,7 @@ class ReportData:
     axes: list[Axis] = field(default_factory=list)
     spread: list[Row] = field(default_factory=list)
     about: About = field(default_factory=About)
+    verdict: Verdict = field(default_factory=Verdict)
 
     @property
     def played(self) -> list[int]:
@@ -246,9 +257,9 @@ def gather(
     records: read once in their order, then those few again whose wires are drawn. sweeps: of several results folders
     the one each record comes from.
     """
-    rows, configs, about, curves, wires = Table(), Configs(), About(), Curves(), WireMarks()
+    rows, configs, about, curves, wires, measured = Table(), Configs(), About(), Curves(), WireMarks(), Measured()
     for number, record in enumerate(unchanged(records)):
-        row = row_of(record)
+        row = per_inference(row_of(record))
         row["id"] = number
         if sweeps:
             row["sweep"] = sweeps[number]
@@ -256,16 +267,17 @@ def gather(
         configs.append(record.config)
         for each in (about, curves, wires):
             each.take(record, row)
+        measured.take(record, row, number)
     axes = rows_with_axes(rows, configs)
+    bases = measured.baselines(len(rows))
+    verdict = measured.verdict(rows, axes)
     renamed = shorten_names(rows)
     named = {axis.key: axis.title for axis in axes} | ({"sweep": "sweep"} if sweeps else {})
     labels = distinct_labels(rows, named)
     rows.put("label", (label or name[:8] for label, name in zip(labels, rows.values("hash"), strict=True)))
     base = next((i for i, name in enumerate(rows.values("hash")) if name == baseline), 0)
-    first = rows[base]
     for key, change in (("energy_pj", "energy_change"), ("time_ns", "time_change"), ("io", "io_change")):
-        if before := first.get(key):
-            rows.put(change, [None if value is None else value / before - 1 for value in rows.values(key)])
+        rows.put(change, _changes(rows.values(key), bases, base))
     costs = list(zip(rows.values("time_ns"), rows.values("energy_pj"), strict=True))
     played = [number for number, (_, spent) in enumerate(costs) if spent is not None]
     front = [played[i] for i in pareto_front([costs[number] for number in played])]
@@ -286,7 +298,17 @@ def gather(
         axes,
         _spread(rows, axes),
         about,
+        verdict,
     )
+
+
+def _changes(values: list[Any], bases: Sequence[int | None], base: int) -> list[float | None]:
+    """Return each value's change against that of its baseline; of what has none against the page's."""
+    changes: list[float | None] = []
+    for value, own in zip(values, bases, strict=True):
+        before = values[base if own is None else own]
+        changes.append(value / before - 1 if value is not None and before else None)
+    return changes
 
 
 _SPREAD = ("energy_pj", "time_ns", "io")

@@ -81,8 +81,8 @@ class Plots:
         return self.chart("energy_time")
 
     def energy(self) -> Any:
-        """Energy by stride and format, or by what varies."""
-        return self.chart("energy_bars")
+        """Energy row by row, in simple blocks and of the best order found."""
+        return self.chart("three_columns")
 
     def io(self) -> Any:
         """I/Os against the size of the fast memory."""

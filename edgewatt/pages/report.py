@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from edgewatt.pages.card import card_html
 from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.pages.data import ReportData, gather
 from edgewatt.pages.figures import overlaid, save_figures
@@ -116,6 +117,7 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Itera
         for name in drawn
     )
     body = asset(__file__, "report.html").format(
+        card=card_html(data.verdict),
         words=words,
         figures=figures,
         failed=_failed(data),
@@ -161,8 +163,14 @@ def _choosers(data: ReportData) -> dict[str, Any]:
         ],
         "fields": [[key, named[key]] for key in varying],
         "parallel": [*varying[: MOST_AXES - len(shown)], *shown] if len(varying) > 1 else [],
-        "telling": telling_fields(data)[:1] if varying and data.played else [],
+        "telling": _telling(data, varying),
     }
+
+
+def _telling(data: ReportData, varying: Sequence[str]) -> list[str]:
+    if "ordering" in varying:
+        return ["ordering"]
+    return telling_fields(data)[:1] if varying and data.played else []
 
 
 def _older(data: ReportData) -> list[str]:
@@ -178,10 +186,17 @@ def _columns(data: ReportData) -> list[list[Any]]:
     columns: list[list[Any]] = [["label", "point", None, 1]]
     own = [(each.key, each.head, each.kind) for each in COLUMNS.values() if each.listed]
     swept = [(axis.key, axis.title, "count" if axis.numeric else "text") for axis in data.axes]
-    for key, head, kind in [("sweep", "sweep", "text"), *own[:6], *swept, *own[6:]]:
+    settings = [each for each in own if each[0] in NAMING]
+    costs = sorted((each for each in own if each[0] not in NAMING), key=lambda each: _FIRST.get(each[0], len(_FIRST)))
+    told = {*varying_fields(data), "seed", *(axis.key for axis in data.axes if axis.key.endswith("_seed"))}
+    for key, head, kind in [("sweep", "sweep", "text"), *costs, *settings, *swept]:
         distinct = set(data.rows.values(key))
-        quiet = key in COLUMNS and COLUMNS[key].quiet
-        if distinct == {None} or (quiet and len(distinct) == 1 and len(data.rows) > 1):
+        constant = len(distinct) == 1 and len(data.rows) > 1
+        setting = key in NAMING or any(key == each[0] for each in swept)
+        if distinct == {None} or (setting and (constant or key not in told)):
+            continue
+        if key.endswith("_bytes") and setting:
+            columns.append([key, head.replace("(bytes)", "(KiB)"), 2, 1 / 1024])
             continue
         scale = SCALES[key.rpartition("_")[2]] if kind == "quantity" else None
         if scale is None:
@@ -191,6 +206,10 @@ def _columns(data: ReportData) -> list[list[Any]]:
         power, unit = prefixed([None if v is None else v * scale[0] for v in distinct], scale[1])
         columns.append([key, f"{head} {unit}", 2, scale[0] / power])
     return columns
+
+
+_FIRST = {key: k for k, key in enumerate(("energy_pj", "energy_change", "time_ns", "time_change", "bytes", "io"))}
+"""Costs with which the table begins."""
 
 
 Values = list[Any] | dict[str, list[Any]]

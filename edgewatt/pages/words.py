@@ -1,4 +1,4 @@
-"""The summary in words: what was best, by how much, and at what cost."""
+"""The page in words besides its card: what was measured, and how."""
 
 from __future__ import annotations
 
@@ -8,49 +8,24 @@ from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.pages.chart import in_order, titles, varying_fields
 from edgewatt.pages.data import ReportData
 from edgewatt.results.record_rows import distinct, value_in_words
-from traces.base.units import duration, energy
 
 Row = dict[str, Any]
 
 
 def summary(data: ReportData) -> list[str]:
-    """Return sentences about the rows of a report, plain text."""
+    """Return sentences about the rows of a report, plain text: what was measured, and what to say besides the card."""
     played = data.played
     if not played:
         counted = f"{len(data.rows)} points, counted with the I/O model alone."
         return [counted, *swept_words(data), *_work_words(data)]
-    spent, took = list(data.rows.values("energy_pj")), list(data.rows.values("time_ns"))
-    base = data.baseline if data.baseline in set(played) else played[0]
-    best = min(played, key=lambda i: (spent[i], took[i]))
-    fastest = min(played, key=lambda i: (took[i], spent[i]))
-    row = data.rows.__getitem__
-    said = [
-        f"{len(played)} points. Changes are against the baseline, {row(base)['label']}: {_cost(row(base))}.",
-        *swept_words(data),
-    ]
-    if len(played) == 1:
-        return said + _work_words(data)
-    if best == base:
-        said.append("No point needs less energy than the baseline.")
-    else:
-        said.append(
-            f"Least energy: {row(best)['label']}, {_cost(row(best))}; "
-            f"that is {_change(row(best), 'energy_change')} energy and {_change(row(best), 'time_change')} time."
-        )
-        said += _why(row(best), row(base))
-    if fastest == base:
-        said.append("No point is faster than the baseline.")
-    elif fastest != best:
-        said.append(
-            f"Least time: {row(fastest)['label']}, {_cost(row(fastest))}; "
-            f"{_change(row(fastest), 'time_change')} time and {_change(row(fastest), 'energy_change')} energy."
-        )
-    cheapest = min((i for i in played if took[i] <= took[base]), key=lambda i: spent[i])
-    if cheapest not in (best, base):
-        change = _change(row(cheapest), "energy_change")
-        said.append(f"Without losing time: {row(cheapest)['label']}, {change} energy.")
-    n = len(data.front)
-    said.append(f"{n} of {len(played)} points {'is' if n == 1 else 'are'} on the Pareto front of energy and time.")
+    inputs = distinct(data.rows, "inputs")
+    many = "" if inputs == [1] else f", {' or '.join(map(str, sorted(inputs)))} inputs at a time"
+    said = [f"{len(played)} points; energy and time per inference{many}.", *swept_words(data)]
+    if idle := ", ".join(distinct(data.rows, "idle")):
+        said.append(f"Of the DRAM's static energy is billed: {idle}.")
+    if data.verdict.proxies:
+        rho = ", ".join(f"{name} {value:.2f}" for name, value in data.verdict.proxies.items())
+        said.append(f"Rank correlation with energy over the points: {rho}.")
     return said + _work_words(data)
 
 
@@ -72,20 +47,6 @@ def swept_words(data: ReportData) -> list[str]:
 
 def _values(data: ReportData, key: str) -> list[Any]:
     return in_order(distinct(data.rows, key))
-
-
-def _why(best: Row, base: Row) -> list[str]:
-    parts = []
-    for key, name in (
-        ("ones", "ones on the wires"),
-        ("toggles", "toggles"),
-        ("cache_misses", "cache misses"),
-        ("io", "I/Os"),
-        ("runs", "runs"),
-    ):
-        if base.get(key) and key in best and best[key] != base[key]:
-            parts.append(f"{name} {_percent(best[key] / base[key] - 1)}")
-    return [f"What changed with it: {', '.join(parts)}."] if parts else []
 
 
 def _work_words(data: ReportData) -> list[str]:
@@ -115,17 +76,3 @@ def _work_words(data: ReportData) -> list[str]:
     if data.failed:
         said.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
     return said
-
-
-def _cost(row: Row) -> str:
-    return f"{energy(row['energy_pj'])} in {duration(row['time_ns'])}"
-
-
-def _change(row: Row, key: str) -> str:
-    return _percent(row.get(key, 0.0))
-
-
-def _percent(change: float) -> str:
-    if abs(change) < 5e-4:
-        return "unchanged"
-    return f"{100 * abs(change):.1f} % {'more' if change > 0 else 'less'}"

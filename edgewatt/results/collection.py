@@ -16,6 +16,7 @@ from edgewatt.results.record import Record
 from edgewatt.results.record_rows import row_of
 from edgewatt.results.store import open_results
 from traces.base.errors import InputError, MissingExtraError
+from traces.base.files import harmless
 
 
 def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
@@ -120,14 +121,9 @@ def _csv(rows: Iterator[dict[str, Any]], kinds: Kinds, stream: IO[bytes]) -> Non
 
     text = io.TextIOWrapper(stream, "utf-8", "backslashreplace", newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_harmless(key) for key in kinds])
-    writer.writerows([_harmless(row.get(key, "")) for key in kinds] for row in rows)
+    writer.writerow([harmless(key) for key in kinds])
+    writer.writerows([harmless(row.get(key, "")) for key in kinds] for row in rows)
     text.detach()
-
-
-def _harmless(value: Any) -> Any:
-    """Keep spreadsheets from running a text as a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _parquet(rows: Iterator[dict[str, Any]], kinds: Kinds, stream: IO[bytes]) -> None:

@@ -16,6 +16,12 @@ from traces.base.registry import failure_outside
 from traces.base.shown import Shown
 
 SCHEMA = 1
+
+
+class NewerRecordError(InputError):
+    """A record was made by a newer edgewatt, which writes or counts otherwise: it is nobody's to replace."""
+
+
 """Version of the record's layout. A reader of version n reads every version up to n."""
 
 HASH_DIGITS = 24
@@ -138,7 +144,7 @@ class Record(Shown):
                 "without the file its point is computed again"
             ) from error
         if wrong == "newer":
-            raise InputError(
+            raise NewerRecordError(
                 f"{where}: record schema {schema!r} is newer than this edgewatt reads ({SCHEMA}): update it"
             )
         if wrong:

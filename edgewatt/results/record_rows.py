@@ -67,11 +67,12 @@ _COLUMNS = (
     Column("neuron_bytes", "bytes of rows", "quantity", brief="rows"),
     Column("ones", "ones", "count", cost=True, brief="ones"),
     Column("toggles", "toggles", "count", cost=True, brief="toggles"),
-    Column("io_energy_pj", "IO", "quantity", "IO energy", cost=True, brief="IO"),
+    Column("io_energy_pj", "DQ", "quantity", "DQ energy", cost=True),
+    Column("wire_energy_pj", "wires", "quantity", "wire energy", cost=True, brief="wires"),
     Column("dram_energy_pj", "DRAM", "quantity", "DRAM energy", cost=True, brief="DRAM"),
     Column("onchip_energy_pj", "chip", "quantity", "on-chip energy", cost=True, brief="chip"),
     Column("compute_energy_pj", "MAC", "quantity", cost=True, brief="MAC"),
-    Column("dynamic_energy_pj", "dynamic", "quantity", "dynamic energy", cost=True, brief="dynamic"),
+    Column("dynamic_energy_pj", "dynamic", "quantity", "dynamic energy", cost=True),
     Column("static_energy_pj", "static", "quantity", "static energy", cost=True, brief="static"),
     Column("energy_pj", "energy", "quantity", cost=True, brief="total"),
     Column("energy_low_pj", "energy, low end", "quantity"),
@@ -187,6 +188,9 @@ def _defaults(is_stride: bool, kind: str) -> dict[str, Any]:
     return {name: field.default for name, field in fields.items()}
 
 
+_PARAMETERS = re.compile(r" \([^)]*\)")
+
+
 def shorten_names(rows: Rows) -> dict[str, dict[str, str]]:
     """Leave the parameters out of orderings and strides where all rows of that kind have the same.
 
@@ -196,7 +200,7 @@ def shorten_names(rows: Rows) -> dict[str, dict[str, str]]:
     for key in ("ordering", "stride"):
         kinds: dict[str, set[str]] = {}
         for label in distinct(rows, key):
-            kinds.setdefault(label.split(" (")[0], set()).add(label)
+            kinds.setdefault(_PARAMETERS.sub("", label), set()).add(label)
         short = renamed[key] = {labels.pop(): kind for kind, labels in kinds.items() if len(labels) == 1}
         put_column(rows, key, [short.get(name, name) for name in column(rows, key)])
     return renamed
@@ -223,6 +227,14 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
         varying = [key for key in varying if not _ONCHIP_PARTS.fullmatch(key)]
     elif any(key.startswith(("caches_", "scratchpad_")) for key in titles):  # its parts say it
         varying = [key for key in varying if key != "onchip"]
+    for key in ("layout", "memory"):  # the ordering and the on-chip memory decide them where nothing else is said
+        rest = [column(rows, other) for other in varying if other != key]
+        if (
+            key in varying
+            and rest
+            and len(set(zip(*rest, column(rows, key), strict=True))) == len(set(zip(*rest, strict=True)))
+        ):
+            varying.remove(key)
     labels = [
         ", ".join(_worded(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
         for row in rows
@@ -263,6 +275,13 @@ def row_of(record: Record) -> dict[str, Any]:
         return row
 
 
+def per_inference(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of `row_of` with energies and times of one inference, not of all inputs of its run."""
+    many = row.get("inputs", 1)
+    of = {k: v / many for k, v in row.items() if v is not None and (k.endswith("_pj") or k == "time_ns")}
+    return {**row, **of} if many != 1 else row
+
+
 _NUMBERS = (int, float, NoneType)
 _SCALARS = (*_NUMBERS, str, bool)
 
@@ -273,6 +292,8 @@ def _row_of(record: Record) -> dict[str, Any]:
     row |= config_columns(config)
     if "ordering" in config:
         io = results["io"]
+        if cut := cut_words(record):
+            row["ordering"] += f", {cut}"
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
         row["gap"] = results["gap"]
@@ -288,6 +309,38 @@ def _row_of(record: Record) -> dict[str, Any]:
     return {**row, **_machine_columns(config, results)} if "energy_pj" in results else row
 
 
+def order_label(config: Mapping[str, Any]) -> str:
+    """Return the short name of a point's ordering; with what a search aims at where that is not the usual."""
+    label, aim = label_of(config["ordering"]), config.get("search", {}).get("objective", "io")
+    usual = "energy" if config.get("measure") == "all" else "io"
+    if aim == usual or not searches(config):
+        return label
+    aim = aim.get("kind", aim) if isinstance(aim, Mapping) else aim
+    return f"{label} for {'I/Os' if aim == 'io' else aim}"
+
+
+def searches(config: Mapping[str, Any]) -> bool:
+    """Return whether the ordering of a point's configuration is a search."""
+    from reorder.base import ORDERINGS
+
+    kind = str(config.get("ordering", {}).get("kind"))
+    return kind in ORDERINGS and bool(ORDERINGS[kind].item.searches)
+
+
+def cut_words(record: Record) -> str:
+    """Say where a time limit ended the search of a record's order ('cut at 300 of 20000'); empty where none did."""
+    found = record.results.get("ordering", {})
+    if not found.get("truncated"):
+        return ""
+    from reorder.base import ORDERINGS
+
+    ordering = record.config["ordering"]
+    kind, curve = ordering["kind"], found.get("curve") or [[0, 0.0]]
+    steps = ORDERINGS[kind].item.steps if kind in ORDERINGS else None
+    planned = ordering.get(steps) if steps else None
+    return f"cut at {curve[-1][0]}{f' of {planned}' if planned else ' steps'}"
+
+
 def config_columns(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that a point's configuration alone decides."""
     row: dict[str, Any] = {}
@@ -296,7 +349,7 @@ def config_columns(config: Mapping[str, Any]) -> dict[str, Any]:
         files = network.get("files") or []
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         row["network"] = f"{files[0]['name']}{more}" if files else network["generate"]["kind"]
-        row |= {"ordering": label_of(config["ordering"]), "stride": label_of(config["stride"])}
+        row |= {"ordering": order_label(config), "stride": label_of(config["stride"])}
         row["format"] = config["format"]
         row |= {"memory": config["fast_memory"]["size"], "policy": config["fast_memory"]["policy"]}
     else:
@@ -311,6 +364,7 @@ def config_columns(config: Mapping[str, Any]) -> dict[str, Any]:
 def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     row["lanes"] = results.get("lanes", 1)
+    row["inputs"] = int(config.get("batch") or row["lanes"])
     row["engines"] = config.get("engines", {}).get("count", 1)
     row["layout"] = results["layout"]
     row["zeroed_weights"] = results["zeroed_weights"]
@@ -328,6 +382,7 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
     energy = results["energy_pj"]
     row |= {
         "io_energy_pj": energy["io"],
+        "wire_energy_pj": energy["interface"],
         "dram_energy_pj": energy["dram"],
         "memory_energy_pj": energy["interface"] + energy["dram"],
         "onchip_energy_pj": energy.get("onchip"),

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.record import Record, Sections, canonical_json, content_hash, hash_of_text
+from edgewatt.results.record import NewerRecordError, Record, Sections, canonical_json, content_hash, hash_of_text
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, own_folder, replace_file
 from traces.base.memory import read_within
@@ -29,10 +29,6 @@ from traces.base.memory import read_within
 
 class StoreError(EdgewattError):
     """The store cannot be written: disk full, no permission. What is finished is kept."""
-
-
-class NewerCountsError(InputError):
-    """A record was made by a newer edgewatt that counts otherwise."""
 
 
 class Store:
@@ -124,7 +120,7 @@ class Store:
         """
         record = self.get(config_hash)
         if record is not None and record.counts_version > COUNTS_VERSION:
-            raise NewerCountsError(
+            raise NewerRecordError(
                 f"{self.path(config_hash)}: counts of version {record.counts_version}, this edgewatt counts by version "
                 f"{COUNTS_VERSION}: update it, or choose another results folder"
             )
@@ -350,7 +346,7 @@ class Claims:
                 if self._is_there():
                     self._held.add(name)
                     return True
-                self._close()  # its last holder has deleted it meanwhile, so that we hold nothing else in it
+                self._close()  # its last holder has deleted it meanwhile, or the folder was moved
         except (OSError, ImportError):  # no locks here, or not a POSIX system
             return True
 
@@ -370,6 +366,7 @@ class Claims:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
+        self._held.clear()  # with the file its locks end
 
     def _is_there(self) -> bool:
         try:

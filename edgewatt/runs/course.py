@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from edgewatt.results.record import Record
-from edgewatt.results.store import Claims, NewerCountsError, Store, StoreError
+from edgewatt.results.record import NewerRecordError, Record
+from edgewatt.results.store import Claims, Store, StoreError
 from edgewatt.runs.compute import make_task
 from edgewatt.runs.model import Point
 from edgewatt.runs.records import Records
@@ -157,7 +157,7 @@ def still_to_do(so_far: Results, resume: bool, retry_failed: bool) -> list[Point
             record = so_far.store.current(point.hash)
             if record is None and so_far.store.path(point.hash).exists():
                 so_far.outdated.append(str(so_far.store.path(point.hash)))
-        except NewerCountsError:
+        except NewerRecordError:
             raise
         except InputError:
             so_far.damaged.append(str(so_far.store.path(point.hash)))

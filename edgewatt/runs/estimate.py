@@ -8,8 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from edgewatt.results.record import Record
-from edgewatt.results.store import NewerCountsError, Store
+from edgewatt.results.record import NewerRecordError, Record
+from edgewatt.results.store import Store
 from edgewatt.runs.compute import make_task
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import SweepPlan
@@ -72,7 +72,7 @@ def _stages(points: list[Point]) -> dict[str, int]:
 def _finished(store: Store, name: str) -> Record | None:
     try:
         return store.current(name)
-    except NewerCountsError:
+    except NewerRecordError:
         raise
     except InputError:
         return None  # damaged: it is computed again

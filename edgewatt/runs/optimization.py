@@ -51,7 +51,8 @@ class Constraint:
 
 def _cost(row: Mapping[str, Any], name: str) -> float:
     if row[name] is None:
-        why = "a network without labels" if name == "accuracy" else "an address-only trace"
+        lacks = {"accuracy": "a network without labels", "area_um2": "a technology without areas"}
+        why = lacks.get(name, "an address-only trace")
         raise InputError(f"{why} has no {name}: set optimize.objectives and constraints without it")
     return float(row[name])
 
@@ -82,7 +83,7 @@ def parse_constraint(text: str) -> Constraint:
         raise InputError(
             f"cannot read the constraint {text!r}: write 'time_ns <= 1.01 x baseline' or 'io <= 90000'"
         ) from None
-    column = {"time": "time_ns", "energy": "energy_pj"}.get(match[1], match[1])
+    column = {"time": "time_ns", "energy": "energy_pj", "area": "area_um2"}.get(match[1], match[1])
     if column not in (*METRICS, *_GAINS):
         raise unknown_name("column", match[1], (*METRICS, *_GAINS))
     return Constraint(text, column, match[2] == "<=", limit, bool(match[4] or match[5]))

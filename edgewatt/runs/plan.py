@@ -13,18 +13,20 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.kinds import NAMED_BY, registry
+from edgewatt.config.kinds import AS_GIVEN, NAMED_BY, registry
 from edgewatt.config.loading import KnownSections, apply_overrides, as_document, base_of, complete, validate
 from edgewatt.config.models import RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
+from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
-from edgewatt.runs.model import FILE, LATER, Point, build_machine, file_identity, part_identity
+from edgewatt.runs.model import FILE, LATER, Point, build_machine, file_identity, part_identity, to_json
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import ConfigError, Document, Mark, Place
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
 from traces.base.registry import Entry
@@ -198,8 +200,8 @@ def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Poi
             (
                 {
                     **config,
-                    "fast_memory": _fast_memory(run, layout),
-                    "layout": _layout(run, layout),
+                    "fast_memory": _fast_memory(run, layout, config),
+                    "layout": layout.plain,
                     "ordering": _member(ordering),
                     "stride": _member(stride),
                     "format": value_format,
@@ -227,29 +229,17 @@ def _memories(run: RunConfig) -> list[dict[str, Any]]:
     return [{"caches": [cache.plain for cache in run.caches], "scratchpad": None}]
 
 
-def _fast_memory(run: RunConfig, layout: Any) -> dict[str, Any]:
-    """Return the fast memory that orders are made for: that of the first scratchpad, but for what the user says."""
-    said = run.fast_memory.plain
-    pads = [each.scratchpad for each in run.onchip or ()] if run.onchip is not None else [run.scratchpad]
-    pad = next((pad for pad in pads if pad is not None), None)
-    if pad is None:
-        return said
-    spec, given = pad.build(), run.fast_memory.model_fields_set
-    own = {"policy": spec.policy, "pinning": spec.pinning}
-    if "size" not in given:
-        own["size"] = spec.memory(layout.build().row_bytes)
+def _fast_memory(run: RunConfig, layout: Any, memories: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fast memory that I/Os are counted for: the on-chip memory's own, but for what the user says."""
+    said, given = run.fast_memory.plain, run.fast_memory.model_fields_set
+    own: dict[str, Any] = {}
+    pad = None if memories["scratchpad"] is None else ScratchpadSpec(**memories["scratchpad"])
+    if pad is not None:
+        own = {"policy": pad.policy, "pinning": pad.pinning}
+    if run.measure == "all" and "size" not in given and (pad is not None or memories["caches"]):
+        first = memories["caches"][0]["size_bytes"] if memories["caches"] else 0
+        own["size"] = rows_in(pad, first, layout.build())
     return {**said, **{key: value for key, value in own.items() if key not in given}}
-
-
-def _layout(run: RunConfig, layout: Any) -> dict[str, Any]:
-    """Return a layout of the run; `auto` is one for all orderings: rows if all keep them whole, else tuples."""
-    from traces.layout.settings import AUTO, AUTO_CHOICE
-
-    said: dict[str, Any] = dict(layout.plain)
-    if said["kind"] == AUTO and len(run.orderings) > 1 and run.measure == "all":
-        members = [registry("orderings")[section.kind].item for section in run.orderings]
-        said["kind"] = AUTO_CHOICE[0] if all(member.whole_rows for member in members) else AUTO_CHOICE[-1]
-    return said
 
 
 def _member(section: Section) -> dict[str, Any]:
@@ -296,7 +286,8 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         if run.network.generate is None:
             work["one_per_layer"] = run.network.files is not None
             paths["network"] = run.network.files or [str(run.network.file)]
-        config |= {"search": run.search.plain, "sample": run.sample, "batch": run.batch}
+        aim = run.search.objective or ("energy" if run.on_a_machine else "io")
+        config |= {"search": {**run.search.plain, "objective": aim}, "sample": run.sample, "batch": run.batch}
     if run.technology is not None:
         named = not run.technology.endswith((".yaml", ".yml"))
         paths["technology"] = [str(shipped_path("onchip", run.technology)) if named else run.technology]
@@ -426,6 +417,7 @@ _UNSEEN = {
 
 def ignored_settings(points: Iterable[Point]) -> list[str]:
     """Return a sentence for each setting that varies between points of issue time and that issue time does not see."""
+    points = list(points)
     replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
     ignored = []
     for key, why in _UNSEEN.items():
@@ -435,9 +427,44 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
         without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):
             ignored.append(f"{key} {why}")
+    said = _without_effect(points)
     if not ignored:
-        return []
-    return [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
+        return said
+    return said + [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
+
+
+def _without_effect(points: Sequence[Point]) -> list[str]:
+    """Say which settings vary that the machines of some points do not see: strides that no encoder uses, M of a cache
+    that stays as it is."""
+    played = [p for p in points if p.measure.measure == "all" and p.order is not None]
+    said = []
+    if len({canonical_json(p.config["stride"]) for p in played}) > 1:
+        plain = sorted({p.machine.encoder for p in played if _sorts(p) and not _compares(p.machine.encoder)})
+        if plain:
+            said.append(f"strides order tuples for Base+XOR: with encoder {' or '.join(plain)} they save nothing")
+    sizes: dict[str, set[int]] = {}
+    for p in played:
+        if p.machine.scratchpad is None and p.order is not None:
+            caches = canonical_json([to_json(each) for each in p.machine.caches])
+            sizes.setdefault(caches, set()).add(p.order.fast_memory.size)
+    if any(len(each) > 1 for each in sizes.values()):
+        said.append(
+            "fast_memory.size varies while the cache does not: it changes what I/Os are counted and orders made for"
+        )
+    return said
+
+
+@cache
+def _compares(encoder: str) -> bool:
+    """Whether an encoder chain compares neighbouring values, as Base+XOR does."""
+    from hwmodel.coding.chain import parse_chain
+    from hwmodel.coding.stage import ENCODERS, Role
+
+    return any(ENCODERS[name].item.role == Role.SIMILARITY for name in parse_chain(encoder))
+
+
+def _sorts(point: Point) -> bool:
+    return point.order is not None and point.order.stride.kind != AS_GIVEN
 
 
 def wasted_room(points: Iterable[Point]) -> list[str]:

@@ -92,6 +92,7 @@ def describe(network: Network) -> dict[str, Any]:
 
 def order_edges(point: Point, before: Before, progress: Progress | None) -> Arrays:
     """Return edges int64[W] in the order of work; meta: the curve of (search steps, objective), its seconds."""
+    from reorder.edges.search.objectives import MACHINE_OBJECTIVES
     from reorder.order import order
 
     if wants_machine(point):
@@ -103,7 +104,7 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
         memory=chosen.fast_memory.size,
         policy=chosen.fast_memory.policy,
         pinning=chosen.fast_memory.pinning,
-        objective=chosen.search.objective,
+        objective="io" if chosen.search.objective in MACHINE_OBJECTIVES else chosen.search.objective,
         time_limit_s=chosen.search.time_limit_s,
         seed=point.measure.seed,
         progress=progress,
@@ -113,15 +114,18 @@ def order_edges(point: Point, before: Before, progress: Progress | None) -> Arra
 
 
 def wants_machine(point: Point) -> bool:
-    """Return whether the search lowers what the point's machine costs."""
+    """Return whether the point's ordering looks for what its machine costs least: a search, or blocks tried out."""
+    from reorder.base import ORDERINGS
     from reorder.edges.search.objectives import MACHINE_OBJECTIVES
 
-    objective = None if point.order is None else point.order.search.objective
-    return isinstance(objective, str) and objective in MACHINE_OBJECTIVES
+    if point.order is None or point.order.search.objective not in MACHINE_OBJECTIVES:
+        return False
+    method = ORDERINGS[point.order.ordering.kind].item
+    return method.searches or method.blocking
 
 
 def _order_on_machine(point: Point, network: Network, progress: Progress | None) -> Ordering:
-    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
+    from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, settled
 
     chosen = _order(point)
     assert point.layout is not None
@@ -129,10 +133,11 @@ def _order_on_machine(point: Point, network: Network, progress: Progress | None)
     judge = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
-    return order_on_machine(
-        judge, chosen.ordering.kind, time_limit_s=chosen.search.time_limit_s, seed=point.measure.seed,
-        progress=progress, **_with_files(point, chosen.ordering.parameters),
+    ordering = order_on_machine(
+        judge, chosen.ordering.kind, memory=chosen.fast_memory.size, time_limit_s=chosen.search.time_limit_s,
+        seed=point.measure.seed, progress=progress, **_with_files(point, chosen.ordering.parameters),
     )  # fmt: skip
+    return settled(judge, ordering, progress)
 
 
 def _as_arrays(ordering: Ordering) -> Arrays:
@@ -246,16 +251,15 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
         trace = point.work.trace
         check_unchanged(trace.files, point.paths["trace"])
         return open_trace(point.paths["trace"][0], trace.format, access_bytes=trace.access_bytes)
-    from traces.layout.settings import BEST, choose_kind
+    from traces.layout.settings import choices
     from traces.trace.build import build_trace
 
     assert point.layout is not None
     edges, layout = before["tuple_order"]["edges"], point.layout.in_memory
-    if layout.kind != BEST:
-        try:
-            choose_kind(before["network"], edges, layout)
-        except InputError as error:
-            raise InputError(f"ordering {_order(point).ordering.kind}: {error}") from None
+    try:
+        choices(before["network"], edges, layout)
+    except InputError as error:
+        raise InputError(f"ordering {_order(point).ordering.kind}: {error}") from None
     return build_trace(
         before["network"],
         edges,

@@ -17,7 +17,9 @@ from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.caches.spec import CacheSpec
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
-from traces.trace.chunks import next_uses
+from traces.trace.chunks import STREAMS, next_uses, touched_lines
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class CacheCounts:
     resident_at_end, dirty_at_end: lines left in the cache.
     prefetches: lines fetched without a demand miss. Of these, useful_prefetches: hit by a demand look-up, counted once;
     useless_prefetches: evicted unused; unused_prefetches: resident and unused at the end.
+    bypassing: loads that passed by, which are not among `loads`; bypassing_lines: lines they asked the next level for.
     """
 
     loads: int
@@ -49,6 +52,8 @@ class CacheCounts:
     useful_prefetches: int = 0
     useless_prefetches: int = 0
     unused_prefetches: int = 0
+    bypassing: int = 0
+    bypassing_lines: int = 0
 
     @property
     def lookups(self) -> int:
@@ -128,6 +133,9 @@ class CacheLevel:
         except ValueError as error:  # a policy or prefetcher of somebody else's that cannot be one
             raise InputError(f"cache policy {spec.policy!r}, prefetch {spec.prefetch.kind!r}: {error}") from error
         self._flushed = 0
+        self._passing = np.isin(STREAMS, spec.bypass)
+        self._buffered = np.full(len(STREAMS), -1, np.int64)  # number of the line that a stream's buffer holds
+        self._bypassing = self._bypassing_lines = 0
 
     def access(
         self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
@@ -141,8 +149,36 @@ class CacheLevel:
             out, prefetches = self.access_prefetching(op, address, size, stream)
             origin = np.insert(np.arange(np.size(address)), prefetches.access_index + 1, prefetches.access_index)
             return replace(out, access_index=origin[out.access_index])
+        if self.spec.bypass and stream is not None:
+            return self._access_some(np.asarray(op), np.asarray(address), np.asarray(size), np.asarray(stream))
         arrays = self._checked(op, address, size)
         return LineTransactions(*self._kernel.access(*arrays, True))
+
+    def _access_some(self, op: Array, address: Array, size: Array, stream: Array) -> LineTransactions:
+        """Do as `access` for the streams that do not pass by, and ask for the lines of those that do."""
+        passes = self._passing[stream]
+        own, passing = np.flatnonzero(~passes), np.flatnonzero(passes)
+        out = LineTransactions(*self._kernel.access(*self._checked(op[own], address[own], size[own]), True))
+        line_bytes = self.spec.line_bytes
+        lines, access = touched_lines(np.ascontiguousarray(address[passing]), size[passing], line_bytes)
+        of, new = stream[passing][access], np.zeros(len(lines), bool)
+        for number in np.flatnonzero(self._passing):
+            mine = np.flatnonzero(of == number)
+            if len(mine):
+                held = lines[mine].astype(np.int64)
+                new[mine] = np.diff(held, prepend=self._buffered[number]) != 0
+                self._buffered[number] = held[-1]
+        self._bypassing += len(passing)
+        self._bypassing_lines += int(new.sum())
+        asked = int(new.sum())
+        index = np.concatenate((own[out.access_index], passing[access[new]]))
+        order = np.argsort(index, kind="stable")
+        return LineTransactions(
+            np.concatenate((out.address, lines[new] * np.uint64(line_bytes)))[order],
+            np.concatenate((out.size, np.full(asked, line_bytes, np.uint16)))[order],
+            np.concatenate((out.is_write, np.zeros(asked, np.uint8)))[order],
+            index[order],
+        )
 
     def access_prefetching(
         self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
@@ -174,8 +210,13 @@ class CacheLevel:
         else:
             self._kernel.access(*self._checked(op, address, size), False)
 
-    def lines(self, address: npt.ArrayLike, size: npt.ArrayLike) -> npt.NDArray[np.uint64]:
+    def lines(
+        self, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.uint64]:
         """Return uint64: the line number of each look-up of these accesses, without making them."""
+        if self.spec.bypass and stream is not None:
+            own = ~self._passing[np.asarray(stream)]
+            address, size = np.asarray(address)[own], np.asarray(size)[own]
         _, where, sizes = self._checked(np.zeros(np.shape(address), np.uint8), address, size)
         lines: npt.NDArray[np.uint64] = self._kernel.lookups(where, sizes)
         return lines
@@ -216,6 +257,8 @@ class CacheLevel:
             fills=k.fills,
             through_writes=k.through_writes,
             flushed=self._flushed,
+            bypassing=self._bypassing,
+            bypassing_lines=self._bypassing_lines,
             **self._prefetch_counts(),
         )
         assert counts.fills == counts.evictions + counts.resident_at_end, "a line was lost or made up"

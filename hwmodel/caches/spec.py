@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
 from hwmodel.caches.prefetcher import PREFETCHERS
@@ -11,6 +11,7 @@ from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
 WRITE_MODES = ("back", "through")
+BYPASSING = ("values", "ids", "row_pointers", "tuples")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class CacheSpec:
     size_bytes = sets x ways x line_bytes; sets and line_bytes are powers of two. policy: a name of CACHE_POLICIES
     (`edgewatt list cache-policies`). write: 'back' or 'through'. allocate: whether a store miss fills the line.
     prefetch: not with a policy that needs the future: it knows the look-ups to come, not what would be prefetched.
-    Raises InputError naming the field.
+    bypass: streams of connections (traces.trace.chunks.STREAMS) that pass by, as non-temporal loads do: a buffer holds
+    the last line of each, and nothing is allocated. Raises InputError naming the field.
     """
 
     size_bytes: int
@@ -55,9 +57,15 @@ class CacheSpec:
     allocate: bool = True
     seed: int = 0
     prefetch: PrefetchSpec = PrefetchSpec()
+    bypass: tuple[str, ...] = field(default=(), metadata={"later": True})
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for name in self.bypass:
+            if name not in BYPASSING:
+                raise unknown_name("stream that passes by a cache", str(name), BYPASSING)
+        if self.bypass and self.prefetches:
+            raise InputError("cache bypass goes without a prefetcher: leave one out")
         for name in ("size_bytes", "line_bytes", "ways"):
             whole_number(getattr(self, name), f"cache {name}")
         whole_number(self.seed, "cache seed", 0)

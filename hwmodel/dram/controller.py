@@ -83,11 +83,10 @@ class ControllerSpec:
     waited so long goes before all row hits (0: no cap). temperature_c: of the case; parts are derated above a limit.
     hazard_ends_drain: a write that would be drained while a read of its burst is pending ends the drain; else it is
     passed over. spacing: whose distances between commands hold, where they differ (hwmodel.dram.tables.gap_table).
-    refresh_together: all
-    ranks fall due for a refresh in the same clock; else they take turns. dual_in_turn: with two command buses the banks
-    take turns for both (the second command of a clock is that of the next bank, if it uses the other bus); else each bus
-    goes to the next bank that can use it. shared_pseudo_channels: the pseudo-channels of a part (`pseudo_channels`) share
-    queues and command wires as one channel; their data wires and ranks are their own.
+    refresh_together: all ranks fall due for a refresh in the same clock; else they take turns. dual_in_turn: with two
+    command buses the banks take turns for both (the second command of a clock is that of the next bank, if it uses the
+    other bus); else each bus goes to the next bank that can use it. shared_pseudo_channels: the pseudo-channels of a
+    part (`pseudo_channels`) share queues and command wires as one channel; data wires and ranks are their own.
     """
 
     scheduler: str = "fr-fcfs"

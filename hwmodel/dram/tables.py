@@ -281,6 +281,7 @@ def write_library_file(
     controller: ControllerSpec | Mapping[str, Any] | None = None,
 ) -> None:
     """Write the file that edgewatt_dram_open reads. Raises InputError as load_part and simulate_dram do."""
+    from hwmodel.dram.library import library_energy
     from traces.base.files import whole_file
 
     loaded, spec = load_part(part), controller_spec(controller)
@@ -291,3 +292,8 @@ def write_library_file(
     numbers += [len(tables.fields), *tables.fields.reshape(-1).tolist()]
     with whole_file(Path(path)) as stream:
         stream.write(f"edgewatt-dram 4 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())
+        stream.write(f"{' '.join(map(repr, map(float, library_energy(loaded))))}\n".encode())
+        levels = [each.shape[1] for each in tables.levels if each is not None][:1] or [1]
+        for each in tables.levels:
+            levels += [0] if each is None else [len(each), *each.reshape(-1).tolist()]
+        stream.write(f"{' '.join(map(str, levels))}\n".encode())

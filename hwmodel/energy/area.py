@@ -38,11 +38,11 @@ def chip_area(machine: Machine) -> tuple[Area, ...]:
         for name, a in each.items()
         if a.area_um2 is not None
     ]
-    if len(areas) < len(each) or technology.codec is None:
-        return ()
     codec = technology.codec
     stages = sum(not ENCODERS[name].item.plain for name in parse_chain(machine.encoder))
-    if stages:
+    if len(areas) < len(each) or (stages and codec is None):
+        return ()
+    if codec is not None and stages:
         channels = 1 if machine.part is None else machine.part.organisation.channels
         size = (machine.bus.block_bytes / codec.block_bytes) ** CODEC_POWER
         um2 = codec.area_um2 * size * stages * channels

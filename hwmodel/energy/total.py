@@ -52,7 +52,7 @@ def bill(idle: str | float, part: Part, *, time_ns: float, moved_bytes: int, foo
         peak = o.channels * o.burst_bytes / (o.burst_cycles * part.tck_ns)  # bytes per ns
         share = moved_bytes / (peak * time_ns) if time_ns else 0.0
     else:
-        share = {"all": 1.0, "none": 0.0}.get(idle, idle) if isinstance(idle, str) else idle
+        share = idle if not isinstance(idle, str) else 1.0 if idle == "all" else 0.0
     return Bill(idle, min(float(share), 1.0), idle != "none")
 
 
@@ -97,8 +97,9 @@ class RunEnergy:
     def as_record(self) -> dict[str, Any]:
         """Return the energies of a record, JSON values in pJ: dynamic + static = total = the sum of the terms."""
         memory = ReplayEnergy(self.interface, self.core)
-        low, high = self.range_pj
-        memory_low, memory_high = memory.range_pj(self.part)
+        low, high = memory_low, memory_high = memory.range_pj(self.part)
+        if self.chip is not None:
+            low, high = low + self.chip.low_pj, high + self.chip.high_pj
         chip = {} if self.chip is None else {"onchip": self.chip.memory_pj, "compute": self.chip.compute_pj}
         return {
             "io": memory.io_pj,

@@ -9,23 +9,24 @@ row of it, as the model reads, or one fp32 scalar that is spread over the lanes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cython_ext.iomodel.counts import LOAD, PINNING_CODES, POLICY_CODES, STORE_LIVE
-from cython_ext.trace.transfers import first_loads
+from cython_ext.trace.transfers import first_loads, slots_of
 from hwmodel.fastmemory.iomodel import Moves, moves_of
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.trace.chunks import Trace
 from traces.trace.plan import Plan
-from traces.trace.transfers import SCALAR_BYTES, plan_of, transfers
+from traces.trace.transfers import SCALAR_BYTES, Slots, plan_of, transfers
 
 BIASES = ("row", "scalar")
+ADDRESSINGS = ("ids", "slots")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class ScratchpadSpec:
     """A scratchpad of size_bytes, of which stream_bytes are the double buffer of the connections.
 
     policy, pinning: which row makes room for another, as in `count_io`. bias: what moves when a computed neuron is
-    first loaded: 'row', a whole row (the I/O model's reading), or 'scalar', 4 bytes. Raises InputError naming a field.
+    first loaded: 'row', a whole row (the I/O model's reading), or 'scalar', 4 bytes. addressing: what records of
+    connections name: 'ids' of neurons, which the engine finds by itself, or 'slots' of the scratchpad in 1 or 2 bytes,
+    with a descriptor of 4 bytes for each row that moves (layout 'tuples'). Raises InputError naming a field.
     """
 
     size_bytes: int
@@ -41,6 +44,7 @@ class ScratchpadSpec:
     pinning: str = "literal"
     stream_bytes: int = 1024
     bias: str = "row"
+    addressing: str = field(default="ids", metadata={"later": True})
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -50,6 +54,7 @@ class ScratchpadSpec:
             ("scratchpad policy", self.policy, POLICY_CODES),
             ("pinning", self.pinning, PINNING_CODES),
             ("scratchpad bias", self.bias, BIASES),
+            ("scratchpad addressing", self.addressing, ADDRESSINGS),
         ):
             if value not in known:
                 raise unknown_name(what, value, known)
@@ -133,7 +138,16 @@ class Scratchpad:
             buffer_bytes=spec.stream_bytes,
             engine_spec=engine,
             scalar_biases=first if spec.bias == "scalar" else None,
+            slots=self._slots() if spec.addressing == "slots" else None,
         )
+
+    def _slots(self) -> Slots:
+        moves, plan = self.moves, self.plan
+        *slots, used = slots_of(
+            moves.step, moves.neuron, moves.kind, plan.source, plan.target, len(plan.is_output), LOAD
+        )
+        assert used < self.memory, "more rows than there is room for"
+        return tuple(slots)
 
     @property
     def counts(self) -> ScratchpadCounts:

@@ -99,12 +99,8 @@ def _currents(tree: Tree, spec: Specification) -> None:
         return
     power = NumberSection(tree, "power")
     volts = power.number("VDD", required=False, whole=False)
-    names = {name: (name, usual) for name, usual in CURRENTS.items()}
-    names |= {
-        ours: (theirs, None) for ours, theirs in (("IDD5PB", "IDD5PB"), ("IDD6", "IDD6x")) if theirs in power.data
-    }
-    for ours, (theirs, usual) in names.items():
-        value = power.number(theirs, required=False, whole=False)
+    for ours, usual in {**CURRENTS, "IDD5PB": None, "IDD6": None}.items():
+        value = power.number("IDD6x" if ours == "IDD6" else ours, required=False, whole=False)
         milliamperes = usual if value is None else value
         if milliamperes is not None:
             spec.currents[ours] = {CORE: milliamperes}

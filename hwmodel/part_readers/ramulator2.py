@@ -25,8 +25,8 @@ TIMING = {
     "tCCD_L_WR": ("nCCDL_WR",),
     "tRTP": ("nRTP", "nRTPS", "nRTPL"), "tWR": ("nWR", "nWTP"), "tWTR": ("nWTRS", "nWTR"), "tWTR_L": ("nWTRL",),
     "tPPD": ("nPPD",), "tRFCab": ("nRFC", "nRFCab", "nRFC1"), "tRFCpb": ("nRFCpb", "nRFCsb"), "tREFI": ("nREFI",),
-    "tREFpb_gap": ("nPBR2PBR", "nRREFD"), "tPBR2ACT": ("nPBR2ACT",), "tAAD": ("nAAD",), "BL_L": ("nBL_max",), "tWCKPST": ("nWCKPST",),
-    "tRTRS": ("nCS",),
+    "tREFpb_gap": ("nPBR2PBR", "nRREFD"), "tPBR2ACT": ("nPBR2ACT",), "tAAD": ("nAAD",), "BL_L": ("nBL_max",),
+    "tWCKPST": ("nWCKPST",), "tRTRS": ("nCS",),
 }  # fmt: skip
 NEEDED = ("RL", "WL", "tRCD", "tRP", "tRAS", "tRRD", "tFAW", "tCCD", "tRTP", "tWR", "tWTR", "tRFCab", "tREFI")
 

@@ -242,30 +242,35 @@ def inherited_currents(base: Part, part: Part, given: Collection[str]) -> dict[s
 
 
 def _inherited(name: str, base: Part, part: Part, rail: int) -> float:
-    """Return a current of one rail so that its charge an event is the base's."""
-    before, now = ({key: ma[rail] for key, ma in each.currents.idd_ma.items()} for each in (base, part))
-    ns = [{key: getattr(each.timing, key) * each.tck_ns for key in ("tRAS", "tRP", "tRFCab", "tRFCpb", "tREFI")}
-          for each in (base, part)]  # fmt: skip
-    old, new = ns
-    if name == "IDD0":
-        charge = (
-            before[name] * (old["tRAS"] + old["tRP"]) - before["IDD3N"] * old["tRAS"] - before["IDD2N"] * old["tRP"]
-        )
-        return (charge + now["IDD3N"] * new["tRAS"] + now["IDD2N"] * new["tRP"]) / (new["tRAS"] + new["tRP"])
-    if name == "IDD5AB":
-        return now["IDD3N"] + (before[name] - before["IDD3N"]) * old["tRFCab"] / new["tRFCab"]
-    if name == "IDD5PB":
-        each = [p.organisation.refresh_sets if p.currents.per_bank_refreshes is None else p.currents.per_bank_refreshes
-                for p in (base, part)]  # fmt: skip
-        was, is_ = (t["tREFI"] / n if n else t["tRFCpb"] for t, n in zip(ns, each, strict=True))
-        charge = (before[name] - before["IDD2N"]) * was + (before["IDD2N"] - before["IDD3N"]) * old["tRFCpb"]
-        return now["IDD2N"] + (charge - (now["IDD2N"] - now["IDD3N"]) * new["tRFCpb"]) / is_
-    bits, clocks = (
-        [value(each.organisation) for each in (base, part)]
-        for value in (lambda o: o.device_dq_bits * o.burst_beats, lambda o: o.burst_cycles)
+    """Return a current of one rail so that its charge an event (mA ns) is the base's."""
+    (old, new), (before, now) = (
+        [each.timing for each in (base, part)],
+        [{key: ma[rail] for key, ma in each.currents.idd_ma.items()} for each in (base, part)],
     )
-    longer = clocks[0] * base.tck_ns / (clocks[1] * part.tck_ns)
-    return now["IDD3N"] + (before[name] - before["IDD3N"]) * longer * bits[1] / bits[0]
+    was, is_ = base.tck_ns, part.tck_ns
+    open_before, open_now = before["IDD3N"], now["IDD3N"]
+    if name == "IDD0":
+        charge = was * ((before[name] - open_before) * old.tRAS + (before[name] - before["IDD2N"]) * old.tRP)
+        return float((charge / is_ + open_now * new.tRAS + now["IDD2N"] * new.tRP) / (new.tRAS + new.tRP))
+    if name == "IDD5AB":
+        return float(open_now + (before[name] - open_before) * was * old.tRFCab / (is_ * new.tRFCab))
+    if name == "IDD5PB":
+        charge = was * (
+            (before[name] - before["IDD2N"]) * _between(base) + (before["IDD2N"] - open_before) * old.tRFCpb
+        )
+        return float(now["IDD2N"] + (charge / is_ - (now["IDD2N"] - open_now) * new.tRFCpb) / _between(part))
+    bit_before, bit_now = (
+        each.organisation.burst_cycles / (each.organisation.device_dq_bits * each.organisation.burst_beats)
+        for each in (base, part)
+    )
+    return float(open_now + (before[name] - open_before) * was * bit_before / (is_ * bit_now))
+
+
+def _between(part: Part) -> float:
+    """Return the clocks between the per-bank refreshes at which IDD5PB is measured."""
+    each = part.currents.per_bank_refreshes
+    each = part.organisation.refresh_sets if each is None else each
+    return part.timing.tREFI / each if each else part.timing.tRFCpb
 
 
 def ini_as_yaml(text: str) -> str:

@@ -13,9 +13,18 @@ from pathlib import Path
 import numpy as np
 
 from cython_ext.inference.runs import LEVELS, level_number
-from hwmodel.processor.cost import FORM, TERMS, Processor, exposed, features, fit, load_processor, surprises
+from hwmodel.processor.cost import (
+    FORM,
+    TERMS,
+    Processor,
+    exposed,
+    features,
+    fit,
+    load_processor,
+    measure_limits,
+    surprises,
+)
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.limits import measure_limits
 from hwmodel.processor.traffic import LINE_BYTES, row_bytes
 from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError

@@ -25,6 +25,9 @@ copying the batch is not part of a pass.
 from __future__ import annotations
 
 import math
+import os
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -32,13 +35,112 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.processor.limits import Limits
+import cython_ext.inference.probe as kernel
+from cython_ext.inference.runs import level_number
+from hwmodel.processor.arena import Arena
 from hwmodel.processor.traffic import LINE_BYTES, LineTraffic, first_runs, row_bytes, traffic
 from hwmodel.processor.work import PAIRING, RUN_BYTES, OrderedWork, ordered_work
 from traces.base.document import read_document
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import need_regular, whole_file
 from traces.networks.network import Network
+
+TRIES = 7
+SAMPLE_BYTES = 1 << 26
+ASSUMED_WAYS = 8
+ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system does not say
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes in bytes; bandwidths of reading in 1e9 bytes/s; fma_gflops in 1e9 floating-point operations/s, all of one
+    core by its CPU time, the best of a few tries. Sizes and ways that the system does not tell are assumed (32 KiB, 512
+    KiB, 8 MiB; 8).
+    """
+
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    l1_gbs: float
+    l2_gbs: float
+    l3_gbs: float
+    dram_gbs: float
+    fma_gflops: float
+    l1_ways: int = ASSUMED_WAYS
+    l2_ways: int = ASSUMED_WAYS
+
+    @property
+    def caches(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(bytes, ways) of the first two levels."""
+        return (self.l1_bytes, self.l1_ways), (self.l2_bytes, self.l2_ways)
+
+
+def core_caches() -> dict[str, tuple[int, int]]:
+    """Return (bytes, ways) of a core's data caches, l1, l2 and l3, as Linux or, for sizes, the C library tells them."""
+    names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
+    caches = _told_by_linux()
+    for level in names.keys() - caches.keys():
+        try:
+            told = os.sysconf(names[level])
+        except (ValueError, OSError, AttributeError):
+            told = 0
+        caches[level] = (told if told > 0 else ASSUMED[level]), ASSUMED_WAYS
+    return caches
+
+
+def _told_by_linux() -> dict[str, tuple[int, int]]:
+    """(bytes, ways) by level; ways that it does not know are assumed."""
+    caches = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            names = ("level", "type", "size", "ways_of_associativity")
+            level, kind, size, ways = ((index / name).read_text().strip() for name in names)
+        except OSError:
+            continue
+        if kind != "Instruction" and size[-1:] in "KM" and size[:-1].isdigit():
+            known = int(ways) if ways.isdigit() and int(ways) > 0 else ASSUMED_WAYS
+            caches[f"l{level}"] = (int(size[:-1]) << (10 if size[-1] == "K" else 20), known)
+    return {level: pair for level, pair in caches.items() if level in ASSUMED and pair[0] > 0}
+
+
+def measure_limits() -> Limits:
+    """Measure for about a second, by the widest loads and multiply-adds there are."""
+    level = level_number()
+    caches = core_caches()
+    sizes = {name: size for name, (size, _) in caches.items()}
+    tested = {
+        "l1": sizes["l1"] // 2, "l2": (sizes["l1"] + sizes["l2"]) // 2, "l3": (sizes["l2"] + sizes["l3"] // 2) // 2,
+        "dram": 4 * sizes["l3"],
+    }  # fmt: skip
+    arena = Arena(max(tested.values()) // 512 * 512)
+    arena.bytes[:] = 0  # every page its own: untouched pages all share one
+    speed = {}
+    for name, size in tested.items():
+        size = size // 512 * 512
+        times = max(1, SAMPLE_BYTES // size)
+
+        def read(size: int = size, times: int = times) -> None:
+            kernel.read(arena.address, size, times, level)
+
+        speed[name] = size * times / best_of(read) / 1e9
+    steps = 1_000_000
+    flops = kernel.multiply_add(1, level)
+    fma = flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
+    return Limits(
+        sizes["l1"], sizes["l2"], sizes["l3"], speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma,
+        caches["l1"][1], caches["l2"][1],
+    )  # fmt: skip
+
+
+def best_of(step: Callable[[], object], tries: int = TRIES) -> float:
+    """Return the least thread CPU seconds of a few calls."""
+    least = float("inf")
+    for _ in range(tries):
+        started = time.thread_time()
+        step()
+        least = min(least, time.thread_time() - started)
+    return least
+
 
 TERMS = (
     "pass",
@@ -131,15 +233,6 @@ def _loop_changes(lengths: npt.NDArray[np.int64], shared: npt.NDArray[np.int64])
     return int(np.count_nonzero(np.diff(own)) + np.count_nonzero(np.diff(paired)))
 
 
-def l1_misses(work: OrderedWork, lanes: int, l1: tuple[int, int], pairs: bool = False) -> int:
-    """Predict misses of the first cache (bytes, ways) in one pass of many, nothing fitted: rows, and the stream.
-
-    pairs: of a kernel that takes runs in pairs.
-    """
-    counts = traffic(work, lanes, (l1, (1 << 30, 16)), pairs)
-    return counts.l1_fills + counts.l1_stream
-
-
 def stream_lines(work: OrderedWork) -> float:
     """Lines of 64 bytes of the float32 stream of one pass, places of 2 bytes."""
     lengths = np.diff(work.starts)
@@ -217,20 +310,21 @@ def load_processor(path: str | Path) -> Processor:
     known = {field.name: field.type for field in fields(Processor)}
     _same_keys(path, "", set(map(str, data)) - {"kind"}, set(known))
     limits, ns = data["limits"], data["nanoseconds"]
+    numbers = {name: data[name] for name in ("fitted_on", "remembered_runs", "median_error")}
     for name, given, keys in (
         ("limits", limits, {field.name for field in fields(Limits)}), ("nanoseconds", ns, set(TERMS)),
     ):  # fmt: skip
         if not isinstance(given, dict):
             raise InputError(f"{path}: {name} is a mapping, not a {type(given).__name__}")
         _same_keys(path, f"{name}.", set(map(str, given)), keys)
-        for key, value in given.items():
-            if not _number(value, int if key.endswith(("_bytes", "_ways")) else float):
-                raise InputError(f"{path}: {name}.{key} must be a number of at least 0, not {str(value)[:40]!r}")
-            if name == "limits" and not value:
-                raise InputError(f"{path}: {name}.{key} is 0: no processor has none")
-    for name in ("fitted_on", "remembered_runs", "median_error"):
-        if not _number(data[name], float if name == "median_error" else int):
-            raise InputError(f"{path}: {name} must be a number of at least 0, not {str(data[name])[:40]!r}")
+        numbers |= {f"{name}.{key}": value for key, value in given.items()}
+    for name, value in numbers.items():
+        whole = name.endswith(("_bytes", "_ways", "_on", "_runs"))
+        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value < 1e18:
+            raise InputError(f"{path}: {name} must be a number of at least 0, not {str(value)[:40]!r}")
+        if name.startswith("limits.") and not value:
+            raise InputError(f"{path}: {name} is 0: no processor has none")
     if data["simd"] not in tuple(VECTOR_FLOATS):
         named = str(data["simd"])[:40]
         raise InputError(f"{path}: unknown SIMD level {named!r}{did_you_mean(named, VECTOR_FLOATS)}")
@@ -245,12 +339,6 @@ def load_processor(path: str | Path) -> Processor:
         Limits(**limits), {term: float(ns[term]) for term in TERMS}, data["remembered_runs"], str(data["simd"]),
         data["fitted_on"], float(data["median_error"]), str(data["source"]),
     )  # fmt: skip
-
-
-def _number(value: object, kind: type) -> bool:
-    """Whether it is a finite number of at least 0, an integer where kind is int."""
-    allowed = (int,) if kind is int else (int, float)
-    return isinstance(value, allowed) and not isinstance(value, bool) and 0 <= value < 1e18
 
 
 def _same_keys(path: str | Path, where: str, given: set[str], wanted: set[str]) -> None:

@@ -220,7 +220,7 @@ def depends_on(machine: Machine) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _as_json(cache: CacheSpec) -> dict[str, Any]:
-    return asdict(cache)
+    return {**asdict(cache), "bypass": list(cache.bypass)}
 
 
 def _joined(parts: list[Any], kind: Any) -> npt.NDArray[Any]:

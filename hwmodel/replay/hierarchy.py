@@ -53,8 +53,8 @@ class EngineSide:
     def work(self) -> EngineWork:
         """What the engine has done so far."""
         done: Any = self._clock if self._scratchpad is None else self._scratchpad.transfers.engine
-        issued = done.instructions if self._issues else 0
-        return EngineWork(done.accesses, done.cycles, self._multiply_adds, issued)
+        added = self._multiply_adds if self._scratchpad is None else done.multiply_adds
+        return EngineWork(done.accesses, done.cycles, added, done.instructions if self._issues else 0)
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
@@ -112,7 +112,9 @@ class Uncached:
     def __init__(self, block_bytes: int) -> None:
         self.block_bytes = block_bytes
 
-    def access(self, op: np.ndarray, address: npt.NDArray[np.uint64], size: np.ndarray) -> LineTransactions:
+    def access(
+        self, op: np.ndarray, address: npt.NDArray[np.uint64], size: np.ndarray, stream: np.ndarray
+    ) -> LineTransactions:
         """Return one transaction per block touched, in program order."""
         block, access = touched_lines(address, size, self.block_bytes)
         sizes = np.full(len(block), self.block_bytes, np.uint16)
@@ -149,7 +151,7 @@ class CacheHierarchy:
                 out, prefetches = stage.access_prefetching(chunk.op, chunk.address, chunk.size, chunk.stream)
                 chunk, index = _with_prefetches(chunk, prefetches, stage.spec.line_bytes)
             else:
-                out = stage.access(chunk.op, chunk.address, chunk.size)
+                out = stage.access(chunk.op, chunk.address, chunk.size, chunk.stream)
             chunk = self._next(chunk, k, out)
             index = out.access_index if index is None else index[out.access_index]
         assert index is not None
@@ -346,11 +348,11 @@ def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool)
             levels[k].set_future(lookups_of_level(trace, specs[: k + 1], flush=flush))
     seen = []
     for chunk in slices(trace):
-        op, address, size = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16)
-        for k, level in enumerate(levels[:-1]):
-            out = level.access(op, address, size, chunk.stream if k == 0 else None)
-            op, address, size = out.is_write, out.address, out.size
-        seen.append(levels[-1].lines(address, size))
+        op, address, size, stream = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16), chunk.stream
+        for level in levels[:-1]:
+            out = level.access(op, address, size, stream)
+            op, address, size, stream = out.is_write, out.address, out.size, stream[out.access_index]
+        seen.append(levels[-1].lines(address, size, stream))
     for k, level in enumerate(levels[:-1] if flush else []):
         out = level.flush()
         op, address, size = out.is_write, out.address, out.size

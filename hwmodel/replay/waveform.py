@@ -11,6 +11,7 @@ takes 1 ns.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,12 +118,21 @@ def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int)
     return _Window(data, stream, is_write, starts, round(o.burst_cycles * clock_ps), commands, round(clock_ps))
 
 
+def identifier(name: str) -> str:
+    """Return a name as the format has them (IEEE 1364): letters, digits and _, no digit first; others become _.
+
+    As it stands a part's name could end the declaration that it is in, and begin others.
+    """
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if plain[:1].isalpha() else f"_{plain}"
+
+
 def _dump(window: _Window, machine: Machine, trace: Trace, first: int) -> str:
     try:
         from vcd import VCDWriter
     except ModuleNotFoundError as error:
         raise MissingExtraError("pyvcd", "waves") from error
-    name = "channel" if machine.part is None else load_part(machine.part).name
+    name = "channel" if machine.part is None else identifier(load_part(machine.part).name)
     out = io.StringIO()
     with VCDWriter(out, timescale="1 ps", date="", version="edgewatt", comment=f"encoder {machine.encoder}") as writer:
         signals: dict[str, Any] = {}

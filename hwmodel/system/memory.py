@@ -94,8 +94,13 @@ class Channels:
         self._wake()
 
     def park(self, port: int) -> None:
-        """Say that a port gets no requests before all other ports are closed."""
+        """Say that a port gets no requests before all other ports are closed, or something that they do."""
         self.memory.park(port)
+        self._wake()
+
+    def sleep(self, port: int, until: int) -> None:
+        """Say that a port gets no requests before clock `until`."""
+        self.memory.sleep(port, until)
         self._wake()
 
     def result(self, done_cycle: np.ndarray, accept_cycle: np.ndarray) -> DramResult:
@@ -242,10 +247,11 @@ class MemorySystem:
             on_served=self._on_served,
             on_done=self._on_done,
         )
-        self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something
+        self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something it asked for
         self.log = RequestLog(n_channels) if keep else None
         self._watched: dict[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]] = {}
         self._block_requests = block_requests
+        self._flush_from: int | None = None  # number of the flush's first request
         self.burst_bytes = machine.bus.block_bytes
         self._wires = ChannelWires(machine, n_channels, description) if has_data else None
         self._in_flight = InFlight(machine.bus.block_bytes, n_sources, self._wires)
@@ -277,6 +283,8 @@ class MemorySystem:
         gaps: int64[n] clocks after the source's last access, -1 for a further burst of the same access. which: RUN or
         FLUSH, counted apart.
         """
+        if which == FLUSH and self._flush_from is None:  # of the first source
+            self._flush_from = self.requests_of(0)
         numbers = self.note(source, bursts, which)
         yield from self.hand_over(source, numbers, bursts.address, bursts.is_write, gaps)
 
@@ -334,12 +342,14 @@ class MemorySystem:
 
     def _on_done(self, request: np.ndarray, accepted: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
         if len(self.last_done) == 1:
-            self.last_done[0] = max(int(self.last_done[0]), int(done.max()))
+            run = done if self._flush_from is None else done[request < self._flush_from]
+            self.last_done[0] = max(int(self.last_done[0]), int(run.max(initial=0)))
             for arrived in self._watched.values():
                 arrived(request, done, bursts)
         else:
             source, number = self._in_flight.split(request)
-            np.maximum.at(self.last_done, source, done)
+            run = slice(None) if self._flush_from is None else (source != 0) | (number < self._flush_from)
+            np.maximum.at(self.last_done, source[run], done[run])
             for s, arrived in self._watched.items():
                 mine = source == s
                 arrived(number[mine], done[mine], bursts[mine])

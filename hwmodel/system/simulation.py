@@ -26,7 +26,7 @@ from hwmodel.replay import ReplayResult, check_conservation
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, EngineWork, open_hierarchy
 from hwmodel.system.bounds import RunTime, roofline, shares
 from hwmodel.system.dma import DmaEngine
-from hwmodel.system.engine import Engine, EngineRun, SharedCaches
+from hwmodel.system.engine import Engine, EngineRun, SharedCaches, Turns
 from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests
 from traces.base.errors import InputError
 from traces.trace.chunks import Trace
@@ -105,6 +105,7 @@ def simulate(
             progress(caches.accesses, total, "accesses simulated")
 
     clocks = machine.engine.cycle_ns / part.tck_ns
+    turns = Turns(env, [trace.waits for trace in traces])
     engines: list[Engine | DmaEngine] = [
         DmaEngine(env, number, one, caches, memory, clocks_per_cycle=clocks, on_accesses=report)
         if machine.scratchpad is not None
@@ -116,6 +117,8 @@ def simulate(
             clocks_per_cycle=clocks,
             slice_accesses=SLICE_ACCESSES if len(traces) == 1 else interleave_accesses,
             on_accesses=report,
+            turns=turns,
+            env=env,
         )
         for number, one in enumerate(sides)
     ]
@@ -155,7 +158,8 @@ def simulate(
     runs = tuple(engine.result() for engine in engines)
     last = max(runs, key=lambda run: run.finish_cycle)
     total = max(last.finish_cycle, dram.total_cycles)
-    bound = shares(total, last.compute_cycles, last.bandwidth_cycles + total - last.finish_cycle, last.dma_cycles)
+    working = last.compute_cycles + last.depends_cycles  # by itself, or another one that it waits for
+    bound = shares(total, working, last.bandwidth_cycles + total - last.finish_cycle, last.dma_cycles)
     return SystemResult(
         counts,
         runs,

@@ -6,7 +6,6 @@ so the matrix stays the same and no index is added. Conventions: docs/concepts/t
 
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.matrix import LAYOUTS
-from reorder.tuples.separated import SeparatedOrder, popcount_separated
 from reorder.tuples.tuple_order import TupleOrder, order_tuples
 
-__all__ = ["LAYOUTS", "TUPLE_ORDERS", "SeparatedOrder", "TupleOrder", "order_tuples", "popcount_separated"]
+__all__ = ["LAYOUTS", "TUPLE_ORDERS", "TupleOrder", "order_tuples"]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from reorder.tuples.base import TUPLE_ORDERS
-from reorder.tuples.bounds import metric_bound
-from reorder.tuples.cost import what_is_sent
+from reorder.tuples.cost import metric_bound, what_is_sent
 from reorder.tuples.ell import ell_bound, order_ell
 from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
@@ -31,7 +30,7 @@ class TupleOrder(Shown):
     original_ones_values, original_ones_ids: the same for the order given. cost, original_cost: the objective.
     toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
     lower_bound: no order inside these strides has a lower cost (None: not asked for, or none is known:
-        reorder.tuples.bounds).
+        reorder.tuples.cost).
     zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
     """
 

@@ -12,9 +12,8 @@ from edgewatt.config.loading import read_with_paths
 from edgewatt.results.record import Record
 from edgewatt.results.store import Store
 from edgewatt.runs.course import Results
-from edgewatt.runs.executors import TeamExecutor
 from edgewatt.runs.plan import SweepPlan, load_sweep_document
-from edgewatt.runs.sweep import sweep
+from edgewatt.runs.sweep import TeamExecutor, sweep
 from papers.claims import FIGURES, chosen
 from papers.study import FULL_NETWORKS, STUDIES, StudyRun, run_study
 from traces.base.document import Document

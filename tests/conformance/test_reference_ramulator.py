@@ -18,7 +18,7 @@ def requests(given):
 
 
 def controller(folder, config):
-    how = {"preset": "ramulator2", "command_occupancy": folder != "lpddr5"}
+    how = {"preset": "ramulator2"}
     if folder == "lpddr5" and config["controller"]["refresh"] != "all-bank":
         how["refresh"] = "per-bank"
     return how
@@ -31,7 +31,7 @@ def rows(reference, folder, name="results.csv"):
 
 @pytest.mark.parametrize("config", [*LPDDR5, "ddr4", "ddr5"])
 def test_traces(reference, config):
-    """Within 2 % of the tool's cycles in every run, where its README suggests 2 to 15; single_bank within 0.3 %."""
+    """Within 0.3 % of the tool's cycles, 1 % with refresh by bank, where its README suggests 2 to 15 %."""
     folder = "lpddr5" if config in LPDDR5 else "ddr4_ddr5"
     table, configs = rows(reference, folder)
     part = FOLDERS[folder](configs[config])
@@ -40,7 +40,7 @@ def test_traces(reference, config):
     for row in mine:
         given = np.load(reference / "dram" / folder / f"{config}_{row['trace']}.npz")
         result = simulate_dram(*requests(given), part=part, controller=controller(folder, configs[config]))
-        close = 0.003 if row["trace"] in ("single_bank", "late_first", "random_read_spaced60") else 0.02
+        close = 0.01 if config == "refpb" else 0.003
         assert result.total_cycles == pytest.approx(int(row["last_completion_cycle"]), rel=close), row
         assert result.commands["ACT"] == pytest.approx(int(row["act_cmds"]), rel=0.02, abs=2), row
         assert abs(result.commands["REFab"] - int(row["refab_cmds"])) <= 1, row

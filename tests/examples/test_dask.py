@@ -1,11 +1,16 @@
 """Sweeps on Dask: a local cluster, and a running scheduler with two worker processes, one of which is killed."""
 
+import contextlib
+import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +23,9 @@ from oracles.pieces import square
 import edgewatt as ew
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
-from edgewatt.runs.executors import TeamExecutor
 from edgewatt.runs.plan import load_sweep
-from edgewatt.runs.sweep import sweep
-from traces.base.errors import EdgewattError
+from edgewatt.runs.sweep import TeamExecutor, sweep
+from traces.base.errors import EdgewattError, EdgewattWarning, MissingExtraError
 from traces.base.workers import Workers, go_on, local_dask_cluster
 from traces.generators.networks import random_layered
 from traces.readers.native import save
@@ -132,6 +136,84 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = TeamExecutor("dask", scheduler="tcp://127.0.0.1:9")
     with pytest.raises(EdgewattError, match="no Dask scheduler answers"):
         next(iter(executor.run(iter([{"hash": "x", "config": {}}]))))
+
+
+def test_nobody_else_runs_code_in_a_cluster_of_ours() -> None:
+    """Another user of the machine found the scheduler on loopback, and its workers ran what they were sent."""
+    import distributed
+    import psutil
+
+    with local_dask_cluster(distributed, 1) as cluster, distributed.Client(cluster) as ours:
+        assert cluster.scheduler_address.startswith("tls://") and ours.submit(square, 3).result() == 9
+        with pytest.raises((OSError, TypeError)):
+            distributed.Client(cluster.scheduler_address, timeout="2s")
+        with pytest.raises(OSError):
+            stranger = distributed.Security.temporary()
+            distributed.Client(cluster.scheduler_address, security=stranger, timeout="2s")
+        here = psutil.Process()
+        ports = [
+            place.laddr.port
+            for process in (here, *here.children(recursive=True))
+            for place in process.net_connections("tcp")
+            if place.status == "LISTEN"
+        ]
+        assert ports
+        for port in ports:
+            for path in ("", "status", "info/main/workers.html", "api/v1/get_workers", "metrics"):
+                with pytest.raises((OSError, http.client.HTTPException)):
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=5)
+
+
+def test_without_the_library_of_keys_no_cluster_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    def none() -> None:
+        raise ImportError("no cryptography")
+
+    monkeypatch.setattr(distributed.Security, "temporary", none)
+    with pytest.raises(MissingExtraError, match=r"'cryptography': .*\[dask\]"):
+        local_dask_cluster(distributed, 1)
+
+
+@pytest.mark.parametrize("says", [b"", b"HTTP/1.1 200 OK\r\n\r\n", b"\x00" * 64])
+def test_a_port_that_is_no_scheduler(says: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client waited for it for more than 400 s."""
+    monkeypatch.setattr("traces.base.workers.CONNECT_S", 2.0)
+    held = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+                    held[-1].sendall(says)
+
+        threading.Thread(target=serve, daemon=True).start()
+        before = time.monotonic()
+        executor = TeamExecutor("dask", scheduler=f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(EdgewattError, match="no Dask scheduler answers at tcp://"):
+            next(iter(executor.run(iter([{"hash": "x", "config": {}}]))))
+        assert time.monotonic() - before < 20
+        for each in held:
+            each.close()
+
+
+def test_a_scheduler_without_workers_and_one_that_is_killed(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
+) -> None:
+    address, workers = cluster
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+    import psutil
+
+    scheduler = next(p for p in psutil.Process().children() if any("dask_scheduler" in word for word in p.cmdline()))
+    threading.Timer(3.0, scheduler.kill).start()
+    with (
+        pytest.warns(EdgewattWarning, match="has no workers: waiting"),
+        pytest.raises(EdgewattError, match="is gone: what is finished is kept, the same command goes on"),
+    ):
+        list(Workers(1, scheduler=address).map(square, [(k, (k,)) for k in range(3)]))
 
 
 def test_tuple_orders_on_dask_are_those_of_one_process() -> None:

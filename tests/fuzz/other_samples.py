@@ -24,8 +24,7 @@ from edgewatt.runs.memo import Memo
 from hwmodel.dram.command_table import command_table
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part_file import load_part
-from hwmodel.processor.cost import TERMS, load_processor
-from hwmodel.processor.limits import Limits
+from hwmodel.processor.cost import TERMS, Limits, load_processor
 from reorder.edges.search.streaming import read_weights, shipped_weights, weights_file
 from reorder.operators.arena.files import read_buffers
 from reorder.operators.patches.chain import read_chain

@@ -19,9 +19,10 @@ COUNTS = [field.name for field in dataclasses.fields(CacheCounts)][:10]
 
 
 @st.composite
-def cases(draw):
-    sets, ways = 2 ** draw(st.integers(0, 3)), draw(st.integers(1, 20))
-    policy = draw(st.sampled_from(list(CACHE_POLICIES)))
+def cases(draw, many_ways=False):
+    sets = 2 ** draw(st.integers(0, 1 if many_ways else 3))
+    ways = draw(st.integers(65, 90) if many_ways else st.integers(1, 20))
+    policy = draw(st.sampled_from(("lru", "fifo", "min") if many_ways else list(CACHE_POLICIES)))
     if policy == "plru":
         ways = 2 ** draw(st.integers(0, 4))
     line = 2 ** draw(st.integers(0, 6))
@@ -36,10 +37,15 @@ def cases(draw):
     )
     span = draw(st.sampled_from((2, 4))) * spec.size_bytes
     base = draw(st.sampled_from((0, 5, 2**63 - 1 - span - 300)))
-    n = draw(st.integers(0, 300))
+    n = draw(st.integers(0, 600 if many_ways else 300))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     address = base + rng.integers(0, span, n)
-    return spec, rng.integers(0, 2, n), address, rng.integers(1, draw(st.sampled_from((2, 9, 256))), n)
+    return (
+        spec,
+        rng.integers(0, 2, n),
+        address,
+        rng.integers(1, draw(st.sampled_from((2, 9) if many_ways else (2, 9, 256))), n),
+    )
 
 
 def transactions(out):
@@ -47,8 +53,8 @@ def transactions(out):
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@settings(max_examples=150, deadline=None)
-@given(cases())
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(cases(), cases(), cases(many_ways=True)))
 def test_counts_and_transactions_equal_the_plain_cache(case):
     spec, op, address, size = case
     plain = PlainCache(spec.sets, spec.ways, spec.line_bytes, spec.policy, spec.write, spec.allocate, spec.seed)
@@ -64,8 +70,8 @@ def test_counts_and_transactions_equal_the_plain_cache(case):
     ) - (level.counts.writebacks if spec.write == "back" and not spec.allocate else 0)
 
 
-@settings(max_examples=40, deadline=None)
-@given(cases(), st.integers(1, 100))
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(cases(), cases(many_ways=True)), st.integers(1, 100))
 def test_state_is_kept_between_chunks(case, step):
     spec, op, address, size = case
     whole, pieces = CacheLevel(spec), CacheLevel(spec)

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_strategies import a_trace, hierarchies, prefetchers
-from oracles.trace_oracle import networks
+from oracles.trace_oracle import networks, random_network, topological_order
 
 import hwmodel.replay.cache_pass
-from hwmodel.caches.spec import CacheSpec
+from hwmodel.caches.spec import CacheSpec, PrefetchSpec
 from hwmodel.dram.engine import load_part
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.cache_pass import KeptPass, keep
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
+from traces.layout.settings import Layout
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
@@ -88,3 +89,34 @@ def test_a_pass_of_another_machine_is_refused(change):
     kept = KeptPass(keep(build_trace(random_layered(3, 8, 0.4, 1)), machine, MOST))
     with pytest.raises(InputError, match="other caches, bursts or another final flush"):
         replay(kept, replace(machine, **change))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(("lru", "min", "plru")), st.sampled_from(((), ("tuples",))))
+def test_streams_pass_by_a_cache(seed, policy, outer):
+    """What stays in the cache is what it would hold were the passing stream not there; every line that a stream enters
+    is read once, whole; bursts carry what memory holds (asserted by replay)."""
+    network = random_network(np.random.default_rng(seed))
+    order = topological_order(network, np.random.default_rng(seed), rows=False)
+    trace = build_trace(network, order, layout=Layout(kind="tuples", lanes=4))
+    levels = (CacheSpec(512, 64, 2, policy, bypass=("tuples",)), CacheSpec(2048, 64, 4, bypass=outer))
+    found = replay(trace, Machine(levels, bus=BusSpec(2, 32)))
+    chunks = list(trace)
+    rest = Trace.from_chunks(
+        [Chunk(c.address[at], c.size[at], c.op[at], c.stream[at]) for c in chunks
+         for at in [np.flatnonzero(c.stream != STREAMS.index("tuples"))]],
+        Memory(trace.memory.base_address, trace.memory.total_bytes, None),
+    )  # fmt: skip
+    plain = replay(rest, Machine((replace(levels[0], bypass=()),), bus=BusSpec(2, 32)))
+    first, region = found.caches[0], trace.memory.region("tuples")
+    assert replace(first, bypassing=0, bypassing_lines=0) == plain.caches[0]
+    assert first.bypassing == network.n_connections
+    assert first.bypassing_lines == -(-region.n_bytes // 64)
+    assert found.caches[1].bypassing == (first.bypassing_lines if outer else 0)
+
+
+def test_only_streams_of_connections_pass_by():
+    with pytest.raises(InputError, match="'inputs'"):
+        CacheSpec(1024, bypass=("inputs",))
+    with pytest.raises(InputError, match="bypass goes without a prefetcher"):
+        CacheSpec(1024, bypass=("tuples",), prefetch=PrefetchSpec("next-line"))

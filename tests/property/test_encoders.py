@@ -1,7 +1,6 @@
 """Encoders and wire counts against the bitarray oracle; cutting a stream anywhere changes nothing; decode inverts."""
 
 import numpy as np
-import pytest
 from bitarray import bitarray
 from encoder_strategies import geometries, streams
 from hypothesis import given, settings
@@ -287,12 +286,11 @@ def test_rest_between_bursts_returns_every_wire_to_idle():
     assert bus.counts.ones.sum() == 16
 
 
-@pytest.mark.parametrize("byte", range(256))
-def test_dbi_dc_on_every_byte(byte):
-    weight = byte.bit_count()
-    got = encode(bytes([byte]), "dbi-dc", element_bytes=1, bus_bytes=1)
-    assert got.ones == (0, 1, 2, 3, 4, 4, 3, 2, 1)[weight]
-    assert got.flags[0] == (weight >= 5)
+def test_dbi_dc_on_every_byte():
+    for byte in range(256):
+        weight = byte.bit_count()
+        got = encode(bytes([byte]), "dbi-dc", element_bytes=1, bus_bytes=1)
+        assert got.ones == (0, 1, 2, 3, 4, 4, 3, 2, 1)[weight] and got.flags[0] == (weight >= 5), byte
 
 
 @quick

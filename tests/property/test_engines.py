@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, small_network, topological_order
 
+import traces.trace.partition as partition_module
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import load_part
 from hwmodel.machine import EngineSpec, Machine
@@ -122,3 +123,36 @@ def test_blocks_are_pieces_of_the_order_and_runs_are_dealt():
 def test_bad_cuts(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+@settings(max_examples=40, deadline=None)
+@given(networks, st.sampled_from(("runs", "blocks", "targets")), st.integers(2, 4), st.integers(1, 2))
+def test_an_engine_waits_for_what_another_computes(made, cut, count, passes):
+    """By hand: a step's accesses begin when its source's and its target's earlier steps elsewhere have ended."""
+    rng, _ = made
+    network = random_network(rng)
+    trace = build_trace(network, topological_order(network, rng, rows=False), layout="tuples", batch=passes)
+    try:
+        parts = cut_work(trace, EnginesSpec(count, cut))
+    except InputError:
+        return
+    machine = Machine(
+        (CacheSpec(2**16, 64, 8),), part=load_part("lpddr4-3200"), engine=EngineSpec(accesses_per_ns=0.01)
+    )
+    of = partition_module._first_use(trace.plan.target) if cut == "targets" else partition_module._runs(trace.plan)
+    engines = partition_module._deal(of, EnginesSpec(count, cut))
+    hand_over = np.r_[False, np.diff(engines.astype(int)) != 0].astype(np.uint8)
+    each = partition_module._accesses_by_step(replace(trace.plan, hand_over=hand_over))
+    free, ended, sums = [0.0] * count, {}, {}
+    for p in range(passes):
+        for k, (source, target) in enumerate(zip(trace.plan.source, trace.plan.target, strict=True)):
+            e = int(engines[k])
+            needed = ended.get((p, source), (e, 0)), sums.get((p, target), (e, 0))
+            begin = max([free[e], *(end for f, end in needed if f != e)])
+            free[e] = begin + each[k] * 100
+            sums[p, target] = (e, free[e])
+            if trace.plan.finish[k]:
+                ended[p, target] = (e, free[e])
+    found = simulate(parts, machine)
+    by_hand = max(free)
+    assert by_hand <= found.time_ns + 1 and found.time_ns <= by_hand * 1.02 + 100 * len(engines) * 0.2 + 2000

@@ -31,8 +31,7 @@ from edgewatt.pages.explain import explain_page
 from edgewatt.pages.patches import patches_page
 from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
-from hwmodel.processor.cost import TERMS, Processor
-from hwmodel.processor.limits import Limits
+from hwmodel.processor.cost import TERMS, Limits, Processor
 from hwmodel.replay.profile import profile_caches
 from papers.claims import load_catalogue
 from papers.study import StudyRun, StudyTable

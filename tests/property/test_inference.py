@@ -99,19 +99,19 @@ def test_floats_stay_within_the_rounding_of_their_own_sum(
 @pytest.mark.parametrize("lanes", [1, 16, 32, 64, 128, 144])
 @pytest.mark.parametrize("simd", LEVELS)
 @pytest.mark.parametrize("dtype", ["float32", "bf16", "int8"])
-@pytest.mark.parametrize("in_degree", [7, 8, 9, 15, 23, 66, 257])
-def test_long_runs_are_exact(in_degree: int, dtype: str, simd: str, lanes: int) -> None:
-    rng = np.random.default_rng(in_degree)
-    sources = np.tile(np.arange(in_degree), 2)
-    targets = np.repeat([in_degree, in_degree + 1], in_degree)
-    network = Network(
-        sources, targets, in_degree + 2, inputs=np.arange(in_degree), outputs=[in_degree, in_degree + 1],
-        weights=rng.integers(-9, 10, 2 * in_degree), biases=rng.integers(-9, 10, in_degree + 2),
-    )  # fmt: skip
-    batch = rng.integers(0, 100, (150, in_degree)).astype(np.float32)
-    expected = batch @ network.weights.reshape(2, -1).T + network.biases[-2:]
-    made = compiled(simd, network, lanes=lanes, dtype=dtype, calibration=batch)
-    np.testing.assert_array_equal(made.run(batch), expected)
+def test_long_runs_are_exact(dtype: str, simd: str, lanes: int) -> None:
+    for in_degree in (7, 8, 9, 15, 23, 66, 257):
+        rng = np.random.default_rng(in_degree)
+        sources = np.tile(np.arange(in_degree), 2)
+        targets = np.repeat([in_degree, in_degree + 1], in_degree)
+        network = Network(
+            sources, targets, in_degree + 2, inputs=np.arange(in_degree), outputs=[in_degree, in_degree + 1],
+            weights=rng.integers(-9, 10, 2 * in_degree), biases=rng.integers(-9, 10, in_degree + 2),
+        )  # fmt: skip
+        batch = rng.integers(0, 100, (150, in_degree)).astype(np.float32)
+        expected = batch @ network.weights.reshape(2, -1).T + network.biases[-2:]
+        made = compiled(simd, network, lanes=lanes, dtype=dtype, calibration=batch)
+        np.testing.assert_array_equal(made.run(batch), expected, str(in_degree))
 
 
 def check_layer_locally(network: Network, held: np.ndarray, unit: float) -> None:

@@ -1,6 +1,7 @@
 """A scratchpad moves exactly the rows that the I/O model counts, with the bytes they hold."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from oracles.trace_oracle import networks, random_network, small_network, topolo
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.iomodel import count_io
-from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.machine import BusSpec, Machine
+from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadSpec
+from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.cache_pass import CachePass, KeptPass, keep
 from hwmodel.system.simulation import simulate
@@ -21,7 +22,7 @@ from traces.base.errors import InputError
 from traces.layout import LAYOUTS
 from traces.layout.settings import Layout
 from traces.networks.network import Network
-from traces.trace.build import build_trace, stored_activations
+from traces.trace.build import build_trace, final_image, stored_activations
 from traces.trace.chunks import STREAMS
 from traces.trace_files.npz import load_trace, save_trace
 
@@ -47,7 +48,7 @@ def scratchpad(memory: int, row_bytes: int, **options: object) -> ScratchpadSpec
 
 def assert_moves_what_is_counted(network: Network, memory: int, policy: str, pinning: str, lanes: int) -> None:
     trace = build_trace(network, lanes=lanes, layout="tuples", batch=lanes)
-    row_bytes = 4 if lanes == 1 else 64
+    row_bytes = 4 * lanes
     spec = scratchpad(memory, row_bytes, policy=policy, pinning=pinning)
     found = replay(trace, Machine(scratchpad=spec))
     counts = count_io(network, memory=memory, policy=policy, pinning=pinning)
@@ -175,7 +176,7 @@ def test_a_kept_pass_counts_the_same():
     trace = build_trace(small_network(), lanes=4, layout="tuples")
     machine = Machine(scratchpad=ScratchpadSpec(512, stream_bytes=64))
     kept, direct = replay(KeptPass(keep(trace, machine, 2**20)), machine), replay(trace, machine)
-    assert kept.scratchpad == direct.scratchpad and kept.engine_accesses == direct.engine_accesses
+    assert kept.scratchpad == direct.scratchpad and kept.work == direct.work
     assert kept.total.ones == direct.total.ones
     with pytest.raises(InputError):
         KeptPass(keep(trace, machine, 2**20)).checked(Machine(scratchpad=ScratchpadSpec(1024, stream_bytes=64)))
@@ -240,3 +241,65 @@ def test_in_time_the_same_rows_move_and_dma_overlaps_compute(made, memory, lanes
     assert engine.compute_cycles <= engine.finish_cycle <= found.total_cycles
     again = simulate(trace, machine, block_requests=64)
     assert again.total_cycles == found.total_cycles  # whatever the blocks of requests
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    networks, st.sampled_from((3, 4, 6, 9)), st.sampled_from(("min", "lru", "rr")), st.sampled_from(("row", "scalar"))
+)
+def test_slots_name_the_rows_that_are_there(made, memory, policy, bias):
+    """A record's slots hold the rows of its ends, by the descriptors alone; rows moved and outputs are those of ids."""
+    rng, activation = made
+    network = random_network(rng, activation=activation)
+    layout = Layout(kind="tuples", lanes=4, value_format="fp16")
+    trace = build_trace(network, topological_order(network, rng, rows=False), layout=layout, lanes=4)
+    spec = ScratchpadSpec((memory - 1) * 16 + 256, policy, stream_bytes=256, bias=bias)
+    ids, slots = (Scratchpad(trace, replace(spec, addressing=name), EngineSpec()) for name in ("ids", "slots"))
+    image = final_image(ids.transfers.trace)
+    left = final_image(slots.transfers.trace)
+    start = trace.plan.neurons_offset
+    assert np.array_equal(left[start : start + trace.plan.pass_bytes], image[start : start + trace.plan.pass_bytes])
+    assert replace(ids.counts, memory=0) == replace(slots.counts, memory=0)
+    memory = slots.transfers.trace.memory
+    regions = {region.name: region for region in memory.regions}
+    records, words = (
+        memory.image[(r := regions[name]).base_address : r.base_address + r.n_bytes]
+        for name in ("tuples", "descriptors")
+    )
+    records = records.reshape(-1, 4)  # two slots of a byte, a weight of two
+    words = words.view("<u4")
+    held, move = {}, 0
+    for k, (source, target) in enumerate(zip(trace.plan.source.tolist(), trace.plan.target.tolist(), strict=True)):
+        while move < len(words) and slots.moves.step[move] <= k:
+            slot, neuron, store = words[move] & 255, (words[move] >> 8) & (2**23 - 1), words[move] >> 31
+            assert neuron == slots.moves.neuron[move] and store == (slots.moves.kind[move] != 0)
+            assert not store or held[slot] == neuron
+            held[slot] = neuron
+            move += 1
+        assert held[records[k, 0]] == source and held[records[k, 1]] == target and max(held) < spec.memory(16) - 1
+    chunks = list(slots.transfers.trace)
+    read = sum(int(chunk.size[chunk.stream == STREAMS.index("ids")].sum()) for chunk in chunks)
+    assert read == 4 * len(words) or read == 4 * move  # moves behind the last step are asked for too
+
+
+@settings(max_examples=30, deadline=None)
+@given(networks, st.sampled_from((1, 3)))
+def test_zero_sources_cost_their_record_and_their_test(made, lanes):
+    """Counted by hand from the values that the walk reads; what moves and what is left in memory stays the same."""
+    rng, _ = made
+    network = random_network(rng, activation="relu")
+    trace = build_trace(network, topological_order(network, rng, rows=False), layout=Layout("tuples", lanes=lanes))
+    spec, plan = ScratchpadSpec(4096), trace.plan
+    whole, skips = (Scratchpad(trace, spec, EngineSpec(skip_zeros=flag)) for flag in (False, True))
+    images = [final_image(pad.transfers.trace) for pad in (whole, skips)]
+    assert np.array_equal(*images)
+    values = stored_activations(trace, network.n_neurons)
+    zero = (values[:, plan.source] == 0).all(axis=0)
+    adds = skips.transfers.engine.multiply_adds
+    assert adds == lanes * int((~zero).sum()) and whole.transfers.engine.multiply_adds == lanes * len(zero)
+    runs = np.split(np.arange(len(zero)), np.flatnonzero(np.diff(plan.target)) + 1)
+    written = sum(bool((~zero[run]).any() or plan.finish[run].any()) for run in runs)
+    assert skips.counts.rows_written == written
+    same_source = np.r_[False, np.diff(plan.source) == 0]
+    assert skips.counts.rows_read == written + int((~same_source).sum())
+    assert skips.transfers.engine.cycles <= whole.transfers.engine.cycles

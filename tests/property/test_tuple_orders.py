@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import cdr_oracle as oracle
 
 import edgewatt as ew
-from reorder.tuples import TUPLE_ORDERS, order_tuples, popcount_separated
+from reorder.tuples import TUPLE_ORDERS, order_tuples
 from reorder.tuples.matrix import stride_bounds
 from traces.formats import to_bits
 
@@ -189,22 +189,6 @@ def got_in(matrix, order):
     return sp.csr_matrix((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)
 
 
-@quick
-@given(matrices(), st.sampled_from((4, "row")))
-def test_separated_popcount_can_be_paired_again(matrix, stride):
-    got = popcount_separated(matrix, value_format="int8", stride=stride)
-    cuts = stride_bounds(
-        np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), stride, "row", rows_may_mix=False
-    )
-    for a, b in windows(cuts):
-        ids = got.id_positions[a:b]
-        assert (ids[got.pairing[a:b]] == got.value_positions[a:b]).all()  # value and id of one stored entry
-    affiliated = order_tuples(
-        matrix, value_format="int8", stride=stride, method="popcount", encoder="raw", metric="toggles"
-    )
-    assert affiliated.ones_ids == got.ones["column ids"]  # raw ones do not depend on the order
-
-
 @settings(max_examples=12, deadline=None)
 @given(
     matrices(3, 40),
@@ -291,7 +275,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
     """What a worker gets of a matrix is enough: group by group gives what the group gives inside the whole problem."""
     import reorder.tuples.groups as parallel
     from reorder.tuples.base import TUPLE_ORDERS
-    from reorder.tuples.bounds import lower_bounds
+    from reorder.tuples.cost import lower_bounds
     from reorder.tuples.request import Storage, StoredTuples, WireRequest
 
     kind = {**kind, "stride": 8} if value_format == "fp32" and kind.get("metric") == "toggles" else dict(kind)

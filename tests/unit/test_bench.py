@@ -20,9 +20,19 @@ from edgewatt.checks.peer import PEERS, MissingPeer, layers_of, table_of
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order, time_objective
 from hwmodel.processor.calibration import _measured_here, own_file, this_cpu
-from hwmodel.processor.cost import TERMS, Processor, features, fit, l1_misses, load_processor, stream_lines, surprises
+from hwmodel.processor.cost import (
+    TERMS,
+    Limits,
+    Processor,
+    core_caches,
+    features,
+    fit,
+    load_processor,
+    stream_lines,
+    surprises,
+)
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.limits import Limits, cache_bytes
+from hwmodel.processor.traffic import traffic
 from hwmodel.processor.work import ordered_work
 from traces.base.errors import InputError, install_command
 from traces.generators.networks import random_layered, uniform_layers
@@ -203,8 +213,8 @@ def test_features_count_what_they_say() -> None:
     assert (counts["run"], counts["connection_line"], counts["stored_line"]) == (30, network.n_connections * 4, 120)
     assert (counts["copied_line"], counts["resumed_line"], counts["row_line"]) == (40, 0, counts["connection_line"])
     assert counts["l2_line"] == counts["far_line"] == 0  # 60 rows of 256 bytes stay in L1 from pass to pass
-    assert l1_misses(work, 64, (48 << 10, 12)) == 0  # the rows and the stream stay
-    assert l1_misses(work, 64, (5 * 256, 5)) > 1000  # five rows
+    stay, five_rows = (traffic(work, 64, (l1, (1 << 30, 16))) for l1 in ((48 << 10, 12), (5 * 256, 5)))
+    assert stay.l1_fills + stay.l1_stream == 0 and five_rows.l1_fills + five_rows.l1_stream > 1000
 
 
 def test_loads_of_what_two_runs_share_hide_behind_its_multiply_adds() -> None:
@@ -267,7 +277,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_measured(option: str,
 
 
 def test_cache_sizes_are_positive() -> None:
-    assert set(cache_bytes()) == {"l1", "l2", "l3"} and min(cache_bytes().values()) > 0
+    assert set(core_caches()) == {"l1", "l2", "l3"} and all(min(pair) > 0 for pair in core_caches().values())
 
 
 def test_a_stream_that_no_cache_holds_comes_from_memory_in_every_pass() -> None:

@@ -90,6 +90,42 @@ def test_an_operator_that_is_not_computed_has_traffic_and_energy(tmp_path: Path)
     assert spent["weight_bytes"] == 4 * 512 * 4 and spent["core_pj"] > 0
 
 
+# -- ONNX ------------------------------------------------------------------------------------------------------------
+
+
+def test_branches_that_are_always_taken_and_operators_of_the_reference_evaluator(tmp_path: Path) -> None:
+    import onnx
+    from onnx import helper as h
+
+    def branch(name: str, *nodes: object) -> object:
+        return h.make_graph(list(nodes), name, [], [h.make_tensor_value_info("out", 1, None)])
+
+    inner = h.make_node("If", ["yes"], ["out"], then_branch=branch("a", h.make_node("Elu", ["t"], ["out"])),
+                        else_branch=branch("b", h.make_node("Relu", ["t"], ["out"])))  # fmt: skip
+    taken = branch("then", h.make_node("Neg", ["x"], ["t"]), h.make_node("Equal", ["one", "one"], ["yes"]), inner)
+    other = branch("else", h.make_node("Relu", ["x"], ["out"]))
+    nodes = [
+        h.make_node("Shape", ["x"], ["shape"]),
+        h.make_node("Gather", ["shape", "one"], ["width"]),
+        h.make_node("Greater", ["width", "one"], ["wide"]),
+        h.make_node("If", ["wide"], ["made"], then_branch=taken, else_branch=other),
+        h.make_node("MatMul", ["made", "w"], ["y"]),
+    ]
+    weights = np.float32([[1, 2], [3, 4], [5, 6]])
+    constants = [onnx.numpy_helper.from_array(np.array(1, np.int64), "one"), onnx.numpy_helper.from_array(weights, "w")]
+    values = [h.make_tensor_value_info("x", 1, ["n", "width"]), h.make_tensor_value_info("y", 1, None)]
+    graph = h.make_graph(nodes, "g", values[:1], values[1:], constants)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)]).SerializeToString())
+    with pytest.raises(InputError, match=r"node 'made' \(If\): its condition is not known"):
+        ew.load(path, kind="opgraph")
+    read = ew.load(path, kind="opgraph", shapes={"x": (2, 3)})
+    assert [node.op for node in read.nodes] == ["INPUT", "NEG", "ELU", "FULLY_CONNECTED"]
+    x = np.float32([[1, -2, 3], [0, 1, 0.5]])
+    elu = np.where(-x < 0, np.expm1(-x), -x)
+    np.testing.assert_allclose(execute(read, {"x": x})["y"], elu @ weights, rtol=1e-5)
+
+
 # -- sparse ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,8 @@
 """Tuple orders of a model's weights: streamed from shards into shards, continued after a kill."""
 
 import json
+import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,76 @@ def test_a_killed_run_goes_on(model: Path, tmp_path: Path, workers: int) -> None
     assert order_weights(model, out, stride=16, effort=0) == expected
     for file in whole.glob("*.safetensors"):
         assert (out / file.name).read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("part", ["data", "indices", "indptr", "norm.weight"])
+def test_a_finished_shard_that_was_changed_is_made_again(model: Path, tmp_path: Path, part: str) -> None:
+    """It was believed by its name, size and header: zeros stayed, in silence."""
+    out = tmp_path / "out"
+    expected = order_weights(model, out, stride=16, effort=0)
+    shard = out / "model-00001-of-00002.safetensors"
+    good = shard.read_bytes()
+    header = json.loads(good[8 : 8 + int.from_bytes(good[:8], "little")])
+    start, stop = next(v["data_offsets"] for name, v in header.items() if name.endswith(part))
+    base = 8 + int.from_bytes(good[:8], "little")
+    shard.write_bytes(good[: base + start] + bytes(stop - start) + good[base + stop :])
+    assert order_weights(model, out, stride=16, effort=0) == expected
+    assert shard.read_bytes() == good
+
+
+def damage(rng: np.random.Generator, file: Path) -> None:
+    """Flip bits of a file, put zeros into it, cut it, lengthen it or take it away."""
+    raw = bytearray(file.read_bytes())
+    at, kind = int(rng.integers(len(raw) + 1)), rng.integers(8)
+    if kind < 4 and raw:
+        for _ in range(int(rng.integers(1, 4))):
+            raw[rng.integers(len(raw))] ^= 1 << rng.integers(8)
+    elif kind < 6:
+        raw[at : at + int(rng.integers(1, 2000))] = bytes(min(len(raw) - at, int(rng.integers(1, 2000))))
+    elif kind == 6:
+        raw = raw[:at]
+    else:
+        file.unlink()
+        return
+    file.write_bytes(raw)
+
+
+def kill_and_flip(model: Path, out: Path, expected: list[Any], files: dict[str, bytes], seed: int) -> str:
+    """Kill a run up to three times, damage what it left, let it end; return 'same', 'refused' or what is wrong."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(0, 9000))
+
+        def progress(done: int, total: int | None, text: str, at: int = at) -> None:
+            if done > at:
+                raise KeyboardInterrupt
+
+        try:
+            order_weights(model, out, stride=16, effort=0, progress=progress)
+        except KeyboardInterrupt:
+            pass
+        except InputError:
+            return "refused"
+        for _ in range(rng.integers(1, 3)):
+            left = sorted(file for file in out.iterdir() if file.is_file())
+            if left:
+                damage(rng, left[rng.integers(len(left))])
+    try:
+        found = order_weights(model, out, stride=16, effort=0)
+    except InputError:
+        return "refused"
+    if found != expected:
+        return "other counts"
+    return next((f"other bytes in {name}" for name, raw in files.items() if (out / name).read_bytes() != raw), "same")
+
+
+def test_kills_and_damage_change_nothing(model: Path, tmp_path: Path) -> None:
+    expected = order_weights(model, tmp_path / "whole", stride=16, effort=0)
+    files = {file.name: file.read_bytes() for file in (tmp_path / "whole").glob("*.safetensors*")}
+    rounds = int(os.environ.get("EDGEWATT_TEST_ROUNDS", "25"))
+    became = Counter(kill_and_flip(model, tmp_path / f"out{seed}", expected, files, seed) for seed in range(rounds))
+    print(became)
+    assert set(became) <= {"same", "refused"} and became["same"] > rounds // 2, became
 
 
 def forms(dense: np.ndarray) -> Iterator[tuple[str, dict[str, np.ndarray]]]:

@@ -15,8 +15,7 @@ from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from hwmodel.fastmemory.iomodel import compact_growth_memory
-from hwmodel.processor.cost import TERMS, Processor
-from hwmodel.processor.limits import Limits
+from hwmodel.processor.cost import TERMS, Limits, Processor
 from papers.charts import study_chart
 from papers.claims import FIGURES, chosen, load_catalogue
 from papers.command import app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from dataclasses import replace
@@ -36,42 +37,35 @@ ENGINE = ("output-stationary", "blocks", "tiles", "frontier", "residency", "auto
 SHORT = {"connection-reordering": {"iterations": 50}, "residency": {"moves": 2000}, "auto": {"moves": 2000}}
 
 
-def corner(name: str) -> Network:
-    if name == "one connection":
-        return Network([0], [1], 2, [0], [1])
-    if name == "isolated neurons":
-        return Network([0, 0, 2], [3, 4, 4], 8, [0, 2, 6], [3, 4])
-    if name == "disconnected":
-        return Network([0, 1, 4, 5], [1, 2, 5, 6], 8, [0, 4], [2, 6])
-    if name == "hidden without inputs":
-        return Network([0, 1, 1, 2], [2, 2, 3, 3], 4, [0], [3])
-    return Network([0, 0, 1, 1, 2], [1, 2, 2, 3, 3], 4, [0], [3])  # "a skip"
+CORNERS = {
+    "one connection": Network([0], [1], 2, [0], [1]),
+    "isolated neurons": Network([0, 0, 2], [3, 4, 4], 8, [0, 2, 6], [3, 4]),
+    "disconnected": Network([0, 1, 4, 5], [1, 2, 5, 6], 8, [0, 4], [2, 6]),
+    "hidden without inputs": Network([0, 1, 1, 2], [2, 2, 3, 3], 4, [0], [3]),
+    "a skip": Network([0, 0, 1, 1, 2], [1, 2, 2, 3, 3], 4, [0], [3]),
+}
 
 
-@pytest.mark.parametrize(
-    "name", ["one connection", "isolated neurons", "disconnected", "hidden without inputs", "a skip"]
-)
-@pytest.mark.parametrize("policy", ["min", "lru", "rr"])
 @pytest.mark.parametrize("method", METHODS_HERE)
-def test_corners(method: str, policy: str, name: str) -> None:
-    network = corner(name)
-    for memory in (3, 4, 100, 2**31 + 3, 2**40):
-        found = order(network, method, memory=memory, policy=policy, **SHORT.get(method, {}))
-        assert sorted(found.edges.tolist()) == list(range(network.n_connections))
-        assert count_io(network, found, memory=memory, policy=policy).total >= io_bounds(network).lower_total
-    assert count_io(network, found, memory=100, policy=policy).total == io_bounds(network).lower_total
+def test_corners(method: str) -> None:
+    for policy, (name, network) in itertools.product(("min", "lru", "rr"), CORNERS.items()):
+        least = io_bounds(network).lower_total
+        for memory in (3, 4, 100, 2**31 + 3, 2**40):
+            found = order(network, method, memory=memory, policy=policy, **SHORT.get(method, {}))
+            assert sorted(found.edges.tolist()) == list(range(network.n_connections)), (name, policy, memory)
+            assert count_io(network, found, memory=memory, policy=policy).total >= least, (name, policy, memory)
+        assert count_io(network, found, memory=100, policy=policy).total == least, (name, policy)
 
 
-@pytest.mark.parametrize("name", ["one connection", "isolated neurons", "a skip"])
 @pytest.mark.parametrize("method", METHODS_HERE)
-def test_a_time_limit_too_short_for_anything_still_gives_an_order(method: str, name: str) -> None:
-    network = corner(name)
-    assert len(order(network, method, memory=4, time_limit_s=1e-9).edges) == network.n_connections
+def test_a_time_limit_too_short_for_anything_still_gives_an_order(method: str) -> None:
+    for name, network in CORNERS.items():
+        assert len(order(network, method, memory=4, time_limit_s=1e-9).edges) == network.n_connections, name
 
 
-@pytest.mark.parametrize(
-    ("task", "message"),
-    [
+@pytest.mark.parametrize("method", METHODS_HERE)
+def test_bad_tasks_say_what_is_wrong(method: str) -> None:
+    for task, message in (
         ({"memory": 2}, "memory is 2"),
         ({"memory": 0}, "at least 3"),
         ({"memory": 3.5}, "memory"),
@@ -85,12 +79,9 @@ def test_a_time_limit_too_short_for_anything_still_gives_an_order(method: str, n
         ({"slotz": 3}, "no parameter 'slotz'"),
         ({"objective": "speed"}, "unknown objective 'speed'"),
         ({"objective": {"kind": "memories", "sizes": [2]}}, "memory is 2"),
-    ],
-)
-@pytest.mark.parametrize("method", METHODS_HERE)
-def test_bad_tasks_say_what_is_wrong(method: str, task: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        order(corner("a skip"), method, **({"memory": 5} | task))  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InputError, match=message):
+            order(CORNERS["a skip"], method, **({"memory": 5} | task))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +90,7 @@ def test_bad_tasks_say_what_is_wrong(method: str, task: dict[str, object], messa
 )
 def test_bad_parameters(method: str, parameter: str) -> None:
     with pytest.raises(InputError, match=f"{parameter} must be a (whole|finite) number of at least"):
-        order(corner("a skip"), method, memory=5, **{parameter: -1})
+        order(CORNERS["a skip"], method, memory=5, **{parameter: -1})
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -196,8 +187,8 @@ def test_partitions_are_blocks_of_the_size_asked_for() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_partitions_of_small_networks(size: int) -> None:
     pytest.importorskip("mtkahypar", reason="needs the extra 'partition'")
-    for name in ("one connection", "isolated neurons", "disconnected", "hidden without inputs", "a skip"):
-        block = partitioned_items(Items(corner(name)), size, seed=0)
+    for network in CORNERS.values():
+        block = partitioned_items(Items(network), size, seed=0)
         assert np.bincount(block).max() <= size
 
 
@@ -207,7 +198,7 @@ def test_without_the_extra_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "mtkahypar", None)
     partition._partitioner.cache_clear()
     with pytest.raises(MissingExtraError, match=r"pip install .*\[partition\]'"):
-        order(corner("a skip"), "partition", memory=5)
+        order(CORNERS["a skip"], "partition", memory=5)
     with pytest.raises(MissingExtraError):
         order(clustered(1), "auto", memory=60, moves=10, partition=True)
 

@@ -130,6 +130,17 @@ def test_points_of_newer_counts_are_left_alone(tmp_path: Path) -> None:
     assert first.store.get(record.hash).counts_version == COUNTS_VERSION + 1
 
 
+def test_records_of_a_newer_schema_are_left_alone(tmp_path: Path) -> None:
+    """They were called damaged and written anew."""
+    first = sweep(GRID, results=tmp_path, executor="inline")
+    path = first.store.path(first.records[0].hash)
+    newer = path.read_bytes().replace(b'"schema":1', b'"schema":99')
+    path.write_bytes(newer)
+    with pytest.raises(InputError, match="record schema 99 is newer than this edgewatt reads"):
+        sweep(GRID, results=tmp_path, executor="inline")
+    assert path.read_bytes() == newer
+
+
 def test_a_failed_point_stops_no_other(tmp_path: Path) -> None:
     config = {**BASE, "orderings": "two-optimal"}
     bad = {"base": config, "grid": {"sample": [0, 10**6]}}  # the second has no such input vector

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,7 @@ import pytest
 import edgewatt as ew
 from edgewatt.results.record import Record
 from edgewatt.results.store import Claims, Store, StoreError
-from edgewatt.runs.executors import TeamExecutor
-from edgewatt.runs.sweep import sweep
+from edgewatt.runs.sweep import TeamExecutor, sweep
 from edgewatt.runs.worker import stored
 from tests.small_sweep import BASE, GRID, canonical
 from traces.base import workers as pools
@@ -293,6 +293,21 @@ def test_claims_of_one_process_part_its_sweeps(tmp_path: Path) -> None:
         other.__exit__(None, None, None)  # its file stays: `one` may hold a claim in it
         assert one.take("a") and one.take("b")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("change", ["moved", "deleted"])
+def test_claims_of_a_folder_that_goes_away(tmp_path: Path, change: str) -> None:
+    """It ended a sweep with "file descriptor cannot be a negative integer"."""
+    folder = tmp_path / "claims"
+    with Claims(folder) as claims:
+        assert claims.take("a")
+        if change == "moved":
+            folder.rename(tmp_path / "elsewhere")
+        else:
+            shutil.rmtree(folder)
+        assert claims.take("b"), "there is nothing to part it from others by"
+        claims.give_up("a")
+        claims.give_up("b")
 
 
 def test_a_worker_has_loaded_what_a_point_needs(tmp_path: Path) -> None:

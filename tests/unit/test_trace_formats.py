@@ -165,7 +165,7 @@ def test_what_reads_at_once_is_what_the_format_says(tmp_path, text):
         open_trace(path, "ramulator2")
 
 
-ACCESSES = [(0x04000C30, 3, 0), (0x1FFEFFE7E8, 8, 0), (0x1FFEFFE7E0, 8, 1), (0x0421C7CC, 4, 0), (0x0421C7CC, 4, 1)]
+ACCESSES = [(0x1FFEFFE7E8, 8, 0), (0x1FFEFFE7E0, 8, 1), (0x0421C7CC, 4, 0), (0x0421C7CC, 4, 1)]
 LACKEY = """==7== Lackey, an example Valgrind tool
 I  04000c30,3
  L 1ffeffe7e8,8
@@ -195,13 +195,21 @@ def packed(kind, raw):
     return pack[kind](raw)
 
 
-@pytest.mark.parametrize("name", ["lackey", None])
+@pytest.mark.parametrize("name", ["lackey", "lackey-fetches", None])
 def test_lackey_traces(tmp_path, name):
+    """Instruction fetches are no loads of data: dropped, or kept as a stream of their own."""
     path = tmp_path / "trace"
-    path.write_text(LACKEY)
-    assert listing(open_trace(path, name)) == ACCESSES
-    path.write_text("".join(line + "\n" for line in LACKEY.split("\n")[1:5]))  # no notes: many lines at once
-    assert listing(open_trace(path, name)) == ACCESSES
+    fetched = [(0x04000C30, 3, 0)] if name == "lackey-fetches" else []
+    for text in (LACKEY, "".join(line + "\n" for line in LACKEY.split("\n")[1:5])):  # without notes many lines at once
+        path.write_text(text)
+        trace = open_trace(path, name)
+        assert listing(trace) == fetched + ACCESSES
+        streams = [STREAMS[s] for chunk in trace for s in chunk.stream]
+        assert streams == ["instructions"] * len(fetched) + ["external"] * len(ACCESSES)
+    path.write_text("I  04000c30,3\n")
+    if name != "lackey-fetches":
+        with pytest.raises(InputError, match="no accesses in it"):
+            open_trace(path, name)
 
 
 @pytest.mark.parametrize("name", ["dinero", None])
@@ -265,7 +273,7 @@ def test_standard_input_is_a_trace(tmp_path):
             env={**os.environ, "TMPDIR": str(tmp_path)},
             check=True,
         )
-        assert done.stdout.startswith(b"[5, 5, {'file': 'standard input', 'format': 'lackey'")
+        assert done.stdout.startswith(b"[4, 4, {'file': 'standard input', 'format': 'lackey'")
     gc.collect()
     assert not list(tmp_path.iterdir())  # nothing is left of it
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import configparser
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from traces.trace.chunks import Chunk, Memory, Trace
 
 TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.trace.chunks.STREAMS
-_MOST_BYTES = 1 << 31
+_AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace
+_BYTES_READ, _BYTES_HELD = 64, 32  # of memory: a word while its trace is read, and one that moved, as it stays
 _MOST_OFFSET = 1 << 62
 
 
@@ -83,7 +85,7 @@ def read_run(
         for tensor in TENSORS:
             given = _bytes_of(tensors, f"layer{layer}_{tensor}")
             path = _trace_file(folder / f"layer{layer}", tensor)
-            cycle, words = _read_rows(path)
+            cycle, words = _read_rows(path, sum(len(each.word) for each in traffic))
             word = words - offsets[tensor]
             kept = (words != -1) & (word >= 0) & (word < len(given))
             if padded and tensor != "ofmap" and 0 <= 1 - offsets[tensor] < len(given):
@@ -212,29 +214,47 @@ def _trace_file(folder: Path, tensor: str) -> Path:
     raise InputError(f"{folder}: {tensor.upper()}_DRAM_TRACE.csv is missing")
 
 
-def _read_rows(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return int64[rows] cycles and int64[rows, columns] words, -1 for an empty slot."""
+def _read_rows(path: Path, held: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return int64[rows] cycles and int64[rows, columns] words, -1 for an empty slot. held: words read before."""
+    parts: list[np.ndarray] = []
+    n_rows, width, rest, block = 0, 0, b"", b"\n"
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            raw = file.read(_MOST_BYTES + 1)
-        if len(raw) > _MOST_BYTES:
-            raise InputError(f"{path}: more than {_MOST_BYTES} bytes")
-        rows = [row for row in csv.reader(raw.decode("ascii").splitlines()) if row]
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+            while block:
+                block = file.read(_AT_ONCE)
+                *lines, rest = (rest + (block or b"\n")).split(b"\n")
+                if len(rest) > _LONGEST_ROW:
+                    raise InputError(f"{path}: a row of more than {_LONGEST_ROW} characters")
+                rows = [row for line in lines if (row := line.strip())]
+                width = width or len(rows[0].split(b",") if rows else b"")
+                claim(
+                    _BYTES_READ * width * (n_rows + len(rows)) + _BYTES_HELD * held + 64 * sum(map(len, rows)),
+                    str(path), "its words",
+                )  # fmt: skip
+                if rows:
+                    parts.append(_numbers(rows, width, n_rows, path))
+                n_rows += len(rows)
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {brief(error)}") from error
-    if not rows:
+    if not parts:
         return np.zeros(0, np.int64), np.zeros((0, 1), np.int64)
-    for line, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]) or len(row) < 2:
-            raise InputError(f"{path}:{line}: {len(row)} columns, but the first row has {len(rows[0])}")
+    whole = np.concatenate(parts)
+    return whole[:, 0], whole[:, 1:]
+
+
+def _numbers(rows: list[bytes], width: int, before: int, path: Path) -> np.ndarray:
+    """Return int64[rows, width]. before: rows in front of them."""
+    split = [row.split(b",") for row in rows]
+    for line, row in enumerate(split, before + 1):
+        if len(row) != width or width < 2:
+            raise InputError(f"{path}:{line}: {len(row)} columns, but the first row has {width}")
     try:
-        numbers = np.array(rows, dtype=np.float64)
+        numbers = np.array(split, dtype=np.float64)
     except ValueError as error:
         raise InputError(f"{path}: a cycle or word is no number: {brief(error)}") from error
     if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any() or np.abs(numbers).max() > 2**53:
         raise InputError(f"{path}: cycles and words must be whole numbers")
-    whole = numbers.astype(np.int64)
-    return whole[:, 0], whole[:, 1:]
+    return numbers.astype(np.int64)
 
 
 _SAME = {"i": "ifmap", "w": "filter", "o": "ofmap", "inputs": "ifmap", "weights": "filter", "outputs": "ofmap"}
@@ -302,8 +322,7 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     """
     walked = []
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = list(csv.DictReader(io.StringIO(read_within(Path(path), 100).decode("utf-8"), newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     columns = {"layer", "tensor", "dram_reads", "dram_writes", "access_bits"}

@@ -47,7 +47,7 @@ def read_npz(
     content: of the file, where it has been read already.
 
     Every array is checked before it is allocated: no Python objects, a size that fits the archive's directory, all
-    together within the bound of `traces.base.memory`. Raises InputError naming the file and the array.
+    together within the bound of `traces.base.files`. Raises InputError naming the file and the array.
     """
     wanted = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}
@@ -61,8 +61,9 @@ def read_npz(
                 raise InputError(f"{path}: array {name!r} is stored twice")
             total += member.file_size
             claim(total, str(path), "its arrays")
-            with archive.open(member) as stream:
-                arrays[name] = _read_array(stream, member.file_size, f"{path}: array {name!r}")
+            where = f"{path}: array {name!r}"
+            with opened_member(archive, member, where) as stream:
+                arrays[name] = _read_array(stream, member.file_size, where)
     return arrays
 
 
@@ -73,6 +74,13 @@ def read_npy(path: str | Path) -> np.ndarray:
         claim(size, str(path))
         with Path(path).open("rb") as stream:
             return _read_array(stream, size, f"{path}: the array")
+
+
+def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> IO[bytes]:
+    """Open a member of an npz, stored or deflated as NumPy writes them: other kinds unpack without any bound."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{where} is packed in a way that NumPy does not write: save it with numpy.savez")
+    return archive.open(member)
 
 
 def npz_names(path: str | Path) -> set[str]:

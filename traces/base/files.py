@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from traces.base.errors import InputError
 
@@ -157,6 +157,16 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
         Path(name).unlink(missing_ok=True)  # gone after the rename; left only by an error
 
 
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, where the system knows how."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _stream_number(state: os.stat_result) -> int | None:
     """Return 1 or 2 where the file is this process's output or error stream, whatever it is called."""
     for number in (1, 2):
@@ -199,3 +209,8 @@ def refuse_inputs(output: str | Path | None, inputs: Iterable[str | Path], *, fo
             continue
         if same:
             raise InputError(f"{output}: is read and would be replaced; name another file, or add --force")
+
+
+def harmless(value: Any) -> Any:
+    """Return a cell of a CSV table that no spreadsheet runs as a formula: a text that begins like one gets a '."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

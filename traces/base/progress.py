@@ -44,3 +44,11 @@ class Limit:
         """Raise TimeIsUp where the time is over: for work that has no result before its end."""
         if self.over(done, total, text):
             raise TimeIsUp
+
+
+def left_of(time_limit_s: float | None) -> Callable[[], float | None]:
+    """Start a clock, before anything is read; the result says how many seconds are left of the limit, None without."""
+    started = time.monotonic()
+    if time_limit_s is None or not time_limit_s > 0:  # which is refused where it is used
+        return lambda: time_limit_s
+    return lambda: max(1e-9, time_limit_s - (time.monotonic() - started))

@@ -7,6 +7,7 @@ first result grows with the job.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import math
 import os
@@ -17,17 +18,26 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, Self, TypeVar
 
 from traces.base.children import module_command, safe_children
-from traces.base.errors import EdgewattError, InputError, MissingExtraError, unknown_name
+from traces.base.errors import EdgewattError, EdgewattWarning, InputError, MissingExtraError, brief, unknown_name
 from traces.base.registry import naming_outside
 
 EXECUTORS = ("threads", "processes", "inline", "dask")
@@ -348,8 +358,6 @@ class _Threads(_Futures):
 
 def _threads(count: int, ended: threading.Event) -> Executor:
     """Return an executor of threads whose pieces are abandoned once `ended` is set."""
-    from concurrent.futures import ThreadPoolExecutor
-
     return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
@@ -368,17 +376,53 @@ class _Dask(_Futures):
 
     def __init__(self, distributed: Any, count: int, scheduler: str | None, threads: bool) -> None:
         self._distributed, self._ends, ended = distributed, ExitStack(), threading.Event()
+        self._where = scheduler or "this machine"
         try:
             if scheduler is None:
                 own = _threads(count, ended) if threads else None
                 cluster = self._ends.enter_context(local_dask_cluster(distributed, count, own))
+            else:
+                self._look_at(scheduler)
             self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{CONNECT_S:g}s")
         except (OSError, TimeoutError, ValueError) as error:
             self._ends.close()
-            raise EdgewattError(f"no Dask scheduler answers at {scheduler or 'this machine'} ({error})") from error
+            raise EdgewattError(f"no Dask scheduler answers at {self._where} ({error})") from error
         self._ends.enter_context(self._client)
         self._ends.callback(ended.set)  # before the cluster waits for its threads
         self.died, self._finished = (distributed.KilledWorker,), distributed.as_completed(with_results=False)
+
+    def _look_at(self, address: str) -> None:
+        """Have a scheduler say who it is: a client waits without end for a port that is none. Raises OSError."""
+
+        async def asked() -> Any:
+            arguments = self._distributed.Security().get_connection_args("client")
+            async with self._distributed.rpc(address, timeout=CONNECT_S, connection_args=arguments) as scheduler:
+                return await asyncio.wait_for(scheduler.identity(), CONNECT_S)
+
+        with ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
+            try:
+                said = aside.submit(asyncio.run, asked()).result()
+            except Exception as error:  # whatever Dask trips over in what is no answer of a scheduler
+                raise OSError(brief(error)) from error
+        if not isinstance(said, dict) or said.get("type") != "Scheduler":
+            raise OSError("what answers is no scheduler")
+        if not said.get("workers"):
+            warnings.warn(
+                EdgewattWarning(f"the Dask scheduler at {address} has no workers: waiting for them"), stacklevel=2
+            )
+
+    def map(
+        self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
+    ) -> Iterator[tuple[Key, Any]]:
+        """See _Futures. Raises EdgewattError where the scheduler is gone."""
+        try:
+            yield from super().map(function, calls, left, fate)
+        except (asyncio.CancelledError, CancelledError, OSError) as error:
+            if self._client.status == "running" and isinstance(error, OSError):
+                raise
+            raise EdgewattError(
+                f"the Dask scheduler at {self._where} is gone: what is finished is kept, the same command goes on"
+            ) from error
 
     def __exit__(self, *error: Any) -> None:
         self._ends.close()
@@ -405,8 +449,11 @@ _QUIET = {
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.profile.enabled": False,
     "distributed.nanny.pre-spawn-environ": {name: 1 for name in PINNED},
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
 }
-"""What a local Dask cluster watches of itself, which nobody looks at: an eighth of a core where it is left as it is.
+"""What a local Dask cluster watches of itself and shows, which nobody looks at: an eighth of a core where it is left as
+it is. Its web servers answer nothing.
 
 Its own environment also bids malloc return memory at once, so that each array begins with page faults."""
 
@@ -414,12 +461,19 @@ Its own environment also bids malloc return memory at once, so that each array b
 def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None = None) -> Any:
     """Return a Dask cluster of as many processes of one thread each, or of these threads; they end with it.
 
-    distributed: the module.
+    Processes talk by TLS with a key of their own that is nowhere on the disk: who else connects is turned away.
+    distributed: the module. Raises MissingExtraError without the library that makes keys.
     """
     import logging
 
     import dask
 
+    security = None
+    if threads is None:  # processes talk through ports, which anybody on this machine can reach
+        try:
+            security = distributed.Security.temporary()
+        except ImportError as error:
+            raise MissingExtraError("cryptography", "dask") from error
     with safe_children(), dask.config.set(_QUIET):
         return distributed.LocalCluster(
             n_workers=1 if threads else workers,
@@ -428,6 +482,7 @@ def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None 
             executor=threads,
             memory_limit=0,
             dashboard_address=None,
+            security=security,
             silence_logs=logging.CRITICAL,  # what a piece raises comes back with it
         )
 

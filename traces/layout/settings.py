@@ -15,8 +15,9 @@ from traces.base.errors import InputError, shown, unknown_name
 from traces.layout.kind import LAYOUTS
 from traces.networks.network import Network
 
-AUTO = "auto"  # a rule, no layout: the first of AUTO_CHOICE that can hold the order
-AUTO_CHOICE = ("csr", "tuples")
+AUTO = "auto"  # a rule, no layout: csr where it can hold the order, else the smaller of CUT_KINDS
+CUT_KINDS = ("tuples", "runs")  # hold orders that cut rows
+MACHINE_LANES = 16  # input vectors at a time on a named machine, where nothing else is said
 BEST = "best"  # a rule, no layout: of those that can hold the order, the one with the fewest bytes of connections
 NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
 REGISTERS = ("run", "none")
@@ -35,7 +36,8 @@ class Layout:
         must have one run), 'csc' (columns; each source must have one run), 'coo' (values, row ids, column ids), 'ell'
         (rows padded to the longest of their layer), 'tuples' ((source, target, weight) records), 'runs' (per run of one
         target a header, then (source, weight) records), 'runs-delta' (the same with delta-coded sources). Or 'auto':
-        csr where the order allows it, else tuples. Or 'best': the one with the fewest bytes of those that can hold it.
+        csr where the order allows it, else the smaller of tuples and runs. Or 'best': the one with the fewest bytes of
+        all that can hold it.
     value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
         memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
     id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the
@@ -104,18 +106,19 @@ class Layout:
         return row_bytes if self.lanes == 1 else -(-row_bytes // aligned) * aligned
 
 
-def choose_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
-    """Return the layout kind for an order: the one asked for, if it can hold the order, or the automatic choice.
+def choices(network: Network, edges: Int64Array, layout: Layout) -> tuple[str, ...]:
+    """Return the layout kinds among which the fewest bytes of connections decide (`traces.trace.plan.smallest_kind`).
 
-    BEST is a matter of bytes: see traces.trace.plan. Raises InputError where the order cuts a row (column) that the
-    layout needs whole.
+    One that is asked for stands alone. Raises InputError where the order cuts a row (column) that it needs whole.
     """
+    if layout.kind == BEST:
+        return tuple(name for name in LAYOUTS if LAYOUTS[name].item.holds(network, edges))
     if layout.kind == AUTO:
-        return next(name for name in AUTO_CHOICE if LAYOUTS[name].item.holds(network, edges))
+        return ("csr",) if LAYOUTS["csr"].item.holds(network, edges) else CUT_KINDS
     kind = LAYOUTS[layout.kind].item
     if not kind.holds(network, edges):
         raise InputError(
             f"layout {layout.kind!r} needs every {kind.run_name} in one run of the order, but this order cuts some "
             f"{kind.run_name}s: use layout 'tuples' or 'coo' (or 'auto')"
         )
-    return layout.kind
+    return (layout.kind,)

@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, brief, unknown_name
 from traces.operators.operations import OPERATIONS, activate, channel_axis
 from traces.operators.opgraph import INPUT, Operator, OpGraph, real_values
 
 Array = npt.NDArray[Any]
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 PARTIAL = {"PARTIAL_CONV_2D": "CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D": "DEPTHWISE_CONV_2D"}
+
+
+class NotComputedError(InputError):
+    """An operator whose results this executor cannot compute: its kind, or its attributes, are beyond it."""
 
 
 def execute(
@@ -118,9 +122,19 @@ class _Executor:
             return [value]
         kind = PARTIAL.get(node.op, node.op)
         if not can_compute(node):
-            raise InputError(f"{self.graph.name}: the reference executor does not know {node.name!r} ({node.op})")
+            raise NotComputedError(f"{self.graph.name}: the executor does not know {node.name!r} ({node.op})")
+        try:
+            return self._results(node, kind)
+        except (InputError, ArithmeticError, IndexError, KeyError, TypeError, ValueError) as error:
+            text = brief(error)
+            raise NotComputedError(
+                f"{self.graph.name}: {node.name!r} ({node.op}) cannot be computed: {text}"
+            ) from error
+
+    def _results(self, node: Operator, kind: str) -> list[Array]:
         if "compute" in node.attributes:
-            return list(node.attributes["compute"]([self._typed(name) for name in node.operands]))
+            results = node.attributes["compute"]([self._typed(name) for name in node.operands])
+            return [np.asarray(r).reshape(t.shape) for r, t in zip(results, node.outputs, strict=True)]
         if "gather" in node.attributes:
             gathered = [self._value(name) for name in node.attributes["gather"]]
             operands = [np.concatenate(gathered, axis=channel_axis(node))]

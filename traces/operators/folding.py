@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.operators.execute import can_compute, execute
 from traces.operators.opgraph import Operator, OpGraph, Quantization, Tensor
 
+_ELEMENT_BYTES = 24  # of a result: as float64, as it is computed, and as it is stored
 STORED_ALIKE = {"DEQUANTIZE", "DENSIFY", "IDENTITY", "RESHAPE", "EXPAND_DIMS", "SQUEEZE"}
 
 
@@ -30,6 +32,7 @@ def fold(node: Operator, constants: dict[str, npt.NDArray[Any]], quantization: d
         if first in quantization:
             quantization[result.name] = quantization[first]
         return True
+    claim(_ELEMENT_BYTES * sum(math.prod(t.shape) for t in node.outputs), node.name, "the constant that it computes")
     graph = OpGraph(
         node.name,
         (node,),

@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, did_you_mean
+from traces.base.memory import claim
 from traces.base.shown import Shown
 
 MAX_BYTES = 2**63 - 1
+_ARC_BYTES = 64  # who waits for whom, both ways, in Python and for the kernels
 INPUT = "INPUT"  # the operator that brings a graph input into memory
 
 
@@ -161,19 +163,22 @@ class OpGraph(Shown):
 
         These are all writers of the storage of its inputs. An in-place operator depends, for the storage that it
         updates itself, only on the writer of the tensor it names (else a chain of updates would wait for itself).
+        Raises InputError where they are beyond the bound of memory: each reader of a storage waits for each writer.
         """
+        arcs = sum(len(self.writers[self.tensors[name].buffer]) for node in self.nodes for name in node.inputs)
+        claim(_ARC_BYTES * arcs, self.source or self.name, f"its operators, which wait for others {arcs} times,")
         return tuple(self._before(node) for node in self.nodes)
 
     def _before(self, node: Operator) -> tuple[int, ...]:
         own, made = {t.buffer for t in node.outputs}, {t.name for t in node.outputs}
-        before = {self.producer[name] for name in node.attributes.get("after", ()) if name in self.producer}
+        before = {self.producer[name] for name in _after(node) if name in self.producer}
         for name in node.inputs:
             buffer = self.tensors[name].buffer
             if buffer in own:
                 before.add(self.producer[name])
             else:  # but those that overwrite it afterwards
                 writers = self.writers[buffer]
-                before.update(w for w in writers if made.isdisjoint(self.nodes[w].attributes.get("after", ())))
+                before.update(w for w in writers if made.isdisjoint(_after(self.nodes[w])))
         return tuple(sorted(before))
 
     @cached_property
@@ -197,6 +202,11 @@ class OpGraph(Shown):
         if sorted(picked) != list(range(self.n_nodes)):
             raise InputError(f"{self.name}: the order is no permutation of the {self.n_nodes} operators")
         return self.with_(nodes=tuple(self.nodes[i] for i in picked))
+
+
+def _after(node: Operator) -> Sequence[str]:
+    """Return the tensors behind which an operator runs though it does not read them."""
+    return tuple(node.attributes.get("after", ()))
 
 
 class _Validation:
@@ -277,10 +287,13 @@ class _Validation:
         return did_you_mean(name, self.graph.tensors) if len(self.graph.tensors) <= 2000 else ""
 
     def _order(self) -> None:
+        nodes, writers = self.graph.nodes, self.graph.writers
+        last = {name: writers[tensor.buffer][-1] for name, tensor in self.graph.tensors.items()}
+        if all(last.get(name, -1) < i for i, node in enumerate(nodes) for name in (*node.inputs, *_after(node))):
+            return  # without a list of who waits for whom, which is long where many write and read one storage
         before = self.graph.predecessors
         if all(not ids or ids[-1] < i for i, ids in enumerate(before)):
             return
-        nodes = self.graph.nodes
         pending = [len(ids) for ids in before]
         ready = [i for i, count in enumerate(pending) if not count]
         while ready:
@@ -311,18 +324,22 @@ class _Validation:
             path.append(step)
 
     def _connected(self) -> None:
-        neighbours = [(*a, *b) for a, b in zip(self.graph.predecessors, self.graph.successors, strict=True)]
-        # Parts that write one storage belong together even when no operator reads both.
-        for ids in self.graph.writers.values():
-            for other in ids[1:]:
-                neighbours[ids[0]] = (*neighbours[ids[0]], other)
-                neighbours[other] = (*neighbours[other], ids[0])
+        tensors = self.graph.tensors
+        stores = [
+            {t.buffer for t in (*node.outputs, *(tensors[n] for n in (*node.inputs, *_after(node)) if n in tensors))}
+            for node in self.graph.nodes
+        ]
+        users: dict[str, list[int]] = {}
+        for i, names in enumerate(stores):
+            for name in names:
+                users.setdefault(name, []).append(i)
         seen, stack = {0}, [0]
         while stack:
-            for j in neighbours[stack.pop()]:
-                if j not in seen:
-                    seen.add(j)
-                    stack.append(j)
+            for name in stores[stack.pop()]:
+                for j in users.pop(name, ()):  # parts that write one storage belong together, read or not
+                    if j not in seen:
+                        seen.add(j)
+                        stack.append(j)
         if len(seen) < self.graph.n_nodes:
             apart = next(i for i in range(self.graph.n_nodes) if i not in seen)
             raise InputError(

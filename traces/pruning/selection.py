@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.pruning.windows import Int64Array, Windows
+from traces.pruning.windows import Int64Array
 
 Mask = npt.NDArray[np.bool_]
 _ROUNDS = 4  # of choosing again among the neurons that stay
@@ -52,7 +52,9 @@ class Candidates:
         """Return bool[outputs, inputs] of each layer."""
         masks = []
         for k, (a, b) in enumerate(zip(self.widths, self.widths[1:], strict=False)):
-            pick = chosen[self.layer[chosen] == k] if chosen.dtype != bool else np.flatnonzero(chosen & (self.layer == k))
+            pick = (
+                chosen[self.layer[chosen] == k] if chosen.dtype != bool else np.flatnonzero(chosen & (self.layer == k))
+            )
             mask = np.zeros((b, a), bool)
             for step in range(self.block):
                 rows = self.target[pick] - self.first[k + 1] + step

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.networks.checks import checked_memory
 
@@ -189,7 +189,7 @@ def mixed(windows: Windows, seed: int) -> Windows:
 
 def pairs_of(widths: Sequence[int]) -> list[tuple[int, int]]:
     """Return the (sources, targets) of each layer of connections."""
-    return list(zip(widths, widths[1:], strict=False))
+    return list(pairwise(widths))
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,7 @@ def capacity(widths: Sequence[int], memory: int) -> Capacity:
     return Capacity(memory, *kinds, 0 if slide is None else slide.two_of_four(), most)
 
 
-def least_memory(
-    widths: Sequence[int], *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()
-) -> int:
+def least_memory(widths: Sequence[int], *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()) -> int:
     """Return an M with which windows of the least sizes reach the bound."""
     return _windows(widths, _sizes(widths, 0, 0.0, pattern, block, values), values, pattern, block).memory
 
@@ -371,8 +369,6 @@ def _sizes(
     return [of_layer[k] for k in range(last + 1)]
 
 
-def _windows(
-    widths: Sequence[int], sizes: Sequence[int], values: Sequence[int], pattern: str, block: int
-) -> Windows:
+def _windows(widths: Sequence[int], sizes: Sequence[int], values: Sequence[int], pattern: str, block: int) -> Windows:
     places = tuple(np.arange(n) for n in widths)
     return Windows(tuple(widths), tuple(sizes), (0,) * len(sizes), places, pattern, block, tuple(values))

@@ -9,20 +9,19 @@ import numpy as np
 
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
-from traces.readers.parts.layers import Matrix
+from traces.readers.parts.layers import Matrix, claim_matrix
 from traces.readers.parts.triplets import numbered_lines, read_triplets
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _FIELDS = ("real", "double", "integer", "pattern")
 _LARGEST = 1 << 62
-_BYTES_PER_SIDE = 48  # pointers and counts of each row and column, whatever is made of the matrix
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 def read(path: str | Path) -> list[Matrix]:
     """Read one matrix. Entries of a pattern count as 1. Raises InputError naming file and line."""
     layout, field, symmetry, sizes, skip = _header(Path(path))
-    claim(_BYTES_PER_SIDE * (sizes[0] + sizes[1]), str(path), f"a matrix of shape {(sizes[0], sizes[1])}")
+    claim_matrix(0, (sizes[0], sizes[1]), str(path))
     if layout == "array":
         matrix = _read_array(Path(path), field, symmetry, sizes, skip)
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.readers.parts.layers import claim_network
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
@@ -62,6 +63,7 @@ def load(path: str | Path) -> Network:
             raise InputError(f"{path}: array {name!r} is missing")
     n_neurons = _scalar(arrays, "n_neurons", path)
     claim_network(arrays["sources"].size, n_neurons, str(path))
+    claim(16 * sum(array.size for array in arrays.values()), str(path), "its numbers as 64 bits, read and checked,")
     try:
         return Network(
             arrays["sources"],

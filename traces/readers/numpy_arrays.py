@@ -10,7 +10,7 @@ import numpy as np
 from traces.base.archive import npz_names, read_npy, read_npz
 from traces.base.errors import InputError, did_you_mean
 from traces.networks.network import is_real
-from traces.readers.parts.layers import Matrix, dense_layer, natural_key
+from traces.readers.parts.layers import Matrix, dense_layers, natural_key
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 # Arrays of which the other npz files have at least one: networks, SciPy's matrices, orders, traces.
@@ -24,7 +24,7 @@ def read(path: Path, names: Sequence[str] | None = None) -> list[Matrix]:
     array `x.bias` of one dimension belongs to `x.weight` or `x`. Raises InputError naming file and array.
     """
     if path.suffix.lower() == ".npy":
-        return [_layer(read_npy(path), f"{path}: the array")]
+        return dense_layers([_layer(read_npy(path), f"{path}: the array")])
     arrays = read_npz(path)
     chosen = _matrices(arrays) if names is None else list(names)
     if not chosen:
@@ -32,20 +32,22 @@ def read(path: Path, names: Sequence[str] | None = None) -> list[Matrix]:
     for name in chosen:
         if name not in arrays:
             raise InputError(f"{path}: has no array {name!r}{did_you_mean(name, arrays)}")
-    return [
-        _layer(arrays[name], f"{path}: array {name!r}", arrays.get(f"{name.removesuffix('.weight')}.bias"))
-        for name in chosen
-    ]
+    return dense_layers(
+        [
+            _layer(arrays[name], f"{path}: array {name!r}", arrays.get(f"{name.removesuffix('.weight')}.bias"))
+            for name in chosen
+        ]
+    )
 
 
 def _matrices(arrays: Mapping[str, np.ndarray]) -> list[str]:
     return sorted((name for name, values in arrays.items() if values.ndim == 2), key=natural_key)
 
 
-def _layer(values: np.ndarray, where: str, bias: np.ndarray | None = None) -> Matrix:
+def _layer(values: np.ndarray, where: str, bias: np.ndarray | None = None) -> tuple[np.ndarray, str, np.ndarray | None]:
     if values.ndim != 2 or not (values.dtype == bool or is_real(values.dtype)):
         raise InputError(f"{where}: a layer is a matrix of real numbers, not {values.dtype} of shape {values.shape}")
-    return dense_layer(values, where, bias=bias if bias is not None and bias.ndim == 1 else None)
+    return values, where, bias if bias is not None and bias.ndim == 1 else None
 
 
 class NumpyArrays(MatrixReader):

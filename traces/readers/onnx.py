@@ -7,21 +7,22 @@ constant too. Weights lie in the file, or in files beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, MissingExtraError, brief
-from traces.base.memory import claim
+from traces.base.errors import InputError, MissingExtraError, brief, did_you_mean
+from traces.base.memory import claim, read_within
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.model_network import to_network
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
-from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside
-from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
+from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside, parsed_bytes
+from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions, Shapes
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
 # ONNX name -> the name used for the same operator throughout the suite (TensorFlow Lite's)
@@ -40,18 +41,21 @@ OPERATORS = {
     "Sigmoid": "LOGISTIC",
 }
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+OURS = {*OPERATORS, "Relu", "Tanh"}  # computed by traces.operators.operations; others by ONNX's reference evaluator
 SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
 
 
-def read(path: str | Path, batch: int | None = None) -> OpGraph:
+def read(path: str | Path, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
     """Read a model as an operator graph with its constants.
 
-    batch: value of the inputs' first dimension where the file leaves it open.
+    batch: value of the inputs' first dimension where the file leaves it open; 1 where it is not given, and
+    `graph.notes` says so. shapes: name of an input -> all its dimensions. A branch (If) whose condition follows from
+    constants and shapes is taken.
 
     Raises InputError naming file and node or tensor: not an ONNX file, damaged, weights in other files, control flow,
     unknown operators, unknown or dynamic shapes. Needs the extra `models`.
     """
-    return _Reader(Path(path), batch).graph()
+    return _Reader(Path(path), batch, shapes).graph()
 
 
 def write(path: str | Path, graph: OpGraph) -> bytes:
@@ -62,13 +66,16 @@ def write(path: str | Path, graph: OpGraph) -> bytes:
     other operators, and where a result of the model is written by none.
     """
     reader = _Reader(Path(path))
+    if any(node.op_type == "If" for node in reader.model.graph.node):
+        reader.graph()  # takes the branches
     reader.load()
     return write_graph(reader.model, graph, str(path))
 
 
 class _Reader:
-    def __init__(self, path: Path, batch: int | None = None) -> None:
-        self.path, self.batch, self.beside = path, batch, 0
+    def __init__(self, path: Path, batch: int | None = None, shapes: Shapes | None = None) -> None:
+        self.path, self.batch, self.shapes, self.beside = path, batch, dict(shapes or {}), 0
+        self.notes: list[str] = []
         try:
             import onnx
             import onnx.numpy_helper
@@ -78,8 +85,9 @@ class _Reader:
 
         self.onnx = onnx
         try:
-            claim(4 * path.stat().st_size, str(path), "the model")
-            self.model = onnx.ModelProto.FromString(path.read_bytes())
+            data = read_within(path, 2)
+            claim(parsed_bytes(data), str(path), "the model")
+            self.model = onnx.ModelProto.FromString(data)
         except OSError as error:
             raise self.fail(f"cannot be read ({error.strerror or error})") from error
         except (DecodeError, RuntimeError, ValueError) as error:
@@ -104,23 +112,22 @@ class _Reader:
         self.constants: dict[str, npt.NDArray[Any]] = {t.name: self._array(t) for t in graph.initializer}
         if graph.sparse_initializer:
             raise self.fail("weights are stored sparsely, which this reader does not take apart: store them densely")
-        nodes = []
+        nodes: list[Any] = []
         versions = [entry.version for entry in self.model.opset_import if entry.domain in ("", "ai.onnx")]
         self.opset = int(versions[0]) if versions else 1
         self.signatures: dict[str, Signature] = {}
-        for node in graph.node:
-            self._check_kind(node)
-            if node.op_type == "Constant":
-                self._constant(node)
-            else:
-                nodes.append(node)
-        if self.batch is not None:
-            self._set_batch(self.batch)
+        self._add_nodes(graph.node, nodes)
+        self._set_shapes()
         self.tensors = self._described()
         nodes = in_running_order(nodes)
+        kept = []
         with Inference(self.onnx, self.path) as inference:
             values = Values(self.model, self.constants, self.tensors, inference)
-            kept = [(k, node) for k, node in enumerate(nodes) if not values.take(nodes, k)]
+            for k, node in enumerate(nodes):  # which grows
+                if node.op_type == "If":
+                    nodes[k + 1 : k + 1] = self._branch(node)
+                elif not values.take(nodes, k):
+                    kept.append((k, node))
         read = {name for _, node in kept for name in node.input}
         made = {name for _, node in kept for name in node.output}
         outputs = tuple(dict.fromkeys(o.name for o in graph.output if o.name not in self.constants))
@@ -132,7 +139,60 @@ class _Reader:
         operators = [self._operator(node, k) for k, node in kept]
         used = {name for node in operators for name in node.constants}
         constants = {name: array for name, array in self.constants.items() if name in used}
-        return OpGraph(graph.name or self.path.stem, (*begin, *operators), outputs, constants, str(self.path))
+        return OpGraph(
+            graph.name or self.path.stem,
+            (*begin, *operators),
+            outputs,
+            constants,
+            source=str(self.path),
+            notes=tuple(self.notes),
+        )
+
+    def _add_nodes(self, given: Iterable[Any], nodes: list[Any]) -> None:
+        for node in given:
+            self._check_kind(node)
+            if node.op_type == "Constant":
+                self._constant(node)
+            else:
+                nodes.append(node)
+
+    def _branch(self, node: Any) -> list[Any]:
+        """Return the nodes of the branch that an If takes, in its place; the model holds them from then on.
+
+        Raises InputError where the condition is computed in every inference.
+        """
+        condition = self.constants.get(node.input[0]) if node.input else None
+        if condition is None:
+            at = f"node {node.name or node.output[0]!r} (If)"
+            raise self.fail(
+                f"{at}: its condition is not known before the inputs are: give their shapes (--shape NAME=1x3x224x224) "
+                "or export the model without branches"
+            )
+        name = "then_branch" if bool(np.asarray(condition).reshape(-1)[0]) else "else_branch"
+        branch = next(attribute.g for attribute in node.attribute if attribute.name == name)
+        results = dict(zip((value.name for value in branch.output), node.output, strict=True))
+        own = _made_in(branch)
+        renamed = {inner: results.get(inner, f"{node.output[0]}/{inner}") for inner in own}
+        for tensor in branch.initializer:
+            self.constants[renamed[tensor.name]] = self._array(tensor)
+            self.model.graph.initializer.add().CopyFrom(tensor)
+            self.model.graph.initializer[-1].name = renamed[tensor.name]
+        inside = [type(node).FromString(inner.SerializeToString()) for inner in branch.node]
+        _rename(inside, renamed)
+        for outer, result in results.items():
+            if outer not in own:  # a value of the graph around it
+                inside.append(self.onnx.helper.make_node("Identity", [outer], [result]))
+        stay = [other for other in self.model.graph.node if other is not node and other.output != node.output]
+        del self.model.graph.node[:]
+        self.model.graph.node.extend([*stay, *inside])
+        self.notes.append(f"{node.output[0]!r} (If) always takes its {name}")
+        nodes: list[Any] = []
+        self._add_nodes(inside, nodes)
+        return in_running_order(nodes)
+
+    def _control_flow(self, node: Any) -> InputError:
+        at = f"node {node.name or (node.output[0] if node.output else '?')!r} ({node.op_type})"
+        return self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
 
     def load(self) -> None:
         """Bring all weights into the model."""
@@ -144,8 +204,10 @@ class _Reader:
     def _check_kind(self, node: Any) -> None:
         at = f"node {node.name or (node.output[0] if node.output else '?')!r} ({node.op_type})"
         graphs = {self.onnx.AttributeProto.GRAPH, self.onnx.AttributeProto.GRAPHS}
+        if node.op_type == "If" and node.domain in ("", "ai.onnx"):
+            return  # a branch may be taken
         if node.op_type in CONTROL_FLOW or any(attribute.type in graphs for attribute in node.attribute):
-            raise self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
+            raise self._control_flow(node)
         if node.domain not in ("", "ai.onnx") or node.op_type not in NUMERIC:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise self.fail(f"{at}: an unknown operator{domain}: those of the ONNX standard on numbers are known")
@@ -191,30 +253,43 @@ class _Reader:
                 raise self.fail(f"node {node.name or node.output[0]!r} (Constant): {attribute.name} holds no numbers")
             self.constants[node.output[0]] = value
 
-    def _set_batch(self, batch: int) -> None:
-        """Give the inputs' open first dimension a value, and every dimension of the same name."""
-        graph = self.model.graph
-        names = set()
-        for value in graph.input:
-            sides = value.type.tensor_type.shape.dim
-            if value.name in self.constants or not sides:
-                continue
-            if sides[0].HasField("dim_value"):
-                if sides[0].dim_value != batch:
-                    raise self.fail(f"input {value.name!r} has a first dimension of {sides[0].dim_value}, not {batch}")
-            else:
-                names.add(sides[0].dim_param)
-                sides[0].dim_value = batch
+    def _set_shapes(self) -> None:
+        """Give the inputs' open dimensions their values, and every dimension of the same name."""
+        graph, values = self.model.graph, dict[str, int]()
+        inputs = {value.name: value for value in graph.input if value.name not in self.constants}
+        for name, shape in self.shapes.items():
+            sides = inputs[name].type.tensor_type.shape.dim if name in inputs else []
+            if len(sides) != len(shape):
+                known = f"an input of {len(sides)} dimensions" if name in inputs else "no input"
+                hint = "" if name in inputs else did_you_mean(name, inputs)
+                raise self.fail(f"a shape of {len(shape)} dimensions is given for {name!r}, {known}{hint}")
+            for side, size in zip(sides, shape, strict=True):
+                self._set_side(name, side, size, values)
+        for name, value in inputs.items():
+            first = value.type.tensor_type.shape.dim[:1]
+            if first and (self.batch is not None or not first[0].HasField("dim_value")):
+                if self.batch is None:
+                    self.notes.append(f"the open first dimension of {name!r} is taken as 1 (--batch sets it)")
+                self._set_side(name, first[0], 1 if self.batch is None else self.batch, values)
         for value in (*graph.input, *graph.value_info, *graph.output):
             for side in value.type.tensor_type.shape.dim:
-                if side.dim_param and side.dim_param in names:
-                    side.dim_value = batch
+                if side.dim_param and side.dim_param in values:
+                    side.dim_value = values[side.dim_param]
+        self.is_set = bool(values)
+
+    def _set_side(self, name: str, side: Any, size: int, values: dict[str, int]) -> None:
+        if side.HasField("dim_value"):
+            if side.dim_value != size:
+                raise self.fail(f"input {name!r} has a dimension of {side.dim_value}, not {size}")
+            return
+        values[side.dim_param] = size
+        side.dim_value = size
 
     def _described(self) -> dict[str, Any]:
         """Return name -> type of every tensor that the file describes."""
         graph = self.model.graph
         known = {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
-        if self.batch is not None:  # what is still open may follow from it
+        if self.is_set:  # what is still open may follow from it
             given = {value.name for value in graph.input}
             known = {k: v for k, v in known.items() if k in given or all(s.HasField("dim_value") for s in v.shape.dim)}
         return known
@@ -227,10 +302,10 @@ class _Reader:
         for side in described.shape.dim:
             if not side.HasField("dim_value") or side.dim_value < 0:
                 text = side.dim_param or "?"
-                way = "fix it when exporting the model"
-                if self.batch is None and not shape:
-                    way += ", or give the batch (--batch 1)"
-                raise self.fail(f"{where}: tensor {name!r} has the dynamic dimension {text!r}: {way}")
+                raise self.fail(
+                    f"{where}: tensor {name!r} has the dynamic dimension {text!r}: give the shape of the model's input "
+                    "(--shape NAME=1x3x224x224), or fix it when exporting the model"
+                )
             shape.append(int(side.dim_value))
         try:
             dtype = self.onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
@@ -266,6 +341,9 @@ class _Reader:
             known["weight_layout"] = "OIHW"
         if op in SPATIAL:
             known["channel_axis"] = 1
+        flat = len(known.get("strides", (1, 1))) == 2
+        if (node.op_type not in OURS and op != "FULLY_CONNECTED") or not flat:
+            known["compute"] = partial(_computed, node.SerializeToString(), self.opset)
         if op not in WEIGHTED or tuple(operands) != (*inputs[:1], *constants):
             known["operands"] = tuple(operands)
         tensors = tuple(self._tensor(result, where) for result in dict.fromkeys(results))
@@ -291,19 +369,50 @@ class _Reader:
         return known
 
 
+def _made_in(graph: Any) -> set[str]:
+    return {name for node in graph.node for name in node.output} | {tensor.name for tensor in graph.initializer}
+
+
+def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    """Give tensors other names, in the graphs inside of nodes too where those mean the same tensors."""
+    for node in nodes:
+        for listed in (node.input, node.output):
+            listed[:] = [names.get(name, name) for name in listed]
+        for attribute in node.attribute:
+            inside = {name: new for name, new in names.items() if name not in _made_in(attribute.g)}
+            _rename(attribute.g.node, inside)
+            for value in attribute.g.output:
+                value.name = inside.get(value.name, value.name)
+
+
+def _computed(node: bytes, opset: int, operands: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Return what a node makes of its operands, those that are left out apart: by ONNX's reference evaluator."""
+    from onnx import NodeProto
+    from onnx.reference import ReferenceEvaluator
+
+    proto = NodeProto.FromString(node)
+    given = dict(zip((name for name in proto.input if name), operands, strict=True))
+    try:
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(proto, opsets={"": opset}).run(None, given)
+    except Exception as error:  # whatever the package's NumPy code trips over
+        raise InputError(brief(error)) from error
+    return [np.asarray(value) for name, value in zip(proto.output, results, strict=False) if name]
+
+
 class Onnx(NetworkReader):
     suffixes = (".onnx",)
-    sets_batch = True
+    sets_shapes = True
 
-    def opgraph(self, file: Path, batch: int | None = None) -> OpGraph:
-        return read(file, batch)
+    def opgraph(self, file: Path, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
+        return read(file, batch, shapes)
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
         return write(file, graph)
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
         """Read a model of fully connected layers; see traces.readers.parts.model_network.to_network."""
-        return to_network(read(files[0], options.batch))
+        return to_network(read(files[0], options.batch, options.shapes))
 
 
 NETWORK_READERS.register("onnx", summary="ONNX models: operator graphs, or networks of fully connected layers")(Onnx())

@@ -11,16 +11,19 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.base.files import why_no_file
 from traces.base.registry import Registry
-from traces.readers.parts.layers import Matrix, check_orientation, from_layers, natural_key
+from traces.readers.parts.layers import Matrix, check_orientation, claim_matrix, from_layers, natural_key
 
 if TYPE_CHECKING:
     from traces.networks.network import Network
     from traces.operators.opgraph import OpGraph
+
+
+Shapes = Mapping[str, Sequence[int]]  # name of an input -> its dimensions
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,14 @@ class ReadOptions:
     image: tuple[int, ...] | None = None
     windows: Mapping[str, Mapping[str, int]] | None = None
     batch: int | None = None
+    shapes: Shapes | None = None
 
 
 class NetworkReader:
     """One kind of file. Subclasses declare, and give `network`, `opgraph` or both:
 
     suffixes: ends of file names, lower case with the dot. chooses_tensors: whether `names` mean something. unrolls:
-    whether `image` and `windows` do. sets_batch: whether `batch` does, as a second argument of `opgraph`.
+    whether `image` and `windows` do. sets_shapes: whether `batch` and `shapes` do, as arguments of `opgraph`.
     many_files: whether several files, one per layer, are one network. folder_files: what a folder's files are called,
     for messages, where a whole folder can be one network of this kind.
     """
@@ -46,7 +50,7 @@ class NetworkReader:
     suffixes: ClassVar[tuple[str, ...]] = ()
     chooses_tensors: ClassVar[bool] = False
     unrolls: ClassVar[bool] = False
-    sets_batch: ClassVar[bool] = False
+    sets_shapes: ClassVar[bool] = False
     many_files: ClassVar[bool] = False
     folder_files: ClassVar[str] = ""
 
@@ -93,7 +97,10 @@ class MatrixReader(NetworkReader):
         return []
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        layers = [matrix for file in files for matrix in self.matrices(file, options.names)]
+        layers: list[Matrix] = []
+        for file in files:
+            layers += self.matrices(file, options.names)
+            claim_matrix(sum(len(m.rows) for m in layers), [sum(sum(m.shape) for m in layers)], str(file))
         name = files[0].stem if len(files) == 1 else files[0].resolve().parent.name
         return from_layers(layers, orientation=options.orientation, name=name)
 
@@ -109,7 +116,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def load(
-    path: Paths,
+    path: Paths | Any,
     *,
     kind: str | None = None,
     orientation: str = "rows-are-outputs",
@@ -117,6 +124,7 @@ def load(
     image: Sequence[int] | None = None,
     windows: Mapping[str, Mapping[str, int]] | None = None,
     batch: int | None = None,
+    shapes: Shapes | None = None,
 ) -> Network | OpGraph:
     """Read a network or an operator graph.
 
@@ -132,18 +140,24 @@ def load(
     image: (height, width) of the input, or (channels, height, width): convolutions of a safetensors file are unrolled
         over it, layer after layer. windows: tensor name or pattern -> stride, padding, dilation, pool (side of a mean
         that follows), where they are not 1, (side - 1) // 2, 1 and 1.
-    batch: value of the inputs' first dimension, where an ONNX file leaves it open.
+    batch: value of the inputs' first dimension, where an ONNX file leaves it open (1). shapes: name of an input -> all
+        its dimensions.
 
     `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
     """
+    if not isinstance(path, str | os.PathLike | list | tuple):
+        taker = "from_torch" if hasattr(path, "parameters") else "from_matrices"
+        raise InputError(f"load reads files, not a {type(path).__name__}: what is in memory is taken by ew.{taker}")
     check_orientation(orientation)
     if kind is not None and kind not in KINDS:
         raise unknown_name("kind", kind, KINDS)
     try:
         chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
-        return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch))
+        return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch, shapes))
     except OSError as error:  # a folder that may not be listed, a file that vanishes
         raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
+    except MemoryError as error:
+        raise InputError(f"{path}: takes more memory than there is") from error
     except InputError as error:
         text = str(error)
         if len(text) <= _LONGEST_MESSAGE and "\n" not in text:
@@ -162,7 +176,10 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
             options.image is not None or bool(options.windows),
             "image and windows are for weights without a model, {} files",
         ),
-        "sets_batch": (options.batch is not None, "batch is for {} files, whose first dimension may be open"),
+        "sets_shapes": (
+            options.batch is not None or bool(options.shapes),
+            "batch and shapes are for {} files, whose dimensions may be open",
+        ),
     }
     for able, (given, rule) in asked.items():
         if given and not getattr(reader, able):
@@ -170,13 +187,16 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
             raise InputError(f"{files[0]}: {rule.format(' and '.join(known))}")
     if options.windows and options.image is None:
         raise InputError(f"{files[0]}: windows need the size of the input image: image=(height, width)")
+    for name, shape in (options.shapes or {}).items():
+        if any(isinstance(side, bool) or not isinstance(side, int) or not 1 <= side <= 2**31 for side in shape):
+            raise InputError(f"shape of {name!r}: {shape}: whole numbers of at least 1 are needed")
     if options.batch is not None and (isinstance(options.batch, bool) or not 1 <= options.batch <= 2**31):
         raise InputError(f"batch is {options.batch}: a whole number of at least 1")
     if kind == "opgraph" or (kind is None and reader.holds_graphs):
         if len(files) > 1:
             raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
-        if options.batch is not None:
-            return reader.opgraph(files[0], options.batch)  # type: ignore[call-arg]
+        if reader.sets_shapes:
+            return reader.opgraph(files[0], options.batch, options.shapes)  # type: ignore[call-arg]
         return reader.opgraph(files[0])
     return reader.network(files, options)
 

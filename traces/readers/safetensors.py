@@ -18,8 +18,8 @@ from traces.base.checks import whole_number
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
 from traces.networks.network import Network
-from traces.readers.parts.layers import Matrix, dense_layer, from_layers, natural_key
-from traces.readers.parts.unroll import Ids, Unrolled, Window
+from traces.readers.parts.layers import Matrix, dense_layers, from_layers, natural_key
+from traces.readers.parts.model_network import Ids, Unrolled, Window
 from traces.readers.parts.weights import StoredTensor, read_header
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 
@@ -148,10 +148,14 @@ def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix
     dimension belongs to `x.weight`. Raises InputError naming file and tensor.
     """
     tensors = _tensors(path)
-    return [
-        dense_layer(layer.weights.reshape(len(layer.weights), -1), f"{path}: tensor {layer.name!r}", bias=layer.bias)
-        for layer in _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)))
-    ]
+    layers = _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)))
+    return _matrices(path, layers)
+
+
+def _matrices(path: str | Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
+    return dense_layers(
+        [(each.weights.reshape(len(each.weights), -1), f"{path}: tensor {each.name!r}", each.bias) for each in layers]
+    )
 
 
 def read_network(path: Path, options: ReadOptions) -> Network:
@@ -163,8 +167,7 @@ def read_network(path: Path, options: ReadOptions) -> Network:
     if options.image is not None:
         network = chain(layers, options.image, options.windows or {}, str(path), path.stem)
     else:
-        matrices = [dense_layer(each.weights, f"{path}: tensor {each.name!r}", bias=each.bias) for each in layers]
-        network = from_layers(matrices, orientation=options.orientation, name=path.stem)
+        network = from_layers(_matrices(path, layers), orientation=options.orientation, name=path.stem)
     return network.with_(notes=(*_told(tensors, layers, options), *network.notes))
 
 

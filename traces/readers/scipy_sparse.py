@@ -12,7 +12,8 @@ from traces.base.archive import npz_names, read_npz
 from traces.base.errors import InputError
 from traces.base.sparse import checked_sparse, row_pointers
 from traces.networks.network import Network, is_real
-from traces.readers.parts.layers import Matrix, dense_layer, from_layers
+from traces.readers.parts.layers import Matrix, claim_matrix, dense_layer, from_layers
+from traces.readers.parts.torch_modules import matrix_of
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
@@ -29,7 +30,7 @@ def read(path: str | Path) -> list[Matrix]:
         raise InputError(f"{path}: sparse format {kind!r} is not read: save it as csr (matrix.tocsr())")
     shape = arrays["shape"]
     if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape.min() < 0:
-        raise InputError(f"{path}: a layer is a matrix with two dimensions, not shape {shape.tolist()}")
+        raise InputError(f"{path}: a layer is a matrix with two dimensions, not shape {shape[:8].tolist()}")
     for name in _PARTS[kind]:
         if name not in arrays:
             raise InputError(f"{path}: array {name!r} of a {kind} matrix is missing")
@@ -37,6 +38,7 @@ def read(path: str | Path) -> list[Matrix]:
             raise InputError(f"{path}: array {name!r} must be one-dimensional integers")
     size = (int(shape[0]), int(shape[1]))
     data = arrays["data"]
+    claim_matrix(max(arrays[name].size for name in ("data", *_PARTS[kind])), size, str(path))
     first, second = (_as_int64(arrays[name], f"{path}: array {name!r}") for name in _PARTS[kind])
     if data.ndim != 1 or len(data) != len(first):
         raise InputError(f"{path}: {data.size} values but {len(first)} {_PARTS[kind][0]}")
@@ -57,7 +59,8 @@ def from_matrices(
 ) -> Network:
     """Build a network from matrices in memory, one per layer from input to output.
 
-    matrices: SciPy sparse matrices (any format) or dense two-dimensional arrays (non-zeros become connections).
+    matrices: SciPy sparse matrices (any format), dense two-dimensional arrays or PyTorch tensors of any layout and type
+        (non-zeros become connections).
     Raises InputError naming the layer and entry at fault.
     """
     layers = [_in_memory(matrix, f"layer {k}") for k, matrix in enumerate(matrices)]
@@ -68,6 +71,8 @@ def _in_memory(matrix: Any, where: str) -> Matrix:
     if hasattr(matrix, "tocoo"):
         coo = checked_sparse(matrix, where).tocoo()
         return Matrix(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, coo.shape, where)
+    if type(matrix).__module__.partition(".")[0] in ("torch", "torchao"):
+        return matrix_of(matrix, where)
     try:
         dense = np.asarray(matrix)
     except ValueError as error:

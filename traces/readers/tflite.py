@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
-from traces.base.memory import claim
+from traces.base.memory import claim, read_within
 from traces.networks.network import Network
 from traces.operators.folding import fold
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
@@ -119,6 +119,10 @@ def _written(reader: _Reader, before: OpGraph, graph: OpGraph, offsets: Mapping[
     return TfliteWriting(reader, before, types, {name: k for k, name in ACTIVATIONS.items()}).write(graph, offsets)
 
 
+_NUMBER_BYTES, _TABLE_BYTES = 40, 1500
+"""Memory for a number of a list, and for a tensor, an operator or another table, as Python has them."""
+
+
 class _Variable:
     """What lives from one inference to the next. version: the tensor that has its value now. state: its storage."""
 
@@ -136,13 +140,12 @@ class _Reader:
         except ImportError as error:
             raise MissingExtraError("tflite", "models") from error
         try:
-            claim(4 * path.stat().st_size, str(path), "the model")
-            self.data = path.read_bytes()
+            self.data = read_within(path, 2)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
         if len(self.data) < 8 or self.data[4:8] != b"TFL3":
             raise InputError(f"{path}: not a TensorFlow Lite model (the mark TFL3 is missing)")
-        self.schema = tflite
+        self.schema, self.taken = tflite, len(self.data)
         self.budget = 16 * len(self.data) + 65536  # numbers that vectors may hold in all: shared ones count again
 
     def fail(self, text: str) -> InputError:
@@ -170,9 +173,16 @@ class _Reader:
         self.budget -= count
         if count * size > len(self.data) or self.budget < 0:
             raise self.fail(f"damaged: a list `{field}` of {count} entries does not fit the file")
+        self.claim(count * (_NUMBER_BYTES if size > 1 else 2))
         return count
 
+    def claim(self, n_bytes: int) -> None:
+        """Claim what is made of the file, with all before."""
+        self.taken += n_bytes
+        claim(self.taken, str(self.path), "the model")
+
     def children(self, table: Any, field: str) -> list[Any]:
+        self.claim(_TABLE_BYTES * int(getattr(table, f"{field}Length")()))
         return [getattr(table, field)(i) for i in range(self.length(table, field))]
 
     def numbers(self, table: Any, field: str, size: int = 4) -> list[Any]:
@@ -185,6 +195,9 @@ class _Reader:
             return ""
         if len(value) > 65536:
             raise self.fail(f"damaged: the name of {what} has {len(value)} characters")
+        self.budget -= len(value)  # many may share one
+        if self.budget < 0:
+            raise self.fail("damaged: names of more characters than the file holds")
         return value.decode("utf-8", "replace")
 
     def options(self, operator: Any, kind: str) -> Any:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import cython_ext.trace.accesses as kernel
 from traces.base.shown import Shown
 
-STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases")
+STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases",
+           "instructions")  # fmt: skip
 """What an access is for; ``Chunk.stream`` holds indices into this tuple."""
 
 LOAD, STORE = 0, 1
@@ -98,6 +99,8 @@ class Trace(Shown):
     plan: the steps the trace was built from (a traces.trace.plan.Plan), None for a trace read from a file. A
         scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
     multiply_adds: of all lanes and passes, padding included; 0 for a recorded trace.
+    waits: int64[m, 3] or None, of an engine among several: before its access (ascending), another engine must have made
+        so many of its own.
     """
 
     make_chunks: Callable[[], Iterator[Chunk]]
@@ -106,6 +109,7 @@ class Trace(Shown):
     description: Mapping[str, Any] = field(default_factory=dict)
     plan: Any = None
     multiply_adds: int = 0
+    waits: npt.NDArray[np.int64] | None = None
 
     __repr__ = Shown.__repr__
 

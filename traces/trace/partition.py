@@ -15,7 +15,7 @@ from traces.trace.chunks import Chunk, Trace
 from traces.trace.plan import Plan
 
 MOST_ENGINES = 64
-CUTS = ("passes", "runs", "blocks")
+CUTS = ("passes", "runs", "blocks", "targets")
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,10 @@ class EnginesSpec:
     """How many engines share the machine, and how the work is cut between them.
 
     cut: passes (whole passes over the batch, dealt in turn: no engine needs another's results), runs (consecutive
-    connections with one target, dealt in turn) or blocks (the order in that many pieces of whole runs). With runs and
-    blocks an engine does not wait for neurons that another one computes, so their time is a lower bound. What an engine
-    leaves to another goes through memory, not registers. Raises InputError naming the field.
+    connections with one target, dealt in turn), blocks (the order in that many pieces of whole runs) or targets (dealt
+    in turn as they first occur, each with all of its connections: rows of a matrix). An engine waits for the neurons
+    that another one computes, and for the partial sums that it leaves. What an engine leaves to another goes through
+    memory, not registers. Raises InputError naming the field.
     """
 
     count: int = 1
@@ -58,7 +59,7 @@ def cut_work(trace: Trace, engines: EnginesSpec) -> list[Trace]:
             )
         of_step = None
     else:
-        of_step = _deal(_runs(plan), engines)
+        of_step = _deal(_first_use(plan.target) if engines.cut == "targets" else _runs(plan), engines)
         hand_over = np.r_[np.uint8(0), (np.diff(of_step.astype(np.int64)) != 0).astype(np.uint8)]
         plan = replace(plan, hand_over=hand_over)
     each = _accesses_by_step(plan)
@@ -68,10 +69,11 @@ def cut_work(trace: Trace, engines: EnginesSpec) -> list[Trace]:
         parts.append(np.repeat(owner, each))
     whole = trace_of_plan(plan, dict(trace.description))
     steps = np.full(engines.count, 0) if of_step is None else np.bincount(of_step, minlength=engines.count)
+    waits = None if of_step is None else _waits(plan, of_step, each, engines.count)
     cut = []
     for e, one in enumerate(partition(whole, np.concatenate(parts), engines.count)):
         mine = len(range(e, plan.n_passes, engines.count)) * len(each) if of_step is None else steps[e] * plan.n_passes
-        cut.append(replace(one, multiply_adds=int(mine) * plan.lanes))
+        cut.append(replace(one, multiply_adds=int(mine) * plan.lanes, waits=None if waits is None else waits[e]))
     return cut
 
 
@@ -81,12 +83,53 @@ def _runs(plan: Plan) -> npt.NDArray[np.int64]:
     return min(by_end, key=lambda runs: int(runs[-1]))
 
 
+def _first_use(target: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return int64[K]: of each step, the place of its target among all in the order of their first steps."""
+    _, first, index = np.unique(target, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[index]
+
+
+def _waits(
+    plan: Plan, of_step: npt.NDArray[np.uint8], each: npt.NDArray[np.int64], count: int
+) -> list[npt.NDArray[np.int64]]:
+    """Return for each engine the `waits` of its trace: for its source's last step and its target's one before."""
+    k, steps = len(of_step), np.arange(len(of_step))
+    mine = of_step[:, None] == np.arange(count)
+    made = np.cumsum(np.where(mine, each[:, None], 0), axis=0)  # by each engine, after each step
+    last, before = np.full(len(plan.bias), -1), np.full(k, -1)
+    last[plan.target] = steps
+    order = np.argsort(plan.target, kind="stable")
+    again = np.diff(plan.target[order]) == 0
+    before[order[1:][again]] = order[:-1][again]
+    step, needed = np.tile(steps, 2), np.concatenate((last[plan.source], before))
+    other = (needed >= 0) & (of_step[step] != of_step[needed])
+    step, needed = step[other], needed[other]
+    engine, of = of_step[step], of_step[needed]
+    at, n = made[step, engine] - each[step], made[needed, of]
+    whole = made[-1]
+    waits = []
+    for e in range(count):
+        rows = []
+        for f in range(count):
+            chosen = np.flatnonzero((engine == e) & (of == f))
+            chosen = chosen[np.lexsort((n[chosen], at[chosen]))]
+            most = np.maximum.accumulate(n[chosen])
+            new = np.flatnonzero(np.diff(most, prepend=0) > 0)
+            rows.append(np.stack((at[chosen][new], np.full(len(new), f), most[new]), axis=1))
+        one = np.concatenate(rows)
+        one = one[np.argsort(one[:, 0], kind="stable")]
+        passes = [one + np.stack((np.full(len(one), p * whole[e]), 0 * one[:, 1], p * whole[one[:, 1]]), axis=1)
+                  for p in range(plan.n_passes)]  # fmt: skip
+        waits.append(np.concatenate(passes))
+    return waits
+
+
 def _deal(runs: npt.NDArray[np.int64], engines: EnginesSpec) -> npt.NDArray[np.uint8]:
     """Return uint8[K]: the engine of each step."""
-    n_runs = int(runs[-1]) + 1
+    n_runs = int(runs.max()) + 1
     if n_runs < engines.count:
-        raise InputError(f"{engines.count} engines cannot share {n_runs} runs: use fewer engines")
-    if engines.cut == "runs":
+        raise InputError(f"{engines.count} engines cannot share {n_runs} runs or targets: use fewer engines")
+    if engines.cut in ("runs", "targets"):
         return (runs % engines.count).astype(np.uint8)
     steps = np.bincount(runs)
     middle = np.cumsum(steps) - steps / 2  # a run goes to the engine whose share its middle lies in

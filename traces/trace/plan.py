@@ -11,7 +11,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
-from traces.layout.settings import BEST, NEURON_FORMATS, Layout, choose_kind
+from traces.layout.settings import NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
 from traces.networks.network import ACTIVATIONS, Network
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region
@@ -59,7 +59,8 @@ class Plan:
     neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
         in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
     is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
-    zeroed: stored non-zero weights that became zero in value_format. padding: steps that are ELLPACK padding.
+    id_bytes: of a neuron's id. zeroed: stored non-zero weights that became zero in value_format.
+    padding: steps that are ELLPACK padding.
     hand_over: uint8[K], 1 where another engine goes on: what was in registers goes through memory.
     """
 
@@ -85,6 +86,7 @@ class Plan:
     row_pitch: int
     n_passes: int
     neuron_format: int
+    id_bytes: int
     registers: int
     zeroed: int
     padding: int
@@ -133,7 +135,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
     weights_of(network, "a trace, which carries real bytes,")
     from cython_ext.trace.walk import neuron_bits, neuron_values
 
-    kind = smallest_kind(network, edges, layout) if layout.kind == BEST else choose_kind(network, edges, layout)
+    kind = smallest_kind(network, edges, layout)
     member = LAYOUTS[kind].item
     stored, weight, zeroed = _stored(network, edges, layout, member)
     steps, slot = stored.steps, stored.slot
@@ -176,6 +178,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         row_pitch=row_pitch,
         n_passes=len(rows),
         neuron_format=neuron_format,
+        id_bytes=stored.id_bytes,
         registers=int(layout.registers == "run"),
         zeroed=zeroed,
         padding=int(steps.is_padding.sum()),
@@ -183,14 +186,15 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
 
 
 def smallest_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
-    """Return the layout kind with the fewest bytes of connections among those that can hold the order."""
+    """Return the layout kind with the fewest bytes of connections among its `choices`."""
+    names = choices(network, edges, layout)
+    if len(names) == 1:
+        return names[0]
     sizes = {}
-    for name in LAYOUTS:
-        member = LAYOUTS[name].item
-        if member.holds(network, edges):
-            space = Space(0, 1)
-            member.store(_stored(network, edges, layout, member)[0], space)
-            sizes[name] = space.end
+    for name in names:
+        member, space = LAYOUTS[name].item, Space(0, 1)
+        member.store(_stored(network, edges, layout, member)[0], space)
+        sizes[name] = space.end
     return min(sizes, key=lambda name: sizes[name])
 
 

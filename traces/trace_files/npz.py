@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from traces.base.archive import read_bytes, read_npy_header
+from traces.base.archive import opened_member, read_bytes, read_npy_header
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
 from traces.base.memory import claim
@@ -156,7 +156,7 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
     with _damage(path, name):
         info = archive.getinfo(name)
         claim(info.file_size, where)
-        with archive.open(info) as member:
+        with opened_member(archive, info, where) as member:
             shape, _, kind = read_npy_header(member, where)
             wider = name.endswith("/size.npy") and kind == np.uint16  # rows of lanes
             if (kind != np.dtype(dtype) and not wider) or len(shape) != 1:
@@ -200,7 +200,7 @@ def _check_lengths(archive: zipfile.ZipFile, meta: dict[str, Any], path: Path) -
         raise InputError(f"{path}: {len(numbers)} chunks in it, {meta['chunks']} announced: the file is damaged")
     for number in range(meta["chunks"]):
         name = f"{number:08d}/address.npy"
-        with _damage(path, name), archive.open(name) as member:
+        with _damage(path, name), opened_member(archive, archive.getinfo(name), f"{path}: {name}") as member:
             accesses += (read_npy_header(member, f"{path}: {name}")[0] or (0,))[0]
     if accesses != meta["accesses"]:
         raise InputError(

@@ -19,8 +19,9 @@ from typing import IO, Any
 
 from traces.base.errors import InputError, MissingExtraError, brief
 
+_PACKED = 1 << 16
 _ZSTD_INPUT = 1 << 12  # bytes a call: even a bomb unpacks to no more than a block of 128 KiB per 4 bytes
-_ZSTD_WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself refuses without --long
+_WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself refuses without --long
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,28 @@ def _by_module(open_packed: Callable[[IO[bytes]], Any]) -> Callable[[IO[bytes]],
     return blocks
 
 
+def _xz(packed: IO[bytes]) -> Iterator[bytes]:
+    """Unpack streams that follow each other; lzma.LZMAFile takes what a header says that it needs, up to 4 GiB."""
+    machine, raw = lzma.LZMADecompressor(memlimit=_WINDOW), b""
+    while True:
+        if machine.eof:
+            raw = machine.unused_data.lstrip(b"\0") or packed.read(_PACKED).lstrip(b"\0")
+            if not raw:
+                return
+            machine = lzma.LZMADecompressor(memlimit=_WINDOW)
+        elif machine.needs_input and not (raw := packed.read(_PACKED)):
+            raise EOFError("it ends inside a stream")
+        if block := machine.decompress(raw, 1 << 18):
+            yield block
+        raw = b""
+
+
 def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
     try:
         import zstandard
     except ImportError as error:
         raise MissingExtraError("zstandard", "zstd") from error
-    machine = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    machine = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
     frame = None
     while raw := packed.read(_ZSTD_INPUT):
         while raw:
@@ -159,5 +176,5 @@ _COMPRESSIONS: dict[str, tuple[bytes, Callable[[IO[bytes]], Iterator[bytes]]]] =
     "gzip": (b"\x1f\x8b", _by_module(lambda packed: gzip.GzipFile(fileobj=packed))),
     "zstd": (b"\x28\xb5\x2f\xfd", _zstd),
     "bzip2": (b"BZh", _by_module(bz2.BZ2File)),
-    "xz": (b"\xfd7zXZ\x00", _by_module(lzma.LZMAFile)),
+    "xz": (b"\xfd7zXZ\x00", _xz),
 }

@@ -12,13 +12,15 @@ import numpy as np
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
-from traces.trace.chunks import Chunk
+from traces.trace.chunks import LOAD, STREAMS, Chunk
 from traces.trace_files.reader import LONGEST_LINE, TraceReader, external_chunk, first_words, words_of
 from traces.trace_files.source import Source
 
-Record = tuple[int, int, int, int]  # address, size (0: not said), op, clock of arrival (-1: not said)
+Record = tuple[int, int, int, int]  # address, size (0: not said), op (or FETCH), clock of arrival (-1: not said)
 
-_CHUNK = 2**16
+FETCH = 3  # the op of an instruction fetch in a Record
+
+_CHUNK, _CHUNK_BYTES = 2**16, 2**24
 DIGITS = {10: frozenset("0123456789"), 16: frozenset("0123456789abcdefABCDEF")}
 
 
@@ -31,7 +33,7 @@ class PlainLine:
     """A line that needs no care, for reading many at once.
 
     fields: what its words are: 'address' and 'size' (hexadecimal), 'size10' (decimal), 'op', 'clock', 'clock:' (with a
-    colon). operations: words of 'op': 0 load, 1 store, 2 a load and a store. prefixed: addresses start with 0x.
+    colon). operations: words of 'op': 0 load, 1 store, 2 a load and a store, FETCH. prefixed: addresses start with 0x.
     """
 
     fields: tuple[str, ...]
@@ -46,12 +48,14 @@ class TextReader(TraceReader):
     parse: the words of a line to a Record, several of them, or None (a header), or ValueError saying why not. Empty
     lines and those that start with one of `comments` are passed over; `separators` separate like spaces.
     plain: kinds of line that may be read without `parse`, many at once; all lines of a file then are of one kind.
+    fetches: instruction fetches are kept, as loads of the stream "instructions"; else they are dropped.
     """
 
     parse: Callable[[list[str]], Record | list[Record] | None]
     plain: tuple[PlainLine, ...] = ()
     comments: tuple[str, ...] = ("#",)
     separators: str = ","
+    fetches: bool = False
     is_text: ClassVar[bool] = True
 
     def recognises(self, head: bytes, n_bytes: int | None) -> bool:
@@ -68,16 +72,39 @@ class TextReader(TraceReader):
         number, last_cycle = 1, 0
         with source.open() as stream:
             lines = raw_lines(stream)
-            while raws := list(islice(lines, _CHUNK)):
+            while raws := _next_lines(lines):
                 tried = (_plain(raws, line, self.separators, access_bytes, last_cycle) for line in self.plain)
                 chunk = next((chunk for chunk in tried if chunk is not None), None)
                 if chunk is None:
                     chunk = _careful(raws, self, access_bytes, last_cycle, source.name, number)
+                chunk = _without_fetches(chunk, self.fetches)
                 if len(chunk):
                     if chunk.cycle is not None:
                         last_cycle = int(chunk.cycle[-1])
                     yield chunk
                 number += len(raws)
+
+
+def _without_fetches(chunk: Chunk, kept: bool) -> Chunk:
+    """Return a chunk whose instruction fetches are loads of their own stream, or left out."""
+    fetch = chunk.op == FETCH
+    if not fetch.any():
+        return chunk
+    if kept:
+        stream = np.where(fetch, np.uint8(STREAMS.index("instructions")), chunk.stream)
+        return replace(chunk, op=np.where(fetch, np.uint8(LOAD), chunk.op), stream=stream)
+    cycle = None if chunk.cycle is None else chunk.cycle[~fetch]
+    return external_chunk(chunk.address[~fetch], chunk.size[~fetch], chunk.op[~fetch], cycle)
+
+
+def _next_lines(lines: Iterator[bytes]) -> list[bytes]:
+    """Return the next lines: so many, or fewer that take megabytes."""
+    raws: list[bytes] = []
+    size = 0
+    while len(raws) < _CHUNK and size < _CHUNK_BYTES and (more := list(islice(lines, 256))):
+        raws += more
+        size += sum(map(len, more))
+    return raws
 
 
 def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
@@ -123,7 +150,7 @@ def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: in
         return None
     if cycle is not None and (cycle[0] < last_cycle or (np.diff(cycle) < 0).any() or cycle[-1] >= 2**60):
         return None
-    if len(op) and op.max() > 1:  # a load and a store of the same bytes
+    if (op == 2).any():  # a load and a store of the same bytes
         access = np.repeat(np.arange(n), 1 + (op == 2))
         second = np.r_[False, access[1:] == access[:-1]]
         both = external_chunk(address[access], size[access])

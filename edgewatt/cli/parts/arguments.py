@@ -263,6 +263,18 @@ def size_of(text: str) -> int:
         raise typer.BadParameter(str(error)) from error
 
 
+def shapes_of(given: list[str]) -> dict[str, list[int]]:
+    """Return the shapes of options such as ``--shape image=1x3x224x224``, by name."""
+    shapes = {}
+    for text in given:
+        name, equals, sizes = text.rpartition("=")
+        sides = sizes.replace(",", "x").split("x")
+        if not equals or not name or not all(side.isascii() and side.isdigit() for side in sides):
+            raise typer.BadParameter(f"{text!r} is no NAME=SIZES, such as image=1x3x224x224", param_hint="--shape")
+        shapes[name] = [int(side[:12]) for side in sides]
+    return shapes
+
+
 MACHINE = reads("a machine", "system")
 PART = reads("a memory part", "part")
 

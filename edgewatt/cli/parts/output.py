@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -27,11 +28,26 @@ def say(text: object, *, err: bool = False) -> None:
     typer.echo(plain(text), err=err)
 
 
+def terminal_width() -> int:
+    """Return the columns of the terminal (or of COLUMNS); 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def wrapped(text: str, indent: str = "", width: int | None = None) -> list[str]:
+    """Return a text in lines no wider than the terminal; a number stays with its unit, what follows is indented."""
+    bound = _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
+    lines = textwrap.wrap(
+        bound, width or terminal_width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [""]
+
+
+_UNIT = re.compile(r"([0-9]) (%|[pnµmkMGT]?[JsBW]\b|KiB|MiB)")
+
+
 def say_words(text: str, *, err: bool = False) -> None:
-    """Print a sentence: on a terminal broken between words at its width, elsewhere on one line."""
-    if (sys.stderr if err else sys.stdout).isatty():
-        text = textwrap.fill(text, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
-    say(text, err=err)
+    """Print a sentence, broken between words at the width of the terminal."""
+    say("\n".join(wrapped(text)), err=err)
 
 
 def put(console: Any, text: object = "", *, style: str | None = None) -> None:
@@ -42,21 +58,83 @@ def put(console: Any, text: object = "", *, style: str | None = None) -> None:
 def show_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, numeric: Sequence[str] = ()
 ) -> None:
-    """Print a table; columns named in `numeric` are right-aligned; colour only on a terminal."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print a table; columns named in `numeric` are right-aligned; colour only on a terminal.
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        table.add_column(plain(name), justify="right" if name in numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else plain(cell)) for cell in row))
-    console = Console(highlight=False)
-    if title:  # not the table's own title, which is no wider than the table
-        console.print(Text(plain(title), style="bold"))
-    console.print(table)
+    It is no wider than the terminal: texts wrap first, then columns go on in further tables, each with the first one.
+    """
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    cells = [["" if cell is None else plain(cell).replace("\n", " ") for cell in row] for row in rows]
+    if title:
+        for line in wrapped(plain(title)):
+            put(console, line, style="bold")
+    made = [_Column(plain(name), [row[k] for row in cells], name in numeric) for k, name in enumerate(columns)]
+    for piece in _fitted(made, terminal_width()):
+        put(console)
+        for line in piece.lines(piece.heads()):
+            put(console, line, style="bold")
+        put(console, "─" * piece.width)
+        for k in range(len(cells)):
+            for line in piece.lines([column.cells[k] for column in piece.columns]):
+                put(console, line)
+    put(console)
+
+
+LEAST_TEXT = 16  # columns that a text is not made narrower than
+
+
+class _Column:
+    """One column of a table: its head, its cells, whether they are numbers; width: characters it has."""
+
+    def __init__(self, head: str, cells: list[str], numeric: bool) -> None:
+        self.head, self.cells, self.numeric = head, cells, numeric
+        words = max(map(len, head.split()), default=0)
+        self.width = max([words, *map(len, cells)])
+        self.least = self.width if numeric else min(self.width, max(words, LEAST_TEXT))
+
+
+class _Piece:
+    """Columns that are printed side by side."""
+
+    def __init__(self, columns: list[_Column], room: int) -> None:
+        self.columns = columns
+        self.widths = [column.width for column in columns]
+        while sum(self.widths) + 2 * (len(columns) - 1) > room:
+            spare = [width - column.least for width, column in zip(self.widths, columns, strict=True)]
+            widest = max(range(len(columns)), key=lambda k: (spare[k] > 0, self.widths[k]))
+            if spare[widest] <= 0:
+                break
+            self.widths[widest] -= 1
+        self.width = min(sum(self.widths) + 2 * (len(columns) - 1), room)
+
+    def heads(self) -> list[str]:
+        return [column.head for column in self.columns]
+
+    def lines(self, cells: list[str]) -> list[str]:
+        """Return one row of cells as lines, texts wrapped."""
+        parts = [textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
+                 for cell, width in zip(cells, self.widths, strict=True)]  # fmt: skip
+        return [
+            "  ".join(
+                (part[k] if k < len(part) else "").rjust(width) if column.numeric
+                else (part[k] if k < len(part) else "").ljust(width)
+                for part, width, column in zip(parts, self.widths, self.columns, strict=True)
+            ).rstrip()
+            for k in range(max(map(len, parts)))
+        ]  # fmt: skip
+
+
+def _fitted(columns: list[_Column], room: int) -> list[_Piece]:
+    """Return the columns as tables that fit a width."""
+    if not columns:
+        return []
+    first, groups = columns[0], [[columns[0]]]
+    for column in columns[1:]:
+        if sum(each.least + 2 for each in [*groups[-1], column]) - 2 > room and len(groups[-1]) > 1:
+            groups.append([first])
+        groups[-1].append(column)
+    return [_Piece(group, room) for group in groups]
 
 
 def write_json(value: Any, file: str | None) -> bool:
@@ -176,19 +254,22 @@ def show_order(result: dict[str, Any]) -> None:
     def gap(value: float | None) -> str:
         return "none (two-optimal is at the bound)" if value is None else f"{100 * value:.1f} %"
 
-    say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
-    say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
-    say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
+    say_words(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
+    say_words(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
+    say_words(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
     if result["proved_optimal"]:
-        say("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
+        say_words("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
     if "best_evictions" in result:
         best = result["best_evictions"]
         words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
-        say(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
+        say_words(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
     if result["isolated_neurons"]:
-        say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
-    if result["truncated"]:
-        say("truncated: the time limit ended the search; another run may differ")
+        say_words(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
+    if result["parameters"].get("interrupted"):
+        say_words("interrupted: this is the best order that the search had found")
+    elif result["truncated"]:
+        steps = f" after {result['curve'][-1][0]:,} steps" if result["curve"] else ""
+        say_words(f"cut: the time limit ended the search{steps}; more time may find more, and another run may differ")
 
 
 def split_parameter(text: str) -> tuple[str, str]:

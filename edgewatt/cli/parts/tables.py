@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from heapq import heappush, heappushpop
 from typing import Any
 
-from edgewatt.cli.parts.output import put, say, show_table
-from edgewatt.evaluation.costs import energy_verdict
+from edgewatt.cli.parts.answer import show_verdict
+from edgewatt.cli.parts.output import put, say, show_table, terminal_width, wrapped
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import COLUMNS, Column, column_title, compact, percent, row_of, value_in_words
+from edgewatt.results.record_rows import (
+    COLUMNS,
+    Column,
+    column_title,
+    compact,
+    percent,
+    row_of,
+    searches,
+    value_in_words,
+)
 from edgewatt.results.swept import rows_with_axes
+from edgewatt.results.verdict import Measured
 from traces.base.units import SCALES, energy, engineering, in_one_unit
 
 Row = dict[str, Any]
 
-_WIDE = 120
-
 Shown = tuple[str, str, list[str]]  # head, unit below it, cells
 
 
-def show_records(records: Sequence[Record], *, title: str) -> None:
-    """Print one row a record, under a line for each ordering; changes are against the first record."""
+def show_records(records: Sequence[Record], *, title: str, among: Sequence[Record] | None = None) -> None:
+    """Print one row a record, under a line for each ordering.
+
+    Changes are against row by row on the same hardware (`edgewatt.results.verdict`). among: the records in which that
+    is looked for, default these.
+    """
     from rich.console import Console
 
     rows = [row_of(record) for record in records]
+    _put_baselines(rows, records if among is None else among)
     axes = rows_with_axes(rows, [record.config for record in records])
     console = Console(highlight=False, soft_wrap=True)
-    for line in textwrap.wrap(title, console.width) or [""]:
+    width = terminal_width()
+    for line in wrapped(title):
         put(console, line, style="bold")
-    for line in _notes(records, rows):
-        for part in textwrap.wrap(line, console.width, subsequent_indent=" " * 9, drop_whitespace=True):
-            put(console, part)
+    for note in _notes(records, rows):
+        for line in wrapped(note, " " * 9):
+            put(console, line)
     groups = _groups(rows, {axis.key: axis.title for axis in axes})
     io, cost = _io_columns(rows), _cost_columns(rows)
-    says = what_pays(rows) if io and cost else ""
-    if console.width >= _WIDE:
-        _print(console, groups, [*_name_columns(rows), *io, *cost])
-    elif not io or not cost:
-        for piece in _pieces(_name_columns(rows), [*io, *cost], console.width):
+    together = _pieces(_name_columns(rows), [*io, *cost], width)
+    if len(together) == 1 or not io or not cost:
+        for piece in together:
             _print(console, groups, piece)
     else:
         first = _distinct_work(rows)
@@ -50,49 +61,35 @@ def show_records(records: Sequence[Record], *, title: str) -> None:
             return [(head, unit, [cells[n] for n in first]) for head, unit, cells in columns]
 
         others = [column for column in pick(_name_columns(rows)) if column[0] != "format"]
-        _print(console, [groups[n] for n in first], [*others, *names, *pick(io)])
-        for piece in _pieces(_name_columns(rows), cost, console.width):
+        for piece in _pieces([*others, *names], pick(io), width):
+            _print(console, [groups[n] for n in first], piece)
+        for piece in _pieces(_name_columns(rows), cost, width):
             _print(console, groups, piece)
-    if says:
-        put(console)
-        for part in textwrap.wrap(says, console.width):
-            put(console, part)
+
+
+def _put_baselines(rows: list[Row], among: Sequence[Record]) -> None:
+    """Give each row, as `base`, the row that its changes are against; itself where there is none."""
+    measured, found = Measured(), [row_of(record) for record in among]
+    for number, (record, row) in enumerate(zip(among, found, strict=True)):
+        measured.take(record, row, number)
+    base = {
+        row["hash"]: found[number] for row, number in zip(found, measured.baselines(len(found)), strict=True)
+        if number is not None
+    }  # fmt: skip
+    for row in rows:
+        row["base"] = base.get(row["hash"], {} if "ordering" in row else rows[0])
 
 
 def _pieces(names: list[Shown], columns: list[Shown], width: int) -> list[list[Shown]]:
     """Return the columns in tables that fit a width, each with the naming ones."""
     size = lambda column: 2 + max(map(len, (column[0], column[1], *column[2])))  # noqa: E731
-    room = width - sum(map(size, names))
+    room = width - 2 - sum(map(size, names))
     pieces: list[list[Shown]] = [[]]
     for column in columns:
         if pieces[-1] and sum(map(size, [*pieces[-1], column])) > room:
             pieces.append([])
         pieces[-1].append(column)
     return [[*names, *piece] for piece in pieces]
-
-
-def what_pays(rows: list[Row]) -> str:
-    """Return one sentence: on each on-chip memory, what the cheapest other ordering saves against the first; or ''."""
-    parts = []
-    for onchip in dict.fromkeys(row.get("onchip") for row in rows):
-        mine = [row for row in rows if row.get("onchip") == onchip]
-        base = mine[0]
-        same = ("stride", "format", *(["layout"] if _lists_layouts(rows) else []))
-        like = [row for row in mine if all(row.get(key) == base[key] for key in same)]
-        others = [row for row in like if row["ordering"] != base["ordering"]]
-        if not others:
-            continue
-        best = min(others, key=lambda row: row["energy_pj"])
-        changes = ", ".join(
-            f"{word} {percent(best[key], base[key])} %"
-            for word, key in (("I/Os", "io"), ("bytes", "bytes"), ("energy", "energy_pj"), ("time", "time_ns"))
-        )
-        does = energy_verdict(best["energy_pj"], base["energy_pj"])
-        parts.append(
-            f"on {onchip}, {best['ordering']} {does} against {base['ordering']} in {base['format']}: {changes}"
-        )
-    text = "; ".join(parts)
-    return text[:1].upper() + text[1:] + "." if text else ""
 
 
 def _groups(rows: list[Row], swept: dict[str, str]) -> list[str]:
@@ -165,10 +162,15 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     if "energy_pj" not in first:
         return notes
     onchip = " | ".join(dict.fromkeys(row["onchip"] for row in rows))
-    lanes = f"; {first['lanes']} lanes" if first["lanes"] > 1 else ""
     time = "issue time (replay)" if first["timing"] == "replay" else "system timing"
     engines = f"; {first['engines']} engines" if first["engines"] > 1 else ""
-    notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{lanes}{engines}")
+    notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{engines}")
+    many = sorted({row["inputs"] for row in rows})
+    batch = f", {' or '.join(map(str, many))} inputs at a time" if many != [1] else ""
+    notes.append(f"per      energy and time: inference{batch}; bytes, ones, toggles: all of them")
+    if "ordering" in first:
+        notes.append(f"±        against row by row (two-optimal), {baseline_words(rows)}, same hardware")
+        notes += aims(records)
     notes.append("layout   " + _layouts(rows))
     if idle := ", ".join(dict.fromkeys(row["idle"] for row in rows if row.get("idle"))):
         notes.append(f"energy   total = dynamic + static; of the DRAM's static energy is billed: {idle}")
@@ -178,6 +180,20 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     zeroed = {row["format"]: row["zeroed_weights"] for row in rows if row.get("zeroed_weights")}
     notes += [f"warning  {n} non-zero weights become zero in {name}" for name, n in zeroed.items()]
     return notes
+
+
+def baseline_words(rows: list[Row]) -> str:
+    """Return the stride, format and layout of the baseline."""
+    base = next((row["base"] for row in rows if row["base"]), rows[0])
+    if "energy_pj" not in base:
+        return "the first row"
+    return f"stride {base['stride']}, {base['format']}, layout {base['layout']}"
+
+
+def aims(records: Sequence[Record]) -> list[str]:
+    """Return what searches aimed at, where there were any."""
+    found = {str(record.config["search"]["objective"]) for record in records if searches(record.config)}
+    return [f"searches lower {' or '.join(sorted(found)).replace('io', 'I/Os')}"] if found else []
 
 
 def _better_bound(row: Row) -> str:
@@ -192,13 +208,13 @@ def _name_columns(rows: list[Row]) -> list[Shown]:
 def _io_columns(rows: list[Row]) -> list[Shown]:
     if "io" not in rows[0]:
         return []
-    base = rows[0]["io"]
+    measured = "energy_pj" in rows[0]
     return [
         *((name, "", [compact(row[name]) for row in rows]) for name in ("runs", "reads", "writes")),
         ("I/Os", "", [compact(row["io"], 4) for row in rows]),
         ("gap", "%", _gaps(rows, "gap")),
         *([("to best", "%", _gaps(rows, "gap_to_bound"))] if any(map(_better_bound, rows)) else []),
-        ("I/Os", "±%", [percent(row["io"], base) for row in rows]),
+        ("I/Os", "±%", [percent(row["io"], row["base"]["io"] if measured else rows[0]["io"]) for row in rows]),
     ]
 
 
@@ -210,7 +226,6 @@ def _cost_columns(rows: list[Row]) -> list[Shown]:
     first = rows[0]
     if "energy_pj" not in first:
         return []
-    bases = base_rows(rows)
     columns = [
         ("hit", "%", [_per_cent(row["hit_rate"]) for row in rows]),
         *(
@@ -222,8 +237,8 @@ def _cost_columns(rows: list[Row]) -> list[Shown]:
         ("bound by", "% of time", [row.get("bound_by", "-") for row in rows]),
         ("right", "%", [_share(row) for row in rows]),
         *(
-            (head, "±%", [percent(row[key], base[key]) for row, base in zip(rows, bases, strict=True)])
-            for head, key in (("moved", "bytes"), ("IO", "io_energy_pj"), ("energy", "energy_pj"), ("time", "time_ns"))
+            (head, "±%", [percent(row[key], row["base"].get(key)) for row in rows])
+            for head, key in (("moved", "bytes"), ("energy", "energy_pj"), ("time", "time_ns"))
         ),
     ]
     return [column for column in columns if column[0] not in _absent(rows)]
@@ -239,6 +254,8 @@ def _share(row: Row) -> str:
 def _cells(column: Column, rows: list[Row]) -> Shown:
     """Return a column of counts, or of energies, times or bytes in the unit that suits its values."""
     values = [row.get(column.key) for row in rows]
+    if column.key.endswith(("_pj", "_ns")):
+        values = [None if v is None else v / row["inputs"] for v, row in zip(values, rows, strict=True)]
     if column.kind == "count":
         return (column.brief, "", [compact(value) for value in values])
     return (column.brief, *in_one_unit(values, *SCALES[column.key.rpartition("_")[2]]))
@@ -258,12 +275,6 @@ def _absent(rows: list[Row]) -> set[str]:
         "bound by": "bound_by",
     }
     return {head for head, key in keys.items() if all(row.get(key) is None for row in rows)}
-
-
-def base_rows(rows: list[Row]) -> list[Row]:
-    """Return, for each row, the one its changes are against: the first with the same on-chip memory."""
-    first: dict[Any, Row] = {}
-    return [first.setdefault(row.get("onchip"), row) for row in rows]
 
 
 _WORDS = ("stride", "format", "encoder", "part", "bound by")
@@ -291,7 +302,9 @@ def _print(console: Any, groups: list[str], columns: list[Shown]) -> None:
 def show_front(front: Any) -> None:
     """Print a Pareto front (`edgewatt.runs.optimization.Front`), the baseline first."""
     title = f"Pareto front: {len(front.front)} points, after the baseline; {front.text}"
-    show_records([front.baseline, *(r for r in front.front if r.hash != front.baseline.hash)], title=title)
+    shown = [front.baseline, *(r for r in front.front if r.hash != front.baseline.hash)]
+    show_records(shown, title=title, among=front.tried)
+    show_verdict(front.tried)
 
 
 MOST_SHOWN = 1000  # points that are printed; more are for `--json`

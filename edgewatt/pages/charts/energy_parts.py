@@ -7,7 +7,7 @@ from typing import Any
 from edgewatt.pages.chart import CHARTS, PALETTE, Spec, base, named, quantity, room_for, tooltip, written_tooltips
 from edgewatt.pages.data import ReportData
 
-PARTS = ("DRAM", "IO", "strobes, clock, commands", "on-chip memory", "compute")
+PARTS = ("DRAM", "data wires", "strobes, clock, commands", "on-chip memory", "compute")
 MOST_BARS = 16
 
 
@@ -19,6 +19,8 @@ def energy_parts(data: ReportData) -> Spec | None:
     if not played:
         return None
     first = [i for i in (data.baseline, *data.front) if i in played]
+    seed = data.rows.values("seed")[data.baseline]  # of several seeds the baseline's stands for all
+    played = [i for i in played if data.rows.values("seed")[i] == seed]
     by_energy = sorted(played, key=list(data.rows.values("energy_pj")).__getitem__)
     rows = [data.rows[i] for i in list(dict.fromkeys([*first, *by_energy]))[:MOST_BARS]]
     bars = [bar for row in rows for bar in _bars(row)]

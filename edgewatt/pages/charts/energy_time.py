@@ -37,6 +37,7 @@ def energy_time(data: ReportData) -> Spec | None:
     if not data.played:
         return None
     names, varying = titles(data), telling_fields(data)
+    varying.sort(key=lambda field: field != "ordering")  # the order is the question; what decides most is the shape
     zero: Spec = {"scale": {"zero": False}}
     encoding: Spec = {"x": quantity("time_ns", "time", **zero), "y": quantity("energy_pj", "energy", **zero)}
     many = len(data.rows) > MANY_POINTS

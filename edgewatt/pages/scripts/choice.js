@@ -41,8 +41,7 @@ function show(name, view) {
 /* Very many points: what many.js draws and counts is told here what is chosen. */
 const shows = {};
 lighten = (spec) => {
-  const { spec: light, groups, marks } = lightened(spec);
-  if (groups) return { spec: light, rows: counted(groups, mask), drawn: (_, view, name) => { shows[name] = (on) => view.data("groups", counted(groups, on)).run(); } };
+  const { spec: light, marks } = lightened(spec);
   if (!marks) return { spec: light };
   const drawn = (place, view, name) => {
     const paint = canvasUnder(place, view, marks);

@@ -1,18 +1,13 @@
-/* -- very many points: marks on a canvas of their own, groups counted here; Vega draws what stands around them -------- */
+/* -- very many points: marks on a canvas of their own; Vega draws what stands around them -------- */
 const many = (sets.rows ?? []).length > data.many;
 const isPoints = (part) => part.mark?.type === "point" && part.mark.filled;
 const numbersOf = {}; /* key -> Float64Array over all points, NaN where a point has none */
 const column = (key) => (numbersOf[key] ??= Float64Array.from(sets.rows, (row) => row[key] ?? NaN));
 const extent = (key) => column(key).reduce(([low, high], v) => (v === v ? [Math.min(low, v), Math.max(high, v)] : [low, high]), [Infinity, -Infinity]);
 
-/* The chart without what is drawn or counted here: `marks` says what the canvas shows, `groups` how rows are counted. */
+/* The chart without what is drawn or counted here: `marks` says what the canvas shows. */
 function lightened(spec) {
   if (!many || spec.data?.name !== "rows") return { spec };
-  const at = (spec.transform ?? []).findIndex((step) => step.aggregate);
-  if (at >= 0) {
-    const groups = { keep: spec.transform.slice(0, at).flatMap((step) => (step.filter?.oneOf ? [step.filter] : [])), ...spec.transform[at] };
-    return { spec: { ...spec, data: { name: "groups" }, transform: spec.transform.slice(at + 1) }, groups };
-  }
   const part = spec.layer?.find(isPoints);
   if (!part) return { spec };
   const { x, y, color } = part.encoding;
@@ -21,28 +16,6 @@ function lightened(spec) {
   const encoding = { x: axis(x), y: axis(y), ...(color && { color: { ...color, scale: { ...color.scale, domain } } }) };
   const layer = spec.layer.map((each) => (each === part ? { ...each, transform: [{ filter: "false" }], encoding } : each));
   return { spec: { ...spec, transform: [], layer }, marks: { x: x.field, y: y.field, colour: color?.field, opacity: part.encoding.opacity?.condition?.value ?? 0.35 } };
-}
-
-/* Rows counted by group, as the aggregate of the specification says: medians, counts, least and most. */
-function counted({ keep, groupby, aggregate }, mask) {
-  const found = new Map();
-  const rows = sets.rows;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i];
-    if ((mask && !mask[i]) || !keep.every(({ field, oneOf }) => oneOf.includes(row[field]))) continue;
-    const name = groupby.map((key) => row[key]).join("\u0001");
-    let group = found.get(name);
-    if (!group) found.set(name, (group = { row, members: [] }));
-    group.members.push(i);
-  }
-  const median = (values) => {
-    const sorted = values.filter((v) => v === v).sort(), half = sorted.length >> 1;
-    return sorted.length ? (sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2) : null;
-  };
-  return [...found.values()].map(({ row, members }) => ({
-    ...Object.fromEntries(groupby.map((key) => [key, row[key]])),
-    ...Object.fromEntries(aggregate.map(({ op, field, as }) => [as, op === "count" ? members.length : median(Float64Array.from(members, (i) => column(field)[i]))])),
-  }));
 }
 
 /* The canvas under a chart: every point, the chosen ones in colour; what is near the pointer is found by a grid of cells. */

@@ -19,7 +19,7 @@ from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
 from reorder.edges.methods.tiles import ON_MACHINES, Tile, tile_choices
-from reorder.edges.search.budget import Budget, count_of
+from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
 from traces.base.progress import Progress
@@ -78,7 +78,7 @@ REBUILT_FOR_SMALLER_CACHE = 6  # constructions that are made again for a share o
 SMALLER_CACHE = (0.72, 0.8, 0.6)
 LATER_US = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 LIKELIEST = 3  # of many candidates, those that the surrogate likes best
-MOVES_PER_NEURON = 300  # of each search for runs and I/Os on a cache, without a time limit
+MOVES_PER_CONNECTION = 10  # of each search for runs and I/Os, without a time limit
 TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 
 
@@ -86,8 +86,7 @@ TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds pe
 class MachineParameters:
     """rounds: of moves, each judged; None: until the time limit, or 60 without one.
 
-    moves: of each of the engine's searches; None: by the time limit; without one 2000 per neuron, or 300 where a cache
-    has several searches.
+    moves: of each of the engine's searches; None: by the time limit; without one 10 per connection.
     """
 
     rounds: int | None = None
@@ -127,34 +126,42 @@ def order_for_machine(
     whole = 1.0 - (ENDS.layouts if layouts else 0.0)
     pool.ends = whole * (1.0 if shape.wires is None else ENDS.moved)
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
-    plain = construct(pool, task, holds, given)
-    pool.judge_waiting(ENDS.simulated)
-    pool.keep_time()
-    less_room(pool, task, holds)
-    if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
-        search(pool, task, parameters)
-        if shape.cache is not None:
-            move(pool, seed, parameters)
-    pool.judge_waiting(pool.ends)
-    finish(pool, seed, holds)
-    pool.judge_waiting(whole)
-    in_layouts = judged_in_layouts(pool, layouts or {})
+    plain = ""
+    in_layouts: dict[str, Any] = {}
+    try:
+        plain = construct(pool, task, holds, given)
+        pool.judge_waiting(ENDS.simulated)
+        pool.keep_time()
+        less_room(pool, task, holds)
+        if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
+            search(pool, task, parameters)
+            if shape.cache is not None:
+                move(pool, seed, parameters)
+        pool.judge_waiting(pool.ends)
+        finish(pool, seed, holds)
+        pool.judge_waiting(whole)
+        in_layouts = judged_in_layouts(pool, layouts or {})
+    except KeyboardInterrupt:
+        Interrupts.stop()
+        if pool.best is None:
+            raise
     assert pool.best is not None
-    named = min(pool.constructions, key=lambda name: pool.constructions[name])
+    named = min(pool.constructions, key=lambda name: pool.constructions[name], default=pool.found_by)
     reported: dict[str, Any] = {
         "found_by": pool.found_by,
         "value": pool.value,
         "two_optimal": pool.constructions.get(plain),
         "best_construction": named,
-        "best_construction_value": pool.constructions[named],
+        "best_construction_value": pool.constructions.get(named, pool.value),
         "judged": len(pool.judged),
         "memory": shape.memory,
         "judged_by": "sample" if pool.by_sample else "replay",
         "unjudged": ", ".join(pool.unjudged),
         **in_layouts,
+        **({"interrupted": True} if Interrupts.stopped else {}),
     }
     curve = (*pool.curve, (len(pool.judged), budget.spent(), pool.value))
-    truncated = time_limit_s is not None and not is_only_order(network, pool.best)
+    truncated = (Interrupts.stopped or time_limit_s is not None) and not is_only_order(network, pool.best)
     return Ordering(pool.best, "auto", reported, seed, curve, truncated)
 
 
@@ -162,7 +169,7 @@ def judged_in_layouts(
     pool: CandidatePool, layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]]
 ) -> dict[str, Any]:
     """Judge the best few orders in other layouts as far as time allows; take the best pair, if it beats the best order
-    where that lies, and return it as parameters of the result: none without layouts; layout None: the judge's own."""
+    where that lies, and return it as parameters of the result: none without layouts; layout None: as the judge chooses."""
     found: dict[str, Any] = {"layout": None, "layout_value": pool.value} if layouts else {}
     for value, edges in list(pool.leaders) if not pool.by_sample else []:
         for name, (judge, holds) in layouts.items():
@@ -304,8 +311,8 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
             share = ENDS.plain if cache is None and number == 0 else 1 / (len(choices) - number)
             limit = max(1e-3, share * (ends * pool.budget.limit_s - pool.budget.spent()))
         moves = parameters.moves
-        if moves is None and limit is None and cache is not None and times:
-            moves = MOVES_PER_NEURON * network.n_neurons
+        if moves is None and limit is None:
+            moves = MOVES_PER_CONNECTION * network.n_connections
         made = entry.make_parameters({"moves": moves})
         given = replace(
             task, seed=task.seed + number, memory=max(3, round(room * task.memory)), time_limit_s=limit,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Scorer, count_of
+from reorder.edges.search.budget import Interrupts, Scorer, count_of
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
@@ -95,7 +95,11 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     for point in curve_points(parameters.iterations):
         while search.iteration < point and not truncated:
             before = time.monotonic()
-            search.run(min(chunk, point - search.iteration), over)
+            try:
+                search.run(min(chunk, point - search.iteration), over)
+            except KeyboardInterrupt:
+                Interrupts.stop()
+                deadline = 0.0
             now = time.monotonic()
             chunk = max(1, min(4 * chunk, int(chunk * SLICE_S / max(now - before, 1e-4))))
             truncated = now >= deadline and search.iteration < parameters.iterations

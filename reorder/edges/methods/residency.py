@@ -13,7 +13,7 @@ import numpy as np
 from cython_ext.residency.residency import Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Scorer, at_least, count_of, part
+from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part
 from reorder.edges.search.edge_moves import SWAPS_PER_MOVE, applies, offer_refreshed, polish, share_of
 from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
 from reorder.edges.search.intervals import Int64Array, IntervalState, Items
@@ -193,7 +193,12 @@ class Annealing:
             step = chunk if moves is None else min(chunk, moves - done)
             if seconds < math.inf:  # swaps take long where a source has very many targets
                 step = min(step, max(least, int(done / max(spent, 1e-6) * seconds / CHUNKS)) if done else look)
-            self.search.run(step)
+            try:
+                self.search.run(step)
+            except KeyboardInterrupt:
+                Interrupts.stop()
+                self.offer(best)
+                raise
             done += step
             best.work += step
             if share >= next_checkpoint:

@@ -149,6 +149,7 @@ class TilesParameters:
     summary="tiles of sources x targets, as dense kernels are blocked; sizes by the memory",
     parameters=TilesParameters,
     portfolio=0.5,
+    blocking=True,
     effort=0.05,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:

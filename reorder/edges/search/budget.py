@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,44 @@ class Scorer:
         return (batched, batched_value) if batched_value < value else (edges, value)
 
 
+class Interrupts:
+    """Whether Ctrl-C ends a search alone, which then returns its best order, or whatever goes on (the default).
+
+    searches: those under way, the outermost first, while it does. stopped: whether one was; every budget is over then.
+    """
+
+    kept: ClassVar[bool] = False
+    stopped: ClassVar[bool] = False
+    searches: ClassVar[list[Best]] = []
+
+    @classmethod
+    @contextmanager
+    def keeping_the_best(cls) -> Iterator[None]:
+        """Let Ctrl-C end searches inside the block, not the block."""
+        cls.kept = True
+        try:
+            yield
+        finally:
+            cls.kept = cls.stopped = False
+            cls.searches.clear()
+
+    @classmethod
+    def stop(cls) -> None:
+        """Let every search end with what it has, after Ctrl-C. Raises KeyboardInterrupt where that ends everything."""
+        if not cls.kept:
+            raise KeyboardInterrupt
+        cls.stopped = True
+
+    @classmethod
+    def best(cls, method: str) -> Ordering:
+        """Return the best order of the search that was interrupted. Raises KeyboardInterrupt where there is none."""
+        cls.stop()
+        found = next((each for each in cls.searches if each.edges is not None), None)
+        if found is None:
+            raise KeyboardInterrupt
+        return found.ordering(method, found.parameters, True)
+
+
 @dataclass
 class Budget:
     """A clock that started when the search did.
@@ -108,7 +146,9 @@ class Budget:
         return type(self).clock() - self.started
 
     def left(self) -> float:
-        """Seconds until the limit; infinite without one."""
+        """Seconds until the limit; infinite without one, none after Ctrl-C."""
+        if Interrupts.stopped:
+            return 0.0
         return float("inf") if self.limit_s is None else self.limit_s - self.spent()
 
     def less(self, seconds: float) -> Budget:
@@ -144,6 +184,10 @@ class Best:
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     work: int = 0
     counting: float = 0.0  # seconds that the last order took to be counted
+
+    def __post_init__(self) -> None:
+        if Interrupts.kept:
+            Interrupts.searches.append(self)
 
     @property
     def offer_s(self) -> float:

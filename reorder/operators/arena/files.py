@@ -19,10 +19,10 @@ import numpy as np
 
 from reorder.operators.arena.base import Buffers, Int64Array
 from traces.base.errors import InputError, did_you_mean
-from traces.base.files import whole_file, why_no_file
+from traces.base.files import harmless, whole_file, why_no_file
+from traces.base.memory import read_within
 
 COLUMNS = ("id", "lower", "upper", "size")
-MAX_FILE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,8 @@ def read_buffers(path: str | Path, alignment: int | None = None) -> NamedBuffers
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: {why_no_file(path)}")
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise InputError(f"{path}: more than 1 GiB is not a list of buffers")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_within(path, 50).decode("utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
@@ -167,8 +165,8 @@ def write_placement(
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     b = given.buffers
-    columns = [given.names, b.lower.tolist(), b.upper.tolist(), b.size.tolist(), offset.tolist()]
+    columns = [map(harmless, given.names), b.lower.tolist(), b.upper.tolist(), b.size.tolist(), offset.tolist()]
     rows.writerow((*COLUMNS, "offset", *(("bank",) if banks is not None else ())))
-    rows.writerows(zip(*columns, *((banks,) if banks is not None else ()), strict=True))
+    rows.writerows(zip(*columns, *((map(harmless, banks),) if banks is not None else ()), strict=True))
     with whole_file(path) as stream:
         stream.write(text.getvalue().encode("utf-8", "backslashreplace"))

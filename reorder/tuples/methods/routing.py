@@ -1,4 +1,4 @@
-"""Tuple orders by OR-Tools routing: the travelling salesman and the vehicles of Feinberg et al. 2020, section IV.
+"""or-tools-tsp and or-tools-cvrp: the travelling salesman and the vehicles of Feinberg et al. 2020, section IV.
 
 The auxiliary node sends every vehicle off at the cost of a base and takes it back for nothing (Figure 5). A vehicle is
 a block: it visits as many tuples as the block has values. Where a stride starts inside a block, the remainder vehicle
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.tuples.tuple_problem import CostModel, Int64Array, TupleProblem, Words
 from traces.base.errors import InputError, MissingExtraError, unknown_name
 from traces.base.progress import Progress
@@ -94,40 +95,55 @@ def _solve(
     return routes
 
 
-def route_strides(
-    problem: TupleProblem,
-    order: Int64Array,
-    first: int,
-    last: int,
-    parameters: RoutingParameters,
-    progress: Progress,
-    vehicles: bool,
-) -> None:
-    model = problem.model
-    everything = (1 << len(problem.counted)) - 1
-    base = problem.is_base(problem.fields[0])
-    for k in range(first, last):
-        start, stop = int(problem.bounds[k]), int(problem.bounds[k + 1])
-        n = stop - start
-        if n < 2:
-            continue
-        tuples = order[start:stop].copy()
-        out, into = model.out[tuples], model.into[tuples]
-        before = model.out[order[start - 1]][None] if start else np.zeros_like(out[:1])
-        distance = np.zeros((n + 2, n + 2), np.int64)
-        distance[:n, :n] = pair_costs(model, out, into, 0)
-        distance[n, :n] = pair_costs(model, out[:1], into, everything)[0]
-        distance[n + 1, :n] = pair_costs(model, before, into, int(model.slot_class[start]))[0]
-        blocks = np.flatnonzero(base[start:stop])
-        remainder = not (blocks.size and blocks[0] == 0)
-        if vehicles:
-            cuts = np.append(blocks, n)
-            capacities = [int(c) for c in ([cuts[0]] if remainder else []) + np.diff(cuts).tolist()]
-        else:
-            capacities = [n]
-        starts = [n + 1 if remainder and v == 0 else n for v in range(len(capacities))]
-        if not vehicles and not remainder:
-            starts = [n]
-        routes = _solve(distance, capacities, starts, parameters)
-        order[start:stop] = tuples[np.concatenate([np.array(r, np.int64) for r in routes])]
-        progress(n, None, "")
+class Routing(TupleOrderMethod):
+    """vehicles: one for each block, with remainder and fill vehicle; else one visits the whole stride."""
+
+    def __init__(self, vehicles: bool) -> None:
+        self.vehicles = vehicles
+
+    def order(
+        self,
+        problem: TupleProblem,
+        order: Int64Array,
+        first: int,
+        last: int,
+        seed: int,
+        parameters: RoutingParameters,
+        progress: Progress,
+    ) -> None:
+        """See TupleOrderMethod."""
+        model = problem.model
+        everything = (1 << len(problem.counted)) - 1
+        base = problem.is_base(problem.fields[0])
+        for k in range(first, last):
+            start, stop = int(problem.bounds[k]), int(problem.bounds[k + 1])
+            n = stop - start
+            if n < 2:
+                continue
+            tuples = order[start:stop].copy()
+            out, into = model.out[tuples], model.into[tuples]
+            before = model.out[order[start - 1]][None] if start else np.zeros_like(out[:1])
+            distance = np.zeros((n + 2, n + 2), np.int64)
+            distance[:n, :n] = pair_costs(model, out, into, 0)
+            distance[n, :n] = pair_costs(model, out[:1], into, everything)[0]
+            distance[n + 1, :n] = pair_costs(model, before, into, int(model.slot_class[start]))[0]
+            blocks = np.flatnonzero(base[start:stop])
+            remainder = not (blocks.size and blocks[0] == 0)
+            if self.vehicles:
+                cuts = np.append(blocks, n)
+                capacities = [int(c) for c in ([cuts[0]] if remainder else []) + np.diff(cuts).tolist()]
+            else:
+                capacities = [n]
+            starts = [n + 1 if remainder and v == 0 else n for v in range(len(capacities))]
+            if not self.vehicles and not remainder:
+                starts = [n]
+            routes = _solve(distance, capacities, starts, parameters)
+            order[start:stop] = tuples[np.concatenate([np.array(r, np.int64) for r in routes])]
+            progress(n, None, "")
+
+
+for _name, _vehicles, _summary in (
+    ("or-tools-tsp", False, "OR-Tools travelling salesman, bases inside the stride ignored"),
+    ("or-tools-cvrp", True, "OR-Tools vehicles of one block each (Feinberg et al. 2020)"),
+):
+    TUPLE_ORDERS.register(_name, summary=_summary, parameters=RoutingParameters)(Routing(_vehicles))

@@ -173,7 +173,7 @@ class _Run:
         results = []
         for file, shard in shards.items():
             matrices = by_file.get(file, [])
-            whole = file.name in self.finished.shards and shard.is_whole()
+            whole = file.name in self.finished.shards and shard.is_whole(self.finished.shards[file.name])
             if whole and all(matrix.name in self.finished.matrices for matrix in matrices):
                 self.done += sum(int(matrix.pointers[-1]) for matrix in matrices)
             else:
@@ -184,8 +184,7 @@ class _Run:
                         self._order(matrix, shard)
                     for tensor in others[file]:
                         shard.copy(tensor)
-                shard.finish()
-                self.finished.put(shard=file.name)
+                self.finished.put(shard=file.name, crc=shard.finish())
             results += [self._result(matrix, file.name) for matrix in matrices]
         size = sum(place.n_bytes for shard in shards.values() for place in shard.places.values())
         write_index(self.target, weight_map, size, {"ordered": self.chosen})

@@ -1,8 +1,9 @@
 """Shards that are filled in any order and continued after a kill: the reordered matrices of a model, and all else.
 
 A shard NAME.safetensors is written as NAME.safetensors.partial, whose places are known from the counts of entries, and
-gets its name when it is whole. What is in it stands in journal.jsonl, a line a group with the checksum of what was
-written; a line that does not fit the file does not count.
+gets its name when it is whole and on the disk. What is in it stands in journal.jsonl: a line a group with the checksum
+of what was written, and a line a whole shard with that of its file. A line that does not fit the file does not count:
+of a shard that was whole groups are then looked at one by one, and all else is written again.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from zlib import crc32
 
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.base.files import whole_file
+from traces.base.files import sync_folder, whole_file
 from traces.base.journal import Journal
 from traces.readers.parts.weights import INDEX, RowMatrix, StoredTensor
 
@@ -111,15 +113,11 @@ class Shard:
             self.stream.seek(len(self.header) + self.starts[name] + at)
             return self.stream.read(count)
 
-    def is_whole(self) -> bool:
-        """Return whether the file has its name, its size and its header."""
+    def is_whole(self, checksum: int | None) -> bool:
+        """Return whether the file has its name, its size and the checksum of all that was written to it."""
         try:
             with open(self.path, "rb") as stream:
-                return (
-                    stream.seek(0, 2) == self.size
-                    and not stream.seek(0)
-                    and stream.read(len(self.header)) == self.header
-                )
+                return stream.seek(0, 2) == self.size and _checksum(stream) == checksum
         except OSError:
             return False
 
@@ -135,30 +133,46 @@ class Shard:
                 os.replace(self.path, self.partial)
             return self.partial.is_file() and self.partial.stat().st_size == self.size
 
-    def finish(self) -> None:
-        """Give the file its name."""
+    def finish(self) -> int:
+        """Give the file its name once its bytes are on the disk; return their checksum."""
         with self._named():
+            with open(self.partial, "r+b") as stream:
+                checksum = _checksum(stream)
+                os.fsync(stream.fileno())
             os.replace(self.partial, self.path)
+            sync_folder(self.path.parent)
+        return checksum
+
+
+def _checksum(stream: IO[bytes]) -> int:
+    """Return the CRC-32 of a whole file."""
+    stream.seek(0)
+    checksum = 0
+    while part := stream.read(_COPIED):
+        checksum = crc32(part, checksum)
+    return checksum
 
 
 class Finished:
     """What a journal says of shards.
 
     groups: matrix -> {first tuple of a group: checksum of its bytes}. matrices: matrix -> its ones, by names of SENT.
+    shards: name of a shard that was whole -> checksum of its file.
     """
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.groups: dict[str, dict[int, int]] = {}
         self.matrices: dict[str, dict[str, int]] = {}
-        self.shards: set[str] = set()
+        self.shards: dict[str, int] = {}
         for line in journal.lines:
             self._take(line)
 
     def _take(self, line: dict[str, Any]) -> None:
         name = line.get("matrix")
         if "shard" in line:
-            self.shards.add(str(line["shard"]))
+            if type(line.get("crc")) is int:
+                self.shards[str(line["shard"])] = line["crc"]
         elif isinstance(name, str) and isinstance(sent := line.get("sent"), dict):
             if sent.keys() == set(SENT) and all(type(ones) is int and 0 <= ones < 2**63 for ones in sent.values()):
                 self.matrices[name] = sent
@@ -182,4 +196,5 @@ def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: 
     content = {"metadata": {"total_size": total, **about}, "weight_map": dict(sorted(weight_map.items()))}
     with whole_file(folder / INDEX) as stream:
         stream.write((json.dumps(content, indent=2) + "\n").encode())
+    sync_folder(folder)
     return folder / INDEX

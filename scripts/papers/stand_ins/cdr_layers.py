@@ -23,7 +23,7 @@ from hwmodel.parts.part import Part
 from reorder.tuples.files import read_matrix
 from traces.base.resources import config_root
 from traces.formats import to_bits
-from traces.trace.spmv import SpmvProblem, convolution_matrix, lay_out_convolution, lay_out_spmv
+from traces.trace.spmv import SpmvProblem, lay_out_spmv
 
 Order = npt.NDArray[np.int64] | None
 
@@ -37,6 +37,39 @@ CHANNELS = 48  # of a convolution's 192 output channels, in the default selectio
 PLAYED_CHANNELS = 16  # of these, those that the GPU model plays in the default selection
 REFERENCE = ("ad01_dense0_d10", "resnet8_conv7_d20")
 ENCODERS = ("dbi-dc", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc")
+
+
+def convolution_matrix(weights: npt.ArrayLike, height: int, width: int) -> Any:
+    """Return a convolution's weights float[Cout, Cin, R, S] as the matrix that direct sparse convolution stores.
+
+    SciPy csr [Cout, Cin * height * width], height and width those of the padded image: the column is the offset of the
+    weight's first input, c * height * width + r * width + s. Zero weights are not stored. Its tuples can be ordered.
+    """
+    from scipy.sparse import csr_array
+
+    kernel = np.asarray(weights, np.float32)
+    outputs, inputs = kernel.shape[:2]
+    row, channel, down, right = np.nonzero(kernel)
+    start = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=outputs))))
+    offsets = (channel * height + down) * width + right
+    return csr_array((kernel[np.nonzero(kernel)], offsets, start), shape=(outputs, inputs * height * width))
+
+
+def lay_out_convolution(
+    weights: npt.ArrayLike, image: npt.ArrayLike, *, stride: int = 1, padding: int = 0, **stored: Any
+) -> SpmvProblem:
+    """Lay out a direct sparse convolution: weights float[Cout, Cin, R, S], image float[Cin, H, W].
+
+    The matrix is `convolution_matrix` of the padded image; output position (h, w) shifts its columns by
+    (h * Wp + w) * stride. stored: as of lay_out_spmv; positions are an order of its tuples. y is [Cout, Hout, Wout].
+    """
+    kernel, picture = np.asarray(weights, np.float32), np.asarray(image, np.float32)
+    padded = np.pad(picture, ((0, 0), (padding, padding), (padding, padding)))
+    _, height, width = padded.shape
+    rows, columns = (height - kernel.shape[2]) // stride + 1, (width - kernel.shape[3]) // stride + 1
+    down, right = np.divmod(np.arange(rows * columns), columns)
+    shifts = (down * width + right) * stride, np.arange(rows * columns), rows * columns
+    return lay_out_spmv(convolution_matrix(kernel, height, width), padded.reshape(-1), shifts=shifts, **stored)
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,10 +85,25 @@ class Matrix:
     entry: Callable[[int], str] | None = None
     bias: npt.NDArray[Any] | None = None
 
+    def __post_init__(self) -> None:
+        claim_matrix(len(self.rows), self.shape, self.where)
+
     def name_entry(self, k: int) -> str:
         """Return where the k-th entry stands and which one it is."""
         place = self.entry(k) if self.entry else f"{self.where}: entry {k}"
         return f"{place} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
+
+
+_ENTRY_BYTES, _SIDE_BYTES = 64, 48
+
+
+def claim_matrix(n_entries: int, shape: Sequence[int], where: str) -> None:
+    """Raise InputError where a matrix is beyond the bound of memory.
+
+    64 bytes an entry: ids, value, and what they are sorted by. 48 a row and column: pointers and counts of either.
+    """
+    what = f"a matrix of shape {tuple(shape)} with {n_entries} entries"
+    claim(_ENTRY_BYTES * n_entries + _SIDE_BYTES * sum(shape), where, what)
 
 
 def claim_network(n_connections: int, n_neurons: int, where: str) -> None:
@@ -171,8 +186,21 @@ def from_layers(
 
 def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = None) -> Matrix:
     """Return the non-zero entries of a dense matrix as a layer."""
-    rows, columns = np.nonzero(values)
-    return Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
+    return dense_layers([(values, where, bias)])[0]
+
+
+def dense_layers(given: Sequence[tuple[np.ndarray, str, np.ndarray | None]]) -> list[Matrix]:
+    """Return the non-zero entries of dense matrices as layers; given: (matrix, where, bias or None) of each."""
+    if given:
+        counts = [int(np.count_nonzero(values)) for values, _, _ in given]
+        claim_matrix(sum(counts), np.sum([values.shape for values, _, _ in given], axis=0).tolist(), given[0][1])
+    layers = []
+    for values, where, bias in given:
+        rows, columns = np.nonzero(values)
+        layers.append(
+            Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
+        )
+    return layers
 
 
 def _patterns(layers: Sequence[Matrix], outputs_first: bool) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.memory import claim
+from traces.base.memory import claim, max_bytes
 from traces.readers.parts.onnx_inference import Inference
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
@@ -29,7 +29,59 @@ GROWING = {"ConstantOfShape", "Expand", "Pad", "Range", "Tile"}
 SHORT = 4096  # values of constants up to this length tell shape inference of shapes
 AHEAD = 16  # nodes in one question: what one makes the next one reads
 
+_A_BYTE, _LARGE, _MOST_FIELDS = 64, 4096, 4_000_000
+_TENSOR: dict[int, Any] = {9: "bytes", 4: "floats", 10: "floats"}
+_WEIGHTS = {7: {5: _TENSOR, 1: {5: {5: _TENSOR}}}}  # model.graph.initializer, model.graph.node.attribute.t
+
 Constants = dict[str, npt.NDArray[Any]]
+
+
+def parsed_bytes(data: bytes) -> int:
+    """Return how much memory a model takes at most once it is parsed and its constants are arrays.
+
+    Tiny messages and numbers take up to 64 bytes for one of the file; weights, stored as bytes or as packed floats,
+    take few, and are found by a walk over the fields of a file whose size alone asks for it. O(fields)
+    """
+    found = {"bytes": 0, "floats": 0, "fields": 0}
+    if _A_BYTE * len(data) > max_bytes():
+        _find_weights(data, 0, len(data), _WEIGHTS, found)
+    other = len(data) - found["bytes"] - found["floats"]
+    return 4 * found["bytes"] + 12 * found["floats"] + _A_BYTE * other
+
+
+def _find_weights(data: bytes, at: int, end: int, known: Mapping[int, Any], found: dict[str, int]) -> None:
+    """Add up weights of a message, data[at:end], as far as it can be read; known: field -> what it holds."""
+    while at < end and found["fields"] < _MOST_FIELDS:
+        found["fields"] += 1
+        key, at = _varint(data, at, end)
+        kind = key & 7
+        if kind == 2:
+            size, at = _varint(data, at, end)
+            what = known.get(key >> 3)
+            if isinstance(what, str):
+                found[what] += min(size, end - at)
+            elif what is not None and size > _LARGE:
+                _find_weights(data, at, min(at + size, end), what, found)
+            at += size
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        elif kind == 0:
+            _, at = _varint(data, at, end)
+        else:
+            return
+
+
+def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= end:
+            break
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            break
+    return value, at
 
 
 def follows(node: Any, constants: Container[str], present: Container[str]) -> bool:

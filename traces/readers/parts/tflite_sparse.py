@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.memory import claim
+from traces.base.sparse import row_pointers
 
 SPARSE = 1  # format of a dimension
 _LISTS = {1: ("Int32Vector", 4), 2: ("Uint16Vector", 2), 3: ("Uint8Vector", 1)}
@@ -35,15 +36,8 @@ def dense(reader: Any, sparsity: Any, values: npt.NDArray[Any], shape: tuple[int
     for k, level in enumerate(levels):
         if int(level.Format()) == SPARSE:
             segments, indices = (_list(reader, level, name, at) for name in ("ArraySegments", "ArrayIndices"))
-            counts = np.diff(segments)
-            if (
-                len(segments) != len(place) + 1
-                or segments[0] != 0
-                or segments[-1] != len(indices)
-                or (counts < 0).any()
-            ):
-                raise reader.fail(f"{at}: the segments of its dimension {k} do not fit its indices: damaged")
-            parent = np.repeat(np.arange(len(place)), counts)
+            row_pointers(segments, len(place), len(indices), f"{reader.path}: {at}: the segments of its dimension {k}")
+            parent = np.repeat(np.arange(len(place)), np.diff(segments))
             child, place = indices, np.arange(len(indices))
             sides[k] = int(indices.max(initial=-1)) + 1
         else:

@@ -38,6 +38,7 @@ _INTEGERS = {"I64": "<i8", "I32": "<i4", "I16": "<i2", "U8": "u1", "U16": "<u2",
 _SIZES = {"F64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "I8": 1, "BOOL": 1} | {
     name: np.dtype(kind).itemsize for name, kind in {**_INTEGERS, **{k: v[1] for k, v in FLOATS.items()}}.items()
 }
+_MOST_ELEMENTS = 1 << 60
 _MOST_HEADER = 100 << 20  # bytes, as safetensors itself allows
 _HEADER_TAKES = 32  # bytes of memory for one of a header, read as JSON
 _ROW_TAKES = 32  # bytes of memory for a row, its pointer and what finds it
@@ -112,6 +113,7 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
     for each in tensors.values():
         size = _SIZES.get(each.kind)
         fits = size is None or math.prod(each.shape) * size == each.stop - each.start
+        fits = fits and math.prod(max(1, side) for side in each.shape) < _MOST_ELEMENTS  # or NumPy has no such shape
         if not (8 + length <= each.start <= each.stop <= total and fits):
             raise InputError(f"{file}: the place of tensor {each.name!r} does not fit its shape or the file: damaged")
     by_place = sorted(tensors.values(), key=lambda each: (each.start, each.stop))

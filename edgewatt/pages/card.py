@@ -1,0 +1,89 @@
+"""The decision card of the report: on each hardware what to take, what it gains, how sure; and what each axis does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from edgewatt.pages.html.page import text
+from edgewatt.results.verdict import Effect, Gain, Verdict
+from traces.base.units import duration, energy
+
+MOST_CARDS = 40
+
+
+def card_html(verdict: Verdict) -> str:
+    """Return the card as HTML; empty where there is nothing to choose."""
+    if not verdict.cards:
+        return ""
+    cards = verdict.cards[:MOST_CARDS]
+    with_blocks, with_more = (any(name in each.gains for each in cards) for name in ("blocking", "format"))
+    with_stride = any("stride" in each.gains for each in cards)
+    heads = [
+        "hardware", "take", "energy", "order alone", *(["on blocking"] if with_blocks else []),
+        *(["format alone"] if with_more else []), *(["stride alone"] if with_stride else []), "time", "sure",
+    ]  # fmt: skip
+    rows = []
+    for card in cards:
+        order = card.gains.get("row by row") or card.gains.get("first order")
+        gains = [order, *([card.gains.get("blocking")] if with_blocks else [])]
+        gains += [card.gains.get("format")] if with_more else []
+        gains += [card.gains.get("stride")] if with_stride else []
+        cells = [
+            f"<th scope=row>{text(card.hardware)}</th>",
+            f'<td data-head="take">{text(card.take)}</td>',
+            f'<td data-head="energy">{text(energy(card.energy_pj))}</td>',
+            *(_cell(gain, head) for gain, head in zip(gains, heads[3:], strict=False)),
+            f'<td data-head="time">{text(duration(card.time_ns))}{_time(order)}</td>',
+            f'<td data-head="sure">{100 * card.holds:.0f} %</td>',
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(f"<th>{text(each)}</th>" for each in heads)
+    base = cards[0].baseline
+    more = f" The first {MOST_CARDS} of {len(verdict.cards)} machines." if len(verdict.cards) > MOST_CARDS else ""
+    hint = (
+        f"Energy and time per inference. Each gain is against row by row ({base.order}, {base.stride}, {base.format}), "
+        "the rest as taken; in brackets its 5 to 95 % range over draws of the constants within theirs. "
+        f"Sure: share of the draws in which this needs least energy.{more}"
+    )
+    few = "".join(f"<p>{text(' '.join(card.sentences()))}</p>" for card in cards) if len(cards) <= 2 else ""
+    return (
+        f'<section id="card" class="verdict">{few}<table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        f'</table><p class="hint">{text(hint)}</p>{_effects(verdict.effects)}</section>'
+    )
+
+
+def _cell(gain: Gain | None, head: str) -> str:
+    if gain is None:
+        return f'<td data-head="{head}" class="soft">-</td>'
+    if not gain.decided and gain.energy:
+        return f'<td data-head="{head}" class="soft">not decided <small>({text(gain.ends)})</small></td>'
+    colour = "good" if gain.energy < 0 else "bad" if gain.energy > 0 else "soft"
+    seeds = "" if gain.seeds is None else f"; seeds {100 * gain.seeds[0]:+.0f} .. {100 * gain.seeds[1]:+.0f}"
+    return (
+        f'<td data-head="{head}" class="{colour}">{100 * gain.energy:+.1f} % '
+        f"<small>({text(gain.ends)}{seeds})</small></td>"
+    )
+
+
+def _time(gain: Gain | None) -> str:
+    return "" if gain is None else f" <small>({100 * gain.time:+.1f} %)</small>"
+
+
+def _effects(effects: Sequence[Effect]) -> str:
+    if not effects:
+        return ""
+    rows = "".join(
+        f"<tr><th scope=row>{text(each.axis)}</th><td>{text(each.value)} against {text(each.first)}</td>"
+        f"<td>{_range(each.energy)}</td><td>{_range(each.time)}</td></tr>"
+        for each in effects
+    )
+    head = "<tr><th>axis</th><th>value</th><th>energy</th><th>time</th></tr>"
+    return (
+        "<details><summary>What each axis does, all else equal: median (least .. most)</summary>"
+        f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div></details>'
+    )
+
+
+def _range(part: Iterable[float]) -> str:
+    middle, low, high = (f"{100 * value:+.1f}" for value in part)
+    return f"{middle} % <small>({low} .. {high})</small>"

@@ -1,0 +1,55 @@
+"""What the C library's energy-only entry knows of a part: energies per event, clock and level (dram/energy_only.h)."""
+
+from __future__ import annotations
+
+from hwmodel.dram.energy import core_constants_pj, wire_constants_pj, wire_rows
+from hwmodel.dram.interface import running_wires, strobes
+from hwmodel.parts.part import Part
+
+CORE = (
+    "activate", "precharge", "read", "write", "refresh", "refresh_per_bank", "refresh_management", "background_active",
+    "background_precharged", "power_down_active", "power_down_precharged", "self_refresh",
+)  # fmt: skip
+DBI_RULES = ("none", "ones", "zeros", "toggles")
+
+
+def library_energy(part: Part) -> list[float]:
+    """Return in the order of the C library's file: pJ of CORE; of a burst's strobes (read, write); of a clock of CK and
+    of the data clock (always on: and while it runs); of the command wires' levels 0 and 1 and rising edges; clocks of a
+    burst, byte lanes (0: bursts that carry more than bytes), the DBI rule, the idle level; and of a unit interval at 0
+    and at 1 and a rising edge, of DQ reads and writes and of DBI reads and writes.
+    """
+    o, wires = part.organisation, part.interface.wires
+    core = core_constants_pj(part)
+    numbers = [core[term][1] if term in core else 0.0 for term in CORE]
+    for way in ("read", "write"):
+        numbers.append(sum(row.energy_pj for g in strobes(way, 1, part) for row in wire_rows("dqs", "dqs", [g], part)))
+    running = {
+        name: sum(row.energy_pj for row in wire_rows(name, name, [running_wires(name, "write", 1, part)], part))
+        for name in ("ck", "wck")
+        if name in wires
+    }
+    always = "wck" in wires and wires["wck"].always
+    numbers.append(running.get("ck", 0.0) + (running["wck"] if always else 0.0))
+    numbers.append(0.0 if always else running.get("wck", 0.0))
+    numbers += _levels(part, "ca", "write", part.tck_ns / (wires["ca"].beats_per_clock or 1))
+    whole = not part.interface.cells and o.dq_bits % 8 == 0
+    numbers += [
+        o.burst_cycles,
+        o.byte_lanes if whole else 0,
+        DBI_RULES.index(part.interface.dbi),
+        part.interface.idle_level,
+    ]
+    for name in ("dq", "dbi"):
+        for way in ("read", "write"):
+            numbers += _levels(part, name, way, part.beat_ns)
+    return numbers
+
+
+def _levels(part: Part, group: str, way: str, ui_ns: float) -> list[float]:
+    """Return pJ of a unit interval at 0 and at 1, and of a rising edge; zeros for wires that the part has not."""
+    if group not in part.interface.wires:
+        return [0.0, 0.0, 0.0]
+    static, rise = wire_constants_pj(part, group, way, ui_ns)
+    costly = part.interface.costly_level
+    return [static if costly == 0 else 0.0, static if costly == 1 else 0.0, rise]

@@ -1,0 +1,56 @@
+"""Ctrl-C in `order` and `pays` keeps the best order so far; export refuses settings that it would not use."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from traces.generators.networks import random_layered
+from traces.networks.checks import check_order
+from traces.readers.native import save
+
+pytestmark = pytest.mark.application
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    file = tmp_path_factory.mktemp("interrupted") / "net.npz"
+    made = random_layered(4, 200, 0.1, seed=1)
+    save(made, str(file))
+    return made, file
+
+
+@pytest.mark.parametrize("options", [
+    ["-m", "connection-reordering", "-s", "iterations=100000000"],
+    ["-m", "residency", "-s", "moves=2000000000"],
+    ["--system", "scratchpad-8k", "-s", "moves=2000000000"],
+])  # fmt: skip
+def test_ctrl_c_keeps_the_best_order(network, tmp_path, options):
+    made, file = network
+    out = tmp_path / "order.npz"
+    command = [sys.executable, "-m", "edgewatt", "order", str(file), "-o", str(out), *options]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    time.sleep(8)
+    child.send_signal(signal.SIGINT)
+    printed, said = child.communicate(timeout=120)
+    assert child.returncode == 130, said
+    assert "interrupted" in printed
+    check_order(made, np.load(out)["edges"])
+
+
+def test_export_uses_settings_of_a_network_or_names_an_unknown_one(network, tmp_path):
+    _, file = network
+    out = tmp_path / "net.c"
+    command = [sys.executable, "-m", "edgewatt", "export", str(file), "-f", "c", "-o", str(out)]
+    plain = subprocess.run(command, capture_output=True, text=True)
+    assert plain.returncode == 0, plain.stderr
+    before = out.read_text()
+    wrong = subprocess.run([*command, "-s", "nonsense=1"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "nonsense" in wrong.stderr
+    used = subprocess.run([*command, "-s", "orderings=by-source"], capture_output=True, text=True)
+    assert used.returncode == 0, used.stderr
+    assert out.read_text() != before

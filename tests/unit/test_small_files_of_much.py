@@ -1,0 +1,85 @@
+"""Small files that made gigabytes, or minutes of silence: refused by what would be made, in one message."""
+
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgewatt as ew
+from edgewatt import InputError
+from reorder.tuples.files import read_matrix
+from tests.hostile_sizes import npz, one, opgraph, tflite, traces
+from traces.trace_files import open_trace
+
+FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "256M")
+
+
+@pytest.mark.parametrize("shape", [[5 * 10**8, 4], [2**40, 4]])
+@pytest.mark.parametrize("read", [ew.load, read_matrix], ids=["load", "read_matrix"])
+def test_a_matrix_of_many_rows(read, shape: list[int], tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "m.npz").write_bytes(npz(shape=shape, **FEW))
+    with pytest.raises(InputError, match=r"m\.npz: .*(bytes of memory|too large)"):
+        read(tmp_path / "m.npz")
+
+
+def test_a_member_that_unpacks_without_bound(tmp_path: Path) -> None:
+    (tmp_path / "m.npz").write_bytes(npz(zipfile.ZIP_BZIP2, shape=[4, 4], **FEW))
+    with pytest.raises(InputError, match=r"m\.npz: array .* is packed in a way that NumPy does not write"):
+        ew.load(tmp_path / "m.npz")
+
+
+def test_many_writers_and_readers_of_one_storage(tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_bytes(one(opgraph(), "8000 writers and readers"))
+    graph = ew.load(tmp_path / "g.json")  # which is linear
+    with pytest.raises(InputError, match=r"wait for others 64000000 times"):
+        _ = graph.predecessors
+
+
+def test_a_name_that_many_tensors_share(tmp_path: Path) -> None:
+    pytest.importorskip("tflite")
+    (tmp_path / "m.tflite").write_bytes(one(tflite(), "12000 tensors, 60000 characters, 1 sides"))
+    before = time.process_time()
+    with pytest.raises(InputError, match=r"m\.tflite"):
+        ew.load(tmp_path / "m.tflite")
+    assert time.process_time() - before < 20
+
+
+def test_the_window_of_an_xz(tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(one(traces(), "an xz of a wide window"))
+    with pytest.raises(InputError, match="damaged xz file"):
+        open_trace(tmp_path / "t")
+
+
+def test_streams_of_an_xz_that_follow_each_other(tmp_path: Path) -> None:
+    import lzma
+
+    line = b"0 0x10 1\n"
+    (tmp_path / "t").write_bytes(lzma.compress(line * 70_000) + bytes(8) + lzma.compress(line))
+    (tmp_path / "plain").write_bytes(line * 70_001)
+    packed, plain = (sum(map(len, open_trace(tmp_path / name, "dinero"))) for name in ("t", "plain"))
+    assert packed == plain == 70_001
+    (tmp_path / "t").write_bytes(lzma.compress(line * 9)[:-9])
+    with pytest.raises(InputError, match="damaged xz file"):
+        open_trace(tmp_path / "t", "dinero")
+
+
+def test_memory_that_runs_out_is_one_message() -> None:
+    code = (
+        "import edgewatt.cli as cli, typer\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def go():\n    raise MemoryError\n"
+        "cli.main(app)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "edgewatt: there is not as much memory as this takes\n"
