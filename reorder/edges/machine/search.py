@@ -169,7 +169,7 @@ def judged_in_layouts(
     pool: CandidatePool, layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]]
 ) -> dict[str, Any]:
     """Judge the best few orders in other layouts as far as time allows; take the best pair, if it beats the best order
-    where that lies, and return it as parameters of the result: none without layouts; layout None: as the judge chooses."""
+    where that lies, and return it as parameters of the result: none without layouts; layout None: the judge chose."""
     found: dict[str, Any] = {"layout": None, "layout_value": pool.value} if layouts else {}
     for value, edges in list(pool.leaders) if not pool.by_sample else []:
         for name, (judge, holds) in layouts.items():

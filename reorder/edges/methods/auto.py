@@ -16,7 +16,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
-from reorder.edges.search.small import anneal_sequence, prove, suits
+from reorder.edges.search.small import SMALL, anneal_sequence, prove, suits
 from traces.networks.network import Network
 
 
@@ -184,21 +184,29 @@ class Portfolio:
         if self.parameters.moves == 0:
             return
         small = suits(self.best, self.network)
-        if small and not self.done:
-            with self.noting("sequence"):
-                anneal_sequence(self.best, self.network, self.parameters.moves, SHARES.sequence * self.left(1.0))
-        if small and not self.done:
-            with self.noting("proof"):
-                self.proved = prove(self.best, self.network, SHARES.sequence * self.left(1.0))
+        tiny = small and self.network.n_connections <= SMALL.provable
+        if tiny:
+            self.anneal_sequence(SHARES.sequence)
+            if not self.done:
+                with self.noting("proof"):
+                    self.proved = prove(self.best, self.network, SHARES.sequence * self.left(1.0))
         if not self.done:
             with self.noting("sweep"):
                 start_from_plans(self.items, self.best, self.bound)
         if not self.done:
             with self.noting("residency"):
-                self.anneal()
+                self.anneal(1 - SHARES.sequence if small and not tiny else 1.0)
+        if small and not tiny:
+            self.anneal_sequence(1.0)
 
-    def anneal(self) -> None:
-        """Anneal residency intervals, from the best order too."""
+    def anneal_sequence(self, share: float) -> None:
+        """Anneal the sequence of connections on a share of what is left."""
+        if not self.done:
+            with self.noting("sequence"):
+                anneal_sequence(self.best, self.network, self.parameters.moves, share * self.left(1.0))
+
+    def anneal(self, share: float) -> None:
+        """Anneal residency intervals on a share of what is left, from the best order too."""
         known = {field.name for field in fields(ResidencyParameters)}
         shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
         assert self.best.edges is not None
@@ -206,7 +214,7 @@ class Portfolio:
             offer_refreshed(self.best, self.network, self.best.edges)
         if not any(self.best.edges is order for order in self.items.orders):
             self.items.orders.append(self.best.edges)
-        search(self.items, self.best, ResidencyParameters(**shared), self.best.budget.left())
+        search(self.items, self.best, ResidencyParameters(**shared), share * self.best.budget.left())
 
 
 def fuse(items: Items, best: Best, bound: float) -> bool:
