@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.windows_oracle import is_legal, largest_bag, most_at_the_bound
 
 import edgewatt as ew
 from edgewatt.prune.mask import order_in
-from oracles.windows_oracle import is_legal, largest_bag, most_at_the_bound
 from traces.base.errors import InputError
 from traces.networks.prune import prune_magnitude
 from traces.pruning.assignment import arranged, share_kept
