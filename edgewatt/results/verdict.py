@@ -464,10 +464,10 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
             title = titles.get(key, column_title(key))
-            mine, other = (
+            mine, against = (
                 value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
             )
-            found.append(Effect(title.partition(" (")[0], mine, other, energy, time, len(pairs)))
+            found.append(Effect(title.partition(" (")[0], mine, against, energy, time, len(pairs)))
     return found
 
 
