@@ -17,7 +17,7 @@ def card_html(verdict: Verdict) -> str:
         return ""
     cards = verdict.cards[:MOST_CARDS]
     with_blocks, with_more = (any(name in each.gains for each in cards) for name in ("blocking", "format"))
-    with_stride = any("stride" in each.gains for each in cards)
+    with_stride = any(each.gains.get("stride") for each in cards)
     heads = [
         "hardware", "take", "energy", "order alone", *(["on blocking"] if with_blocks else []),
         *(["format alone"] if with_more else []), *(["stride alone"] if with_stride else []), "time", "sure",

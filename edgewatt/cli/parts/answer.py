@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgewatt.cli.parts.output import say, say_words, show_table
+from edgewatt.cli.parts.output import say_words, show_table
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import per_inference, row_of
 from edgewatt.results.swept import rows_with_axes
@@ -107,8 +107,3 @@ def _show_effects(effects: Sequence[Effect]) -> None:
 def _range(part: tuple[float, float, float]) -> str:
     middle, low, high = (f"{100 * value:+.1f}" for value in part)
     return f"{middle} ({low} .. {high})"
-
-
-def show_paths(paths: Sequence[str]) -> None:
-    """Print where records are."""
-    say("\n".join(["records:", *(f"  {path}" for path in paths)]))
