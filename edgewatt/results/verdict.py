@@ -467,7 +467,7 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
             mine, other = (
                 value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
             )
-            found.append(Effect(title.partition(" (")[0], mine, other, energy, time, len(pairs)))
+            found.append(Effect(title.partition(" (")[0], words, usual, energy, time, len(pairs)))
     return found
 
 
