@@ -464,7 +464,7 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
             title = titles.get(key, column_title(key))
-            mine, other = (
+            words, usual = (
                 value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
             )
             found.append(Effect(title.partition(" (")[0], words, usual, energy, time, len(pairs)))
