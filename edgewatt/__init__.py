@@ -49,6 +49,7 @@ _FACADE = {
     "count_io": "hwmodel.fastmemory.iomodel",
     "compile_inference": "hwmodel.processor.inference",
     "memory_mask": "edgewatt.orders.memory",
+    "prune_for_memory": "edgewatt.orders.memory",
     "order": "edgewatt.orders.ordering",
     "fastest_order": "edgewatt.orders.timed",
     "renumber": "edgewatt.orders.ordering",

@@ -36,7 +36,7 @@ def prune_command(
     order: str = writes("Write its order as npz (array `edges`).", "--order"),
     json_file: str = json_option("the report"),
 ) -> None:
-    """Prune a trained network so that a small memory reads and writes no more than it must.
+    """Prune a trained network to fit a small memory.
 
     Neurons change places inside their layers, which changes no output; connections outside the memory's windows go,
     and least squares on the calibration vectors fits the others.
@@ -49,9 +49,8 @@ def prune_command(
 
     from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
     from edgewatt.orders.describe import order_file
-    from edgewatt.orders.pays_machine import machine_of
+    from edgewatt.orders.memory import prune_for_memory
     from edgewatt.orders.request import need_npz, read_network
-    from edgewatt.prune.trained import prune
     from traces.base.files import check_writable, whole_file
     from traces.readers import native
 
@@ -60,9 +59,8 @@ def prune_command(
     check_writable(output, order, json_file)
     loaded = read_network(network, command="prune")
     with progress("prune") as report:
-        made = prune(
-            loaded, calibration=calibration, density=density, memory=memory,
-            machine=machine_of(system) if system else None, lanes=lanes, rounds=rounds,
+        made = prune_for_memory(
+            loaded, calibration=calibration, density=density, memory=memory, system=system, lanes=lanes, rounds=rounds,
             steps=steps, extra=extra, time_limit_s=time_limit, seed=seed, progress=report,
         )  # fmt: skip
     first = made.results[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -158,6 +158,12 @@ class MachineCost:
         """Whether the layout can store an order."""
         return self.layout.kind in (AUTO, BEST) or LAYOUTS[self.layout.kind].item.holds(self.network, edges)
 
+    def in_layouts(self) -> dict[str, tuple[MachineCost, Callable[[Int64Array], bool]]]:
+        """Return, for each other layout where any will do, what an order costs in it and whether it can hold one."""
+        kinds = list(LAYOUTS) if self.layout.kind in (AUTO, BEST) else []
+        judges = {kind: replace(self, layout=replace(self.layout, kind=kind)) for kind in kinds}
+        return {kind: (judge, judge.holds) for kind, judge in judges.items()}
+
     def check_plain(self) -> None:
         """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
         if not self.holds(self.plain):
@@ -293,6 +299,7 @@ def order_on_machine(
         return order_for_machine(
             judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds,
             sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
+            layouts=judge.in_layouts(),
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     if entry.item.blocking and entry.make_parameters(parameters) == entry.make_parameters({}):

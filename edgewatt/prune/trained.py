@@ -244,7 +244,7 @@ def _task(
     test = np.arange(len(inputs)) % TEST_SHARE == 0
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     return _Task(
-        layers, layers.matrices(weights), [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
+        layers, [np.asarray(w, np.float64) for w in layers.matrices(weights)], [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
         inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
         seed, extra,
     )  # fmt: skip
@@ -261,7 +261,7 @@ def _in_windows(
     scores = importances(task.weights, task.biases, task.fit, task.functions[0])
     large = strongest(scores, [2 * count for count in counts])
     shapes = {w.sizes: w for spread in SPREADS for w in [_spread(windows, task.memory, room, spread)]}
-    tried = []
+    tried: list[tuple[float, int, Windows, list[Mask], list[int]]] = []
     for shape in shapes.values():
         placed = arranged(shape, large, seed=task.seed)[0]
         allowed = [m & (w != 0) for m, w in zip(placed.allowed(), task.weights, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class MemoryPruning:
         if not self.layers or any(getattr(layer, "groups", 1) != 1 for layer in self.layers):
             raise InputError("MemoryPruning takes nn.Linear and nn.Conv2d layers without groups, one or more")
         shapes = [tuple(layer.weight.shape[:2]) for layer in self.layers]
-        for k, ((n_out, _), (_, n_in)) in enumerate(pairs_of(shapes)):
+        for k, ((n_out, _), (_, n_in)) in enumerate(pairwise(shapes)):
             if n_out != n_in:
                 raise InputError(f"layer {k} gives {n_out} outputs, but layer {k + 1} takes {n_in}: no chain of layers")
         self.widths = (shapes[0][1], *(n_out for n_out, _ in shapes))

@@ -73,8 +73,10 @@ def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
     if method == "memory":
         from edgewatt.prune.mask import memory_mask
 
-        connections = {"density": given.get("density"), "connections": given.get("n_connections")}
-        mask = memory_mask(network, memory=given["memory"], seed=point.measure.seed, **connections)
+        mask = memory_mask(
+            network, memory=given["memory"], density=given.get("density"), connections=given.get("n_connections"),
+            seed=point.measure.seed,
+        )  # fmt: skip
         return mask.network.in_order(mask.order.edges)
     from traces.networks.prune import prune_magnitude
 

@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.pays_machine import machine_of
 from edgewatt.prune.trained import prune, prune_one
 from traces.base.document import ConfigError
 from traces.base.errors import InputError
@@ -117,9 +116,8 @@ def test_io_above_the_bound_lowers_the_error(files: tuple[Path, Path]) -> None:
 def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
     net, cal = files
     system = {"scratchpad": {"size_bytes": 2048, "stream_bytes": 1024}, "dram": {"part": "lpddr4-3200"}}
-    made = prune(
-        ew.load(net), calibration=str(cal), density=0.3, machine=machine_of(system), lanes=16, time_limit_s=0.5
-    )
+    asked = {"calibration": str(cal), "density": 0.3, "lanes": 16, "time_limit_s": 0.5}
+    made = ew.prune_for_memory(ew.load(net), system=system, **asked)
     mine, free = made.results
     assert mine.memory == 17 and mine.energy_pj and free.energy_pj and mine.energy_pj < free.energy_pj
     assert "% energy" in made.verdict

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from traces.pruning.selection import Mask
 
 Floats = npt.NDArray[np.float64]
-Activation = Callable[[Floats], Floats]
+Activation = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 RIDGE = 1e-4  # of the mean second moment of an input: keeps inputs that are nearly alike from large opposite weights
 
 
@@ -131,7 +132,8 @@ class _Layer:
         same: dict[bytes, list[int]] = {}
         for row, bits in enumerate(np.packbits(mask, axis=1)):
             same.setdefault(bits.tobytes(), []).append(row)
-        for rows in same.values():
+        for alike_rows in same.values():
+            rows = np.array(alike_rows)
             on = np.flatnonzero(mask[rows[0]])
             if not len(on):
                 continue
@@ -167,7 +169,8 @@ def refined(
     scale = (1 / np.maximum(y.var(axis=0), 1e-12 * float(y.var(axis=0).max()) + 1e-30)).astype(np.float32)
     for step in range(1, steps + 1):
         rows = rng.integers(0, len(x), min(_BATCH, len(x)))
-        sums, values = [], [x[rows]]
+        sums: list[npt.NDArray[Any]] = []
+        values: list[npt.NDArray[Any]] = [x[rows]]
         for k in range(n):
             sums.append(values[-1] @ parameters[k].T + parameters[n + k])
             values.append(activation(sums[-1]) if k < n - 1 else sums[-1])
