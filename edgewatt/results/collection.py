@@ -80,7 +80,7 @@ def _type(value: Any) -> type:
 
 def frame(records: Iterable[Record]) -> Any:
     """Return records as a pandas frame, or a polars one without pandas: a row each, columns as `collect`, and how
-    energy changes against row by row on the same hardware (`verdict.Gain`): gain_energy, gain_low, gain_high, gain_sure.
+    energy changes against row by row on the same hardware (`verdict.Gain`): gain_energy, _low, _high and _sure.
 
     Raises InputError without records, MissingExtraError if neither library is there.
     """
