@@ -293,6 +293,16 @@ class Measured:
                 found[point.row] = first.get(point.seed)
         return found
 
+    def gains(self, count: int) -> list[Gain | None]:
+        """Return for each of `count` rows its gain against its baseline (`baselines`); None without one."""
+        point = {each.row: each for points in self._groups.values() for each in points}
+        found: list[Gain | None] = [None] * count
+        for row, base in enumerate(self.baselines(count)):
+            if base is not None:
+                mine, other = point[row], point[base]
+                found[row] = gain_of(mine.sums, other.sums, (mine.time, other.time))
+        return found
+
     def _shorten(self) -> None:
         """Leave parameters out of the names of orders and strides where all of a kind have the same."""
         every = [point for points in self._groups.values() for point in points]
@@ -471,10 +481,10 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
             title = titles.get(key, column_title(key))
-            mine, against = (
+            words, usual = (
                 value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
             )
-            found.append(Effect(title.partition(" (")[0], mine, against, energy, time, len(pairs)))
+            found.append(Effect(title.partition(" (")[0], words, usual, energy, time, len(pairs)))
     return found
 
 
