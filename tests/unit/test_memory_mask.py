@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.windows_oracle import is_legal, largest_bag, most_at_the_bound
 
 import edgewatt as ew
 from edgewatt.prune.mask import order_in
-from oracles.windows_oracle import is_legal, largest_bag, most_at_the_bound
 from traces.base.errors import InputError
 from traces.networks.prune import prune_magnitude
 from traces.pruning.assignment import arranged, share_kept
 from traces.pruning.windows import capacity, fit, least_memory, memory_for, pairs_of
 from traces.readers.parts.layers import dense_layer, from_layers
-from traces.readers.parts.unroll import Unrolled, Window
+from traces.readers.parts.model_network import Unrolled, Window
 
 DIGITS = Path(__file__).parents[2] / "configs" / "examples" / "networks" / "digits_small.npz"
 WIDTHS = st.lists(st.integers(1, 12), min_size=2, max_size=6)
