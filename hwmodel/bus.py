@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.wires.counting as counting
+from traces.base.checks import whole_number, whole_numbers
 from traces.base.errors import InputError
 
 MAX_LANES = 64
@@ -154,7 +155,16 @@ class Bus:
         raise InputError(f"segment ends must ascend to the number of bytes, {n_bytes}")
 
     def restore(self, level: Sequence[int] | Bytes, flag_level: Sequence[int] | Bytes, lane: int) -> None:
-        """Set what the wires carry, to continue where another bus stopped."""
-        self.level[:] = level
-        self.flag_level[:] = flag_level
-        self.lane = lane
+        """Set what the wires carry, to continue where another bus stopped.
+
+        level, flag_level: uint8[lanes]. lane: where the next byte goes. Raises InputError for others.
+        """
+        levels = [
+            whole_numbers(given, name, np.uint8, item="lane")
+            for name, given in (("level", level), ("flag_level", flag_level))
+        ]
+        for name, given in zip(("level", "flag_level"), levels, strict=True):
+            if len(given) != len(self.level):
+                raise InputError(f"{name} has {len(given)} lanes, the bus {len(self.level)}")
+        at = whole_number(lane, "lane", 0, len(self.level) - 1)
+        self.level[:], self.flag_level[:], self.lane = *levels, at

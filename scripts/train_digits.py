@@ -21,10 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
+from edgewatt.prune.mask import fitting, order_in
+from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from traces.networks.forward import forward
 from traces.networks.network import Network
 from traces.pruning.selection import Candidates, choose
-from traces.pruning.windows import Windows, fit, mixed
+from traces.pruning.windows import Windows, mixed
 from traces.readers import native
 from traces.readers.parts.layers import dense_layer, from_layers
 
@@ -106,18 +108,14 @@ def train(
             p -= rate * (m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8) + recipe.weight_decay * p)
         if step % recipe.prune_every == 0 and step <= recipe.prune_to * recipe.steps + recipe.prune_every:
             keep = remaining(recipe, step, total)
+            magnitudes = [np.abs(w) for w in weights]
             if windows is not None:
-                most = (
-                    None
-                    if neurons is None
-                    else sum(recipe.widths)
-                    - round((total - keep) / (total - recipe.n_connections) * (sum(recipe.widths) - neurons))
-                )
-                masks = choose(Candidates(recipe.widths, pairs, [np.abs(w) for w in weights]), keep, neurons=most)
+                dead = 0 if neurons is None else (sum(recipe.widths) - neurons) * (total - keep)
+                most = sum(recipe.widths) - dead // max(1, total - recipe.n_connections)
+                masks = choose(Candidates(recipe.widths, pairs, magnitudes), keep, neurons=most)
             else:
-                magnitudes = np.concatenate([np.abs(w).ravel() for w in weights])
                 kept = np.zeros(size, np.float32)
-                kept[np.argsort(-magnitudes, kind="stable")[:keep]] = 1
+                kept[np.argsort(-np.concatenate([m.ravel() for m in magnitudes]), kind="stable")[:keep]] = 1
                 parts = np.split(kept, np.cumsum([w.size for w in weights])[:-1])
                 masks = [part.reshape(w.shape) for part, w in zip(parts, weights, strict=True)]
         for w, mask in zip(weights, masks, strict=True):
@@ -150,8 +148,39 @@ def make(name: str, folder: Path) -> tuple[Network, float]:
     """Train one network and write ``FOLDER/NAME.npz``; return it with its accuracy on the held-out images."""
     recipe = RECIPES[name]
     images, labels, test_images, test_labels = split_digits(recipe.seed)
-    weights, biases = train(recipe, images, labels)
-    layers = [dense_layer(w, f"layer {k}", bias=b) for k, (w, b) in enumerate(zip(weights, biases, strict=True))]
+    return _written(name, folder, recipe.seed, train(recipe, images, labels), test_images, test_labels)
+
+
+def make_for_memory(name: str, folder: Path, memory: int, free: Network) -> tuple[Network, float, int]:
+    """Train one network inside windows; write it and its order (`edges`); return it with its accuracy and I/Os.
+
+    free: the network trained without, which says how many neurons may stay: then no order of it needs fewer I/Os.
+    """
+    recipe = RECIPES[name]
+    images, labels, test_images, test_labels = split_digits(recipe.seed)
+    windows, near = fitting(recipe.widths, memory, recipe.n_connections)
+    if near:
+        raise SystemExit(f"train_digits: {near}")
+    windows = mixed(windows, recipe.seed)
+    neurons = int(free.touched.sum()) + int((free.in_degree[free.outputs] > 0).sum()) - recipe.widths[-1]
+    trained = train(recipe, images, labels, windows, neurons)
+    called = f"{name}_memory_{memory}"
+    network, accuracy = _written(called, folder, recipe.seed, trained, test_images, test_labels)
+    edges = order_in(windows, network)
+    np.savez_compressed(folder / f"{called}_order.npz", edges=edges)
+    return network, accuracy, count_io(network, edges, memory=memory).total
+
+
+def _written(
+    name: str,
+    folder: Path,
+    seed: int,
+    trained: tuple[list[np.ndarray], list[np.ndarray]],
+    test_images: np.ndarray,
+    test_labels: np.ndarray,
+) -> tuple[Network, float]:
+    """Write a trained network; return it with its accuracy on the held-out images."""
+    layers = [dense_layer(w, f"layer {k}", bias=b) for k, (w, b) in enumerate(zip(*trained, strict=True))]
     network = from_layers(layers, name=name)
     test = test_images.astype(np.float32) / np.float32(PIXEL_MAX)
     network = network.with_(batch=test[:BATCH_ROWS])
@@ -159,7 +188,7 @@ def make(name: str, folder: Path) -> tuple[Network, float]:
     accuracy = float((answers == test_labels).mean())
     extras = {
         "accuracy": accuracy,
-        "seed": recipe.seed,
+        "seed": seed,
         "test_images": test_images,  # divide by pixel_max; the first rows are the network's batch
         "test_labels": test_labels,
         "pixel_max": PIXEL_MAX,
@@ -172,6 +201,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones (default: {' '.join(RECIPES)})")
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "configs" / "examples" / "networks")
+    parser.add_argument("--memory", type=int, metavar="M", help="also train inside the windows of this fast memory")
     given = parser.parse_args()
     unknown = sorted(set(given.names) - set(RECIPES))
     if unknown:
@@ -181,6 +211,13 @@ def main() -> None:
         network, accuracy = make(name, given.out)
         size = (given.out / f"{name}.npz").stat().st_size
         print(f"{name}: {network.n_connections} connections, test accuracy {accuracy:.4f}, {size} bytes")
+        if given.memory:
+            network, accuracy, ios = make_for_memory(name, given.out, given.memory, network)
+            bound = io_bounds(network).lower_total
+            words = (
+                f"{network.n_connections} connections, test accuracy {accuracy:.4f}, {ios} I/Os, lower bound {bound}"
+            )
+            print(f"{network.name}: {words}")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 ROOT = Path(__file__).parents[1]
+os.environ["XDG_CACHE_HOME"] = str(ROOT / "build" / "cache")  # what tests keep there is nobody else's
 _NUMBERS = itertools.count()
 
 

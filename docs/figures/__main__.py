@@ -9,10 +9,11 @@ from pathlib import Path
 import learning
 import machine
 import operators
+import pruning
 import work
 
 HERE = Path(__file__).resolve().parent
-FIGURES = {**work.FIGURES, **machine.FIGURES, **operators.FIGURES, **learning.FIGURES}
+FIGURES = {**work.FIGURES, **machine.FIGURES, **operators.FIGURES, **learning.FIGURES, **pruning.FIGURES}
 
 
 def main(names: list[str], folder: Path = HERE.parent / "_static" / "figures") -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from edgewatt.cli import checks, export, learn, listing, memory, order, order_tuples, results, run, schedule
+from edgewatt.cli import checks, export, learn, listing, memory, order, order_tuples, prune, results, run, schedule
 from edgewatt.cli.parts.arguments import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
@@ -42,7 +42,7 @@ def _root(
     """Take the options that come before a command."""
 
 
-for module in (run, order, learn, order_tuples, schedule, results, checks, export, memory, listing):
+for module in (run, order, learn, order_tuples, prune, schedule, results, checks, export, memory, listing):
     module.add_to(app)
 
 

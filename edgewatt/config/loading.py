@@ -31,7 +31,13 @@ from traces.layout.settings import MACHINE_LANES
 
 M = TypeVar("M", bound=BaseModel)
 
-_FILE_KEYS = ("network.file", "network.files", "trace.file")  # always paths
+_FILE_KEYS = (
+    "network.file",
+    "network.files",
+    "network.labelled",
+    "network.prune.calibration",
+    "trace.file",
+)  # always paths
 _NAME_OR_FILE_KEYS = (
     "dram.part",
     "system",

@@ -38,16 +38,30 @@ GeneratorChoice = Annotated[Any, KindChoice("generators")]
 
 
 class Prune(Section):
-    """Magnitude pruning before anything else: keep a density or a number of connections."""
+    """Pruning before anything else: keep a density or a number of connections."""
 
     density: float | None = Field(default=None, gt=0, le=1, description="share of the connections to keep")
     n_connections: int | None = Field(default=None, ge=1, description="connections to keep")
     scope: Literal["global", "layer"] = Field(default="global", description="one threshold, or one per layer")
+    method: Literal["magnitude", "memory"] = Field(
+        default="magnitude",
+        description="magnitude: the heaviest; memory: in the windows that `memory` has room for, with an order of the "
+        "network's own (`orderings: own`) that belongs to them",
+    )
+    memory: int | None = Field(default=None, ge=3, description="M that `method: memory` prunes for")
+    calibration: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs`: what stays is fitted to what each layer computed on them (needs `density`)",
+    )
 
     @model_validator(mode="after")
     def _one_of(self) -> Prune:
         if (self.density is None) == (self.n_connections is None):
             raise ValueError("give either density or n_connections")
+        if (self.method == "memory") != (self.memory is not None):
+            raise ValueError("method 'memory' and the key 'memory' belong together: give both or none")
+        if self.calibration is not None and self.density is None:
+            raise ValueError("with calibration each layer keeps the same share: give density, not n_connections")
         return self
 
 
@@ -65,6 +79,11 @@ class NetworkSection(Section):
         default=None, description="generator and its parameters, instead of a file"
     )
     prune: Prune | None = None
+    labelled: FilePath | None = Field(
+        default=None,
+        description="npz with `inputs` and `labels` (positions among the outputs) that `accuracy` is measured on "
+        "(default: those of the network's file)",
+    )
     activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
         default=None, description="replaces the activation that the file names"
     )
@@ -488,10 +507,16 @@ class SystemFile(Section):
     gpu: Any = None
 
 
+def _costs(names: list[str]) -> list[str]:
+    return ["accuracy_loss" if name == "accuracy" else name for name in names]
+
+
 class OptimizeSection(Section):
     """What to search for."""
 
-    objectives: list[str] = Field(default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise")
+    objectives: Annotated[list[str], AfterValidator(_costs)] = Field(
+        default=["energy_pj", "time_ns"], min_length=1, description="columns to minimise, or accuracy, to maximise"
+    )
     constraints: list[str] = Field(default=[], description="such as 'time_ns <= 1.01 x baseline' or 'io <= 90000'")
     trials: int = Field(
         default=100, ge=1, description="points to try; a space of no more points is searched completely"

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.evaluation.costs import rows_of
-from edgewatt.orders.pays_machine import machine_of
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
-from hwmodel.machine import Machine
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.shown import Shown
-from traces.layout.settings import Layout
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
@@ -28,7 +23,6 @@ from traces.pruning.layers import Layers, layers_of
 from traces.pruning.selection import Candidates, Mask, choose
 from traces.pruning.windows import PATTERNS, Windows, fit, least_memory, memory_for, mixed, pairs_of
 
-LANES = 16  # vectors of a row where nothing else is said, as for orders on a machine
 QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
 HUBS = (0.0, 0.5)  # shares of a window over inputs or outputs that may never leave; which one is found by trying
@@ -40,10 +34,10 @@ class MemoryMask(Shown):
 
     masks: bool[outputs, inputs] of each layer. network: with these connections, layer by layer; their weights are the
     given network's, or none. order: of its connections. total: its I/Os with M = `memory` under `policy`. bound: what
-    every order needs (Theorem 1), W + N + S. windows: all connections that the memory allows, of which `masks` are some
-    (`windows.allowed()`); any others of them do as well. free: I/Os of magnitude pruning to as many connections, in the
-    best order known (no search); None without weights. advice: a sentence where free pruning is as good, or windows did
-    not fit.
+    every order needs (Theorem 1), W + N + S; both None where `values` were given. windows: all connections that the
+    memory allows, of which `masks` are some (`windows.allowed()`); any others of them do as well. free: I/Os of
+    magnitude pruning to as many connections, in the best order known without a search; None without weights. advice: a
+    sentence where free pruning is as good, or windows did not fit.
     """
 
     masks: list[Mask]
@@ -51,8 +45,8 @@ class MemoryMask(Shown):
     order: Ordering
     memory: int
     policy: str
-    total: int
-    bound: int
+    total: int | None
+    bound: int | None
     windows: Windows
     free: int | None = None
     advice: str = ""
@@ -62,7 +56,12 @@ class MemoryMask(Shown):
     @property
     def proved(self) -> bool:
         """Whether the total is the bound: no order, and no other mask of as many neurons, needs less."""
-        return self.total == self.bound
+        return self.windows.memory <= self.memory if self.total is None else self.total == self.bound
+
+    @property
+    def above(self) -> int:
+        """I/Os above the bound."""
+        return 0 if self.total is None or self.bound is None else self.total - self.bound
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -75,39 +74,39 @@ class MemoryMask(Shown):
 def memory_mask(
     network: Network | Sequence[int],
     *,
-    memory: int | None = None,
+    memory: int,
     policy: str = "min",
     pinning: str = "literal",
     connections: int | None = None,
     density: float | None = None,
-    machine: str | Path | Mapping[str, Any] | Machine | None = None,
-    lanes: int = LANES,
     neurons: int | None = None,
     pattern: str | None = None,
     block: int = 1,
     groups: tuple[int, int] | None = None,
     extra: int = 0,
+    values: Sequence[int] | None = None,
     seed: int = 0,
 ) -> MemoryMask:
     """Return masks with so many connections that a memory needs as few I/Os as there can be.
 
     network: widths of the layers, inputs first (then the connections kept are random), or a layered network: its
     heaviest connections stay, and its neurons take the places at which windows keep the most weight.
-    memory: M of the I/O model; with `machine` (a system's name, file or mapping, or a Machine) that of its on-chip
-    memory for rows of `lanes` vectors. connections: how many to keep, or density, their share.
+    memory: M of the I/O model. connections: how many to keep, or density, their share.
     neurons: how many may have connections, in all layers; None: for a network as many as magnitude pruning leaves, so
     that the total is at most that of any order of the freely pruned network; for widths as many as do.
     pattern: 'windows' that slide, 'blocks' that jump (more room between hidden layers, less accuracy); None: windows
     where they have the room. block: consecutive outputs with the same connections; groups: (2, 4) keeps at most 2 of 4
     consecutive inputs of an output. extra: I/Os above the bound that a network's strongest connections outside
-    the windows may cost. With LRU and RR the windows are made smaller until the bound is reached.
+    the windows may cost. values: how many values a neuron of each layer stands for, where widths are channels: the
+    pixels of its map; `connections` then counts pairs of channels, and `order_in` orders the unrolled network.
+    With LRU and RR the windows are made smaller until the bound is reached.
     Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
     and `total` says what this one needs. Raises InputError naming the nearest M or number of connections.
     """
     policy_codes(policy, pinning)
     layers = layers_of(network) if isinstance(network, Network) else None
     widths = layers.widths if layers is not None else _widths(network)
-    memory = memory_of(memory, machine, lanes)
+    memory = checked_memory(memory)
     dense = len(layers.layer) if layers is not None else sum(a * b for a, b in pairs_of(widths))
     wanted = wanted_of(connections, density, dense)
     if block < 1 or (groups is not None and not 1 <= groups[0] <= groups[1]):
@@ -122,11 +121,19 @@ def memory_mask(
         if neurons is None:
             neurons = int(pruned.touched.sum()) + int((pruned.in_degree[pruned.outputs] > 0).sum()) - widths[-1]
     room = wanted if groups is None else min(-(-wanted * groups[1] // groups[0]), dense)
-    windows, near = fitting(widths, memory, room, pattern, block)
+    maps = tuple(values or ())
+    if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or policy != "min"):
+        raise InputError(f"values are {len(widths)} whole numbers of at least 1, for widths and policy 'min' alone")
+    windows, near = fitting(widths, memory, room, pattern, block, maps)
+    if maps and near:
+        raise InputError(near)
 
     def made(windows: Windows, outside: int = 0) -> MemoryMask:
         masks = masks_of(windows, scores, wanted, layers=layers, neurons=neurons, groups=groups, outside=outside)
         kept, parts = _kept(widths, masks, layers)
+        if maps:  # what connections of channels cost is their kernels' matter; that the bound is reached is not
+            order = Ordering(windows.order(*_of_layers(kept, widths)), "memory-mask", {"memory": memory}, seed)
+            return MemoryMask(masks, kept, order, memory, policy, None, None, windows)
         edges = order_in(windows, kept, parts)
         total, bound = count_io(kept, edges, **counted).total, io_bounds(kept).lower_total
         if (near or total > bound) and not outside and policy == "min" and kept.n_connections <= QUICK:
@@ -140,14 +147,16 @@ def memory_mask(
         return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)
 
     best = made(at_places(windows))
+    if maps:
+        return best
     if not best.proved and not near:  # a policy that does not see the future needs room to spare
         best = _with_room_to_spare(lambda windows: made(at_places(windows)), best, room)
         if not best.proved:
-            advice = f"with {policy} no windows tried reach the bound: {best.total - best.bound} I/Os are above it"
+            advice = f"with {policy} no windows tried reach the bound: {best.above} I/Os are above it"
             best = replace(best, advice=advice)
     if extra and free is not None:
         best = _with_outside(lambda outside: made(best.windows, outside), best, extra)
-    if free is not None and free <= best.total:
+    if free is not None and best.total is not None and free <= best.total:
         advice = f"prune freely here: magnitude pruning needs {free} I/Os, with windows it is {best.total}"
         return replace(best, advice=advice)
     return best
@@ -159,7 +168,7 @@ def _with_outside(made: Any, best: MemoryMask, extra: int) -> MemoryMask:
     while high - low > max(1, high // 100):
         middle = (low + high + 1) // 2
         tried = made(middle)
-        if tried.total - tried.bound <= extra:
+        if tried.above <= extra:
             low, best = middle, tried
         else:
             high = middle
@@ -223,13 +232,16 @@ def order_in(windows: Windows, network: Network, layers: Layers | None = None) -
     """
     if layers is not None:
         return windows.order(layers.layer, layers.target, layers.source)
-    values = windows.values or (1,) * len(windows.widths)
-    first = np.cumsum((0, *(n * v for n, v in zip(windows.widths, values, strict=True))))
+    values = np.array(windows.values or (1,) * len(windows.widths))
+    layer, target, source = _of_layers(network, (np.array(windows.widths) * values).tolist())
+    return windows.order(layer, target // values[layer + 1], source // values[layer])
+
+
+def _of_layers(network: Network, widths: Sequence[int]) -> tuple[npt.NDArray[np.int64], ...]:
+    """Return the layer, target and source of each connection, the latter two inside their layers."""
+    first = np.cumsum((0, *widths))
     layer = np.searchsorted(first, network.targets, side="right") - 2
-    each = np.array(values)
-    return windows.order(
-        layer, (network.targets - first[layer + 1]) // each[layer + 1], (network.sources - first[layer]) // each[layer]
-    )
+    return layer, network.targets - first[layer + 1], network.sources - first[layer]
 
 
 def quick_total(network: Network, memory: int, policy: str, pinning: str) -> int:
@@ -258,33 +270,37 @@ def _kept(widths: Sequence[int], masks: Sequence[Mask], layers: Layers | None) -
 
 
 def fitting(
-    widths: Sequence[int], memory: int, connections: int, pattern: str | None = None, block: int = 1
+    widths: Sequence[int],
+    memory: int,
+    connections: int,
+    pattern: str | None = None,
+    block: int = 1,
+    values: Sequence[int] = (),
 ) -> tuple[Windows, str]:
     """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not)."""
     dense = sum(a * b for a, b in pairs_of(widths))
     if connections > dense:
         raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")
     patterns = PATTERNS if pattern is None else (pattern,)
-    held = [(room_in(widths, memory, each, block), each) for each in patterns]
+    shape: Any = {"block": block, "values": values}
+    held = [(room_in(widths, memory, each, **shape), each) for each in patterns]
     for room, each in held:
         if room >= connections:
-            return fit(widths, memory, connections=connections, pattern=each, block=block), ""
-    least, each = min(
-        (memory_for(widths, connections, pattern=each, block=block), -k) for k, each in enumerate(patterns)
-    )
+            return fit(widths, memory, connections=connections, pattern=each, **shape), ""
+    least, later = min((memory_for(widths, connections, pattern=each, **shape), -k) for k, each in enumerate(patterns))
     most = max(held)[0]
-    wide = fit(widths, least, connections=connections, pattern=patterns[-each], block=block)
+    wide = fit(widths, least, connections=connections, pattern=patterns[-later], **shape)
     return wide, (
         f"M = {memory} has room for {most} connections at the bound, a density of {100 * most / dense:.3g} %: windows "
         f"for {connections} need M = {least}"
     )
 
 
-def room_in(widths: Sequence[int], memory: int, pattern: str, block: int = 1) -> int:
+def room_in(widths: Sequence[int], memory: int, pattern: str, *, block: int = 1, values: Sequence[int] = ()) -> int:
     """Return the most connections that windows of a pattern allow; 0 where they need a larger memory."""
-    if memory < least_memory(widths, pattern=pattern, block=block):
+    if memory < least_memory(widths, pattern=pattern, block=block, values=values):
         return 0
-    return fit(widths, memory, spread=0.0, pattern=pattern, block=block).capacity
+    return fit(widths, memory, spread=0.0, pattern=pattern, block=block, values=values).capacity
 
 
 def _with_room_to_spare(made: Any, best: MemoryMask, connections: int) -> MemoryMask:
@@ -293,11 +309,11 @@ def _with_room_to_spare(made: Any, best: MemoryMask, connections: int) -> Memory
     low, high = least_memory(windows.widths, pattern=windows.pattern, block=windows.block), best.memory
     while low < high:
         middle = (low + high) // 2
-        if room_in(windows.widths, middle, windows.pattern, windows.block) < connections:
+        if room_in(windows.widths, middle, windows.pattern, block=windows.block) < connections:
             low = middle + 1
             continue
         tried = made(fit(windows.widths, middle, connections=connections, pattern=windows.pattern, block=windows.block))
-        best = min(best, tried, key=lambda mask: mask.total)
+        best = min(best, tried, key=lambda mask: mask.above)
         if tried.proved:
             proved, low = tried, middle + 1
         else:
@@ -310,15 +326,6 @@ def _widths(given: Any) -> tuple[int, ...]:
     if len(widths) < 2:
         raise InputError(f"a network needs the widths of two layers at least, not {list(widths)}")
     return widths
-
-
-def memory_of(memory: int | None, machine: Any, lanes: int) -> int:
-    """Return M: as given, or that of a machine's on-chip memory for rows of `lanes` vectors."""
-    if (memory is None) == (machine is None):
-        raise InputError("give memory (M of the I/O model) or a machine, one of them")
-    if machine is not None:
-        return rows_of(machine_of(machine), Layout(lanes=lanes))
-    return checked_memory(memory)  # type: ignore[arg-type]
 
 
 def wanted_of(connections: int | None, density: float | None, dense: int) -> int:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 DRAWS = 4000
+"""500 would do for a glance; with 4,000 that fill the cube evenly a share is that of many more random ones."""
 SOURCES = ("DRAM", "wires", "on-chip memory", "arithmetic")
 """Where constants come from: currents of the device's data sheet, its interface, the model of memories on chip, and
 published figures of arithmetic."""

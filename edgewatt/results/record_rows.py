@@ -58,6 +58,7 @@ _COLUMNS = (
     Column("reads", "reads", "count", cost=True),
     Column("writes", "writes", "count", cost=True),
     Column("io", "I/Os", "count", cost=True),
+    Column("distance", "distance", "count", "data movement distance"),
     Column("gap", "gap %", "share"),
     Column("gap_to_bound", "to best bound %", "share"),
     Column("bound", "best bound"),
@@ -296,6 +297,7 @@ def _row_of(record: Record) -> dict[str, Any]:
             row["ordering"] += f", {cut}"
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
+        row |= {"distance": results["movement_distance"]} if "movement_distance" in results else {}
         row["gap"] = results["gap"]
         best = results.get("best_bound")  # older records have Theorem 1 only
         row["io_bound"] = best["total"] if best else row["io_lower"]
@@ -442,10 +444,10 @@ METRICS = tuple(key for key, each in COLUMNS.items() if each.cost)
 def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the costs that a point of this configuration has."""
     io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
-    absent: tuple[str, ...] = () if config.get("accuracy") else ("accuracy_loss",)
-    absent += () if config.get("technology") else ("area_um2",)
+    absent = ("accuracy_loss",) if config.get("technology") else ("accuracy_loss", "area_um2")
     metrics = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())
-    return tuple(metric for metric in metrics if metric not in absent)
+    loss = ("accuracy_loss",) if config.get("accuracy") else ()
+    return (*(metric for metric in metrics if metric not in absent), *loss)
 
 
 def percent(value: float | None, base: float | None) -> str:

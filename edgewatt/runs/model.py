@@ -191,8 +191,8 @@ class FileIdentity:
 class NetworkSource:
     """A network from files (one per layer, or one for all) or from a generator, pruned if wished.
 
-    files, one_per_layer: None for a generated network. prune: density or n_connections, and scope. activation: replaces
-    the file's.
+    files, one_per_layer: None for a generated network. prune: density or n_connections, scope,
+    method. activation: replaces the file's. labelled: inputs and labels of the accuracy.
     """
 
     generate: Member | None
@@ -201,6 +201,7 @@ class NetworkSource:
     activation: str | None
     files: tuple[FileIdentity, ...] | None = later(None)
     one_per_layer: bool | None = later(None)
+    labelled: tuple[FileIdentity, ...] | None = later(None)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from edgewatt.config.kinds import AS_GIVEN, NAMED_BY, registry
 from edgewatt.config.loading import KnownSections, apply_overrides, as_document, base_of, complete, validate
-from edgewatt.config.models import RunConfig, SweepConfig
+from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
@@ -281,7 +281,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         paths["trace"] = [run.trace.file]
     else:
         assert run.network is not None
-        work = config["network"] = _others(run.network, "file", "files", "generate")
+        work = config["network"] = _others(run.network, "file", "files", "generate", "labelled")
         work["generate"] = None if run.network.generate is None else _member(run.network.generate)
         if run.network.generate is None:
             work["one_per_layer"] = run.network.files is not None
@@ -296,8 +296,23 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         (config["technology"],) = identities.pop("technology")
     for files in identities.values():
         work["files"] = files
+    if run.network is not None and run.network.prune is not None:
+        work["prune"] = _prune(run.network.prune, paths)
+    if run.network is not None and run.network.labelled is not None:
+        paths["labelled"] = [run.network.labelled]
+        work["labelled"] = [file_identity(run.network.labelled)]
     config["dram"] = part_identity(run.dram.plain)
     return config, {**paths, "part": [run.dram.part]}
+
+
+def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
+    """Return how a network is pruned; keys of later versions only where they say something."""
+    usual = {"method": "magnitude", "memory": None, "calibration": None}
+    said = {key: value for key, value in section.plain.items() if value != usual.get(key, ...)}
+    if section.calibration is not None:
+        paths["calibration"] = [section.calibration]
+        said["calibration"] = file_identity(section.calibration)
+    return said
 
 
 def _others(section: Section, *names: str) -> dict[str, Any]:

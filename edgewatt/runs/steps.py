@@ -56,12 +56,31 @@ def load_network(point: Point, before: Before, progress: Progress | None) -> Net
         network = _read(point)
     if source.activation is not None:
         network = network.with_(activation=source.activation)
-    if source.prune is not None:
-        from traces.networks.prune import prune_magnitude
+    return network if source.prune is None else _pruned(point, network, source.prune)
 
-        given: dict[str, Any] = {key: value for key, value in source.prune.items() if value is not None}
-        network = prune_magnitude(network, **given)
-    return network
+
+def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
+    given: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
+    method, calibration = given.pop("method", "magnitude"), given.pop("calibration", None)
+    if calibration is not None:
+        from edgewatt.prune.trained import prune_one
+
+        check_unchanged((FileIdentity(**calibration),), point.paths["calibration"])
+        return prune_one(
+            network, method, calibration=point.paths["calibration"][0], density=given["density"],
+            memory=given.get("memory"), seed=point.measure.seed,
+        )  # fmt: skip
+    if method == "memory":
+        from edgewatt.prune.mask import memory_mask
+
+        mask = memory_mask(
+            network, memory=given["memory"], density=given.get("density"), connections=given.get("n_connections"),
+            seed=point.measure.seed,
+        )  # fmt: skip
+        return mask.network.in_order(mask.order.edges)
+    from traces.networks.prune import prune_magnitude
+
+    return prune_magnitude(network, **given)
 
 
 def _read(point: Point) -> Network:
@@ -285,6 +304,13 @@ def _labelled(point: Point, network: Network) -> tuple[np.ndarray, np.ndarray | 
     """Return input vectors, their labels if the network's file has some, and where they come from."""
     from traces.readers.native import read_extras
 
+    assert isinstance(point.work, NetworkWork)
+    if point.work.network.labelled is not None:
+        from edgewatt.prune.trained import calibration_of
+
+        check_unchanged(point.work.network.labelled, point.paths["labelled"])
+        vectors, labels = calibration_of(point.paths["labelled"][0], len(network.inputs))
+        return vectors.astype(np.float32), labels, f"{point.work.network.labelled[0].name}: {len(vectors)} vectors"
     files = point.paths.get("network", [])
     if len(files) == 1 and files[0].endswith(".npz"):
         extras = read_extras(files[0])
@@ -309,7 +335,7 @@ _BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: abou
 
 def count_io(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
     """Return the I/Os of the order, Theorem 1's bounds, and the I/Os at the other memory sizes of the curve."""
-    from hwmodel.fastmemory.iomodel import io_bounds, io_curve
+    from hwmodel.fastmemory.iomodel import io_bounds, io_curve, movement_distance
 
     network, memory = before["network"], _memory(point)
     sizes = sorted({memory.size, *memory.curve})
@@ -319,6 +345,7 @@ def count_io(point: Point, before: Before, progress: Progress | None) -> dict[st
     return {
         "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},
         "bounds": asdict(io_bounds(network)),
+        "movement_distance": movement_distance(network, before["tuple_order"]["edges"]),
         "io_curve": [[size, counted[size].reads, counted[size].writes] for size in sizes] if memory.curve else [],
     }
 

@@ -17,6 +17,7 @@ from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.caches.spec import CacheSpec
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.trace.chunks import STREAMS, next_uses, touched_lines
 
 Array = npt.NDArray[Any]
@@ -97,6 +98,9 @@ class Prefetches:
     access_index: npt.NDArray[np.int64]
 
 
+_LINE_BYTES = 16  # of memory for a line, with what its policy keeps
+
+
 class CacheLevel:
     """One cache level; its state and counts go on from chunk to chunk.
 
@@ -108,6 +112,7 @@ class CacheLevel:
         from cython_ext.cache.level import CacheKernel
         from cython_ext.cache.prefetching import PrefetchingKernel
 
+        claim(_LINE_BYTES * spec.sets * spec.ways, f"a cache of {spec.size_bytes} bytes", "its table of lines")
         self.spec = spec
         shift = spec.line_bytes.bit_length() - 1
         policy = spec.policy_type

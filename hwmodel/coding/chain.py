@@ -171,7 +171,7 @@ class Chain:
             beside = "flags" if wires == 1 else "flags and extra wires"
             raise InputError(f"{self.encoder!r} needs the {beside} that were sent beside the data")
         for name, given, size in (("flags", coded.flags, (n + 7) // 8), ("extra", coded.extra, n)):
-            if wires and given is not None and len(given) < size:
+            if wires and given is not None and (len(given) < size or (name == "extra" and len(given) > size)):
                 raise InputError(f"{n} bytes of {self.encoder!r} need {size} bytes of {name}, not {len(given)}")
 
 

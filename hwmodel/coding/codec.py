@@ -16,7 +16,7 @@ from hwmodel.coding.bits import bits_of, count_wires
 from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
-from traces.base.checks import as_array
+from traces.base.checks import as_array, whole_numbers
 from traces.base.errors import InputError
 from traces.base.shown import Shown
 
@@ -164,6 +164,12 @@ def decode(
     if isinstance(data, Encoded):
         coded = Coded(data.data, data.flags, data.extra, data.order)
     else:
-        coded = Coded(_as_bytes(data), flags, extra, order)
+        flag_bytes, extra_bytes = (None if given is None else _as_bytes(given) for given in (flags, extra))
+        coded = Coded(
+            _as_bytes(data),
+            flag_bytes,
+            extra_bytes,
+            None if order is None else whole_numbers(order, "order", most=2**31 - 1),
+        )
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     return Chain(encoder, geometry).decode(coded, state)[0]

@@ -242,6 +242,7 @@ def interface_energy(
     lane_order: tuple[int, ...] | None = None,
     end_cycle: int | None = None,
     metadata: tuple[int, ...] = (0,),
+    gaps: str = "rest",
 ) -> InterfaceEnergy:
     """Count what the wires do for a command table with data, and its energy per wire group.
 
@@ -254,7 +255,7 @@ def interface_energy(
     loaded = load_part(part)
     counts = count_interface(
         commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle,
-        metadata=metadata,
+        metadata=metadata, gaps=gaps,
     )  # fmt: skip
     bits = counts.bursts * loaded.organisation.burst_bytes * 8
     return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)

@@ -1,13 +1,14 @@
 """What the wires between controller and DRAM do: ones, edges and inversions per wire group, from a command table.
 
 Groups: DQ and DBI (data), DQS (strobe, runs during bursts), CK (clock, runs all the time), CA (commands). Read and
-write data are counted apart, because each way has its own driver and termination. Between bursts the data wires rest at
-the part's idle level.
+write data are counted apart, because each way has its own driver and termination. In gaps between bursts the data wires
+rest at the part's idle level, or hold the last one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part
 from traces.base.errors import InputError, unknown_name
 
+GAPS = ("rest", "hold")
 BEAT_ORDERS = ("first-to-last", "last-to-first")
 WAYS = ("read", "write")
 
@@ -68,6 +70,7 @@ def count_interface(
     lane_order: tuple[int, ...] | None = None,
     end_cycle: int | None = None,
     metadata: tuple[int, ...] = (0,),
+    gaps: str = "rest",
 ) -> InterfaceCounts:
     """Count what the wires do for a command table with data (see hwmodel.dram.command_table).
 
@@ -75,25 +78,32 @@ def count_interface(
     without a gap meet without returning to the idle level. beat_order: last-to-first reverses the beats of each burst
     on the DQ wires only. lane_order: lane_order[i] is the wire lane of byte lane i. metadata: for a part that sends
     metadata inside its bursts (LPDDR6), a word per block of a burst, in turn; every burst carries the same.
+    gaps: `rest`: between bursts of a direction that do not touch the wires go back to the idle level; `hold`: they keep
+    the last one until the next burst of either direction, as in `replay`, which codes bursts against each other.
     Raises InputError if bursts overlap, data are missing or the part has no DBI.
     """
     if beat_order not in BEAT_ORDERS:
         raise unknown_name("beat order", beat_order, BEAT_ORDERS)
+    if gaps not in GAPS:
+        raise unknown_name("rule for gaps", gaps, GAPS)
     if dbi and part.interface.dbi == "none":
         raise InputError(f"part {part.name!r} has no data bus inversion")
     table = command_table(commands, part=part, end_cycle=end_cycle)
     bursts = table.is_read | table.is_write
     if table.data is None and bursts.any():
         raise InputError("the command table has no data: ones and edges need the bytes of each burst")
+    data = table.data if table.data is not None else np.empty((0, part.organisation.burst_bytes), "u1")
+    kinds = [(table.is_read, WAYS[:1]), (table.is_write, WAYS[1:])] if gaps == "rest" else [(bursts, WAYS)]
     groups: list[GroupCounts] = []
     inverted = 0
-    for way, mine in zip(WAYS, (table.is_read, table.is_write), strict=True):
-        data = (
-            table.data[mine[bursts]] if table.data is not None else np.empty((0, part.organisation.burst_bytes), "u1")
+    for mine, ways in kinds:
+        way_of = table.is_write[mine] if len(ways) > 1 else np.zeros(int(mine.sum()), bool)
+        counted, flips = _data_groups(
+            table.cycle[mine], data[mine[bursts]], way_of, part, dbi, ways, beat_order, lane_order, metadata
         )
-        counted, flips = _data_groups(table.cycle[mine], data, part, dbi, way, beat_order, lane_order, metadata)
         groups += counted
         inverted += flips
+    for way, mine in zip(WAYS, (table.is_read, table.is_write), strict=True):
         groups += strobes(way, int(mine.sum()), part)
     groups += data_clock(table.end_cycle, data_clock_cycles(table, part), part)
     groups.append(running_wires("ck", "write", table.end_cycle, part))
@@ -129,20 +139,25 @@ def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
 def _data_groups(
     cycle: np.ndarray,
     data: np.ndarray,
+    way_of: np.ndarray,
     part: Part,
     dbi: bool,
-    way: str,
+    ways: tuple[str, ...],
     beat_order: str,
     lane_order: tuple[int, ...] | None,
     metadata: tuple[int, ...],
 ) -> tuple[list[GroupCounts], int]:
+    """Count data wires of bursts of one way, which rest in gaps, or of both (way_of: index in `ways`), which do not."""
     o, wires = part.organisation, part.interface
-    lanes, ones_of = o.byte_lanes, None
+    lanes = o.byte_lanes
+    ones_of: list[dict[str, int] | None] = [None] * len(ways)
     gaps = np.diff(cycle, prepend=-o.burst_cycles) - o.burst_cycles
     if len(cycle) > 1 and (gaps[1:] < 0).any():
         at = int(np.argmax(gaps[1:] < 0)) + 1
-        raise InputError(f"the {way} burst at cycle {int(cycle[at])} overlaps the one at {int(cycle[at - 1])}")
-    rests = gaps > 0
+        name = ways[int(way_of[at])]
+        raise InputError(f"the {name} burst at cycle {int(cycle[at])} overlaps the one at {int(cycle[at - 1])}")
+    hold = len(ways) > 1
+    rests = gaps > 0 if not hold else np.zeros(len(cycle), bool)
     if len(rests):
         rests[0] = True
     if wires.cells:
@@ -150,34 +165,40 @@ def _data_groups(
         flags = inverted = cells.decide(data) if dbi else np.zeros((len(data), cells.flags), np.uint8)
         packed = cells.pack(data, inverted, metadata)
         sent = packed["D"] | packed["M"] | packed["I"]
-        ones_of = {
-            name: int(np.bitwise_count(packed[kind]).sum(dtype=np.int64))
-            for name, kind in (("data", "D"), ("metadata", "M"), ("dbi", "I"))
-        }
+        ones_of = [
+            {
+                name: int(np.bitwise_count(packed[kind][way_of == k]).sum(dtype=np.int64))
+                for name, kind in (("data", "D"), ("metadata", "M"), ("dbi", "I"))
+            }
+            for k in range(len(ways))
+        ]
     else:
         sent, inverted = invert(data, rests, wires.dbi if dbi else "none", lanes, wires.idle_level)
         flags = inverted ^ 1 if wires.dbi == "zeros" else inverted  # a DBI_n pin is low when the byte is inverted
     pins, sent_bytes = dbi and not wires.cells, sent.shape[1]
     if beat_order == "last-to-first":
         sent = sent.reshape(len(cycle), o.burst_beats, lanes)[:, ::-1, :]
-    bus = Bus(lanes, idle_level=wires.idle_level)
+    bus = Bus(lanes, idle_level=wires.idle_level, n_streams=len(ways))
     bus.send(
         np.ascontiguousarray(sent).reshape(-1),
         np.packbits(flags.reshape(-1), bitorder="little") if pins else None,
         ends=np.arange(1, len(cycle) + 1) * sent_bytes,
+        streams=way_of.astype(np.int64),
         idle_before=rests,
     )
-    if len(cycle):
+    if len(cycle) and not hold:
         bus.send(np.empty(0, np.uint8), ends=[0], idle_before=[True])  # and back to rest
     counts = bus.counts
     groups = []
-    for name, part_of, driven in (
-        ("dq", counts.data, len(data) * o.burst_beats * o.dq_bits),
-        ("dbi", counts.flag, data.size if dbi else 0),
+    bursts = [int((way_of == k).sum()) for k in range(len(ways))]
+    for (k, way), (name, part_of, each) in product(
+        enumerate(ways),
+        (("dq", counts.data, o.burst_beats * o.dq_bits), ("dbi", counts.flag, o.burst_bytes if dbi else 0)),
     ):
         if name not in wires.wires:
             continue
-        ones, toggles, rising = (array[0] for array in (part_of.ones, part_of.toggles, part_of.rising))
+        driven = bursts[k] * each
+        ones, toggles, rising = (array[k] for array in (part_of.ones, part_of.toggles, part_of.rising))
         if name == "dbi" and not dbi:
             ones, toggles, rising = (np.zeros_like(array) for array in (ones, toggles, rising))
         if name == "dq":
@@ -196,7 +217,7 @@ def _data_groups(
                 int(toggles.sum()),
                 ones,
                 rising,
-                ones_of if name == "dq" else None,
+                ones_of[k] if name == "dq" else None,
             )
         )
     return groups, int(inverted.sum())

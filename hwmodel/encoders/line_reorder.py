@@ -62,6 +62,9 @@ class LineReorder(Stage):
         words = g.block_bytes // g.bus_bytes
         lines = len(coded.order) // words
         out, whole = coded.data.copy(), lines * g.block_bytes
+        kept = coded.order[: lines * words].reshape(lines, words)
+        if len(coded.order) % words or whole > len(out) or (np.sort(kept, axis=1) != np.arange(words)).any():
+            raise InputError(f"order must be a permutation of the {words} words of each of at most {lines} lines")
         sent = coded.data[:whole].reshape(lines, words, g.bus_bytes)
         plain = np.empty_like(sent)
         np.put_along_axis(plain, coded.order.reshape(lines, words, 1), sent, axis=1)

@@ -104,6 +104,24 @@ def count_io(
     return io_curve(network, order, [memory], policy, pinning)[0]
 
 
+def movement_distance(network: Network, order: Any = None) -> float:
+    """Return the data movement distance of an order: the sum over uses of neurons of the square root of the LRU depth.
+
+    A use k different neurons after the last one of the same lies at depth k + 1; a first use lies below all neurons (D.
+    Smith and C. Ding, "Beyond time complexity: data movement complexity analysis", ICS 2022). O(W log W).
+    """
+    from cython_ext.cache.stack import stack_distances
+
+    sources, targets = processing_arrays(network, order)
+    used = np.stack((sources, targets), axis=1).reshape(-1)
+    by_neuron = np.argsort(used, kind="stable")
+    previous = np.full(len(used), -1, np.int64)
+    again = used[by_neuron[1:]] == used[by_neuron[:-1]]
+    previous[by_neuron[1:][again]] = by_neuron[:-1][again]
+    depth = stack_distances(previous) + 1
+    return float(np.sqrt(np.where(depth > 0, depth, int(network.touched.sum()))).sum())
+
+
 def io_curve(
     network: Network, order: Any, memories: Sequence[int], policy: str = "min", pinning: str = "literal"
 ) -> list[IOCounts]:

@@ -143,11 +143,11 @@ class Scratchpad:
 
     def _slots(self) -> Slots:
         moves, plan = self.moves, self.plan
-        *slots, used = slots_of(
+        moved, sources, targets, used = slots_of(
             moves.step, moves.neuron, moves.kind, plan.source, plan.target, len(plan.is_output), LOAD
         )
         assert used < self.memory, "more rows than there is room for"
-        return tuple(slots)
+        return moved, sources, targets
 
     @property
     def counts(self) -> ScratchpadCounts:

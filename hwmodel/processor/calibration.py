@@ -154,7 +154,7 @@ def this_cpu(progress: Progress | None = None) -> Processor:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         processor.save(path)
-    except OSError:
+    except (OSError, InputError):
         pass  # a home that cannot be written to: measure again next time
     return processor
 

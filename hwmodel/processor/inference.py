@@ -18,13 +18,13 @@ from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
+from traces.base.workers import available_cores
 from traces.networks.network import Network
 
 Float32 = npt.NDArray[np.float32]
 
 DTYPES = {"float32": kernel.F32, "bf16": kernel.BF16, "int8": kernel.INT8}
 MOST_LANES = 4096
-MOST_THREADS = 1024
 
 
 def compile_inference(
@@ -44,7 +44,8 @@ def compile_inference(
         (1: one vector at a time, a neuron is one value).
     dtype: 'float32'; 'bf16': weights rounded to bf16, arithmetic in float32; 'int8': int8 weights with a scale per
         target, 8-bit values with a scale per neuron, 32-bit sums (see hwmodel.processor.quantization).
-    threads: how many share the lanes, which never depend on one another; each has rows of its own.
+    threads: how many share the lanes, which never depend on one another; each has rows of its own. At most 16, or four
+        a core.
     algorithm: 'runs' keeps the partial sum of consecutive connections of one target in registers; 'literal' is
         Algorithm 1 as printed: every connection loads and stores its target.
     calibration: float[B, I], inputs that are typical, for the ranges of int8; None: the network's batch, or where there
@@ -56,7 +57,7 @@ def compile_inference(
         raise unknown_name("dtype", dtype, DTYPES)
     if algorithm not in ("runs", "literal"):
         raise unknown_name("algorithm", algorithm, ("runs", "literal"))
-    for name, value, most in (("lanes", lanes, MOST_LANES), ("threads", threads, MOST_THREADS)):
+    for name, value, most in (("lanes", lanes, MOST_LANES), ("threads", threads, max(16, 4 * available_cores()))):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
             raise InputError(f"{name} must be an integer from 1 to {most}, not {value!r}")
     if dtype != "float32" and lanes == 1:

@@ -154,8 +154,8 @@ class Engine:
         for chunk in slices(self.side.trace, self._slice):
             inside = breaks[(breaks > made) & (breaks < made + len(chunk))] - made
             for start, stop in pairwise((0, *inside.tolist(), len(chunk))):
-                rest = chunk.work is not None and stop < len(chunk)
-                yield chunk.part(start, stop), float(chunk.work[stop]) if rest else self.side.work.cycles
+                part, work = chunk.part(start, stop), chunk.work
+                yield part, self.side.work.cycles if work is None or stop == len(work) else float(work[stop])
             made += len(chunk)
 
     def result(self) -> EngineRun:

@@ -28,7 +28,7 @@ from hwmodel.replay import ChannelWires, Traffic, wire_traffic
 from hwmodel.replay.bus_traffic import InFlight
 from hwmodel.replay.hierarchy import Bursts, count_requests
 from hwmodel.system.bounds import data_clocks
-from traces.trace.chunks import STREAMS
+from traces.trace.chunks import NEVER, STREAMS
 
 if TYPE_CHECKING:
     import simpy
@@ -348,8 +348,8 @@ class MemorySystem:
                 arrived(request, done, bursts)
         else:
             source, number = self._in_flight.split(request)
-            run = slice(None) if self._flush_from is None else (source != 0) | (number < self._flush_from)
-            np.maximum.at(self.last_done, source[run], done[run])
+            asked = (source != 0) | (number < (NEVER if self._flush_from is None else self._flush_from))
+            np.maximum.at(self.last_done, source[asked], done[asked])
             for s, arrived in self._watched.items():
                 mine = source == s
                 arrived(number[mine], done[mine], bursts[mine])

@@ -133,6 +133,14 @@ def test_readers_found_by_the_file_are_part_of_the_point(tmp_path: Path) -> None
     assert run_with(tmp_path, "-c", again, str(record), cwd=tmp_path).stdout == "[]\n"
 
 
+def test_a_group_may_be_written_as_the_list_of_kinds_writes_it(tmp_path: Path) -> None:
+    """`edgewatt list network-readers`: a distribution that writes its group so was passed over in silence."""
+    points = "[edgewatt.network-readers]\ndense-text = read\n"
+    write_distribution(tmp_path, "readers", "1.0", {"read": READERS}, points)
+    (tmp_path / "layer.dense").write_text("1 0 2\n0 3 4.5\n")
+    assert named(show(tmp_path, {"network": {"file": "layer.dense"}})) == {("network", "dense-text", "readers 1.0")}
+
+
 MINE = """
 import json, sys
 import numpy as np

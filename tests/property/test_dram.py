@@ -14,6 +14,7 @@ from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
 from hwmodel.dram.controller import SPACINGS, effective_part
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
+from hwmodel.dram.tables import address_map
 from hwmodel.parts.part import COMMANDS
 from traces.base.errors import InputError
 
@@ -109,7 +110,7 @@ def test_any_stream_gives_a_legal_trace_and_loses_nothing(data, name, controller
         again = count_commands(table, part=effective_part(part, controller))
         assert np.array_equal(again.bank_commands[0], counts.bank_commands[channel])
         assert np.array_equal(again.rank_commands[0], counts.rank_commands[channel])
-        if controller.spacing != "ramulator2":  # by which a bank closes itself some clocks later
+        if controller.spacing != "last-clocks":  # by which a bank closes itself some clocks later
             assert np.array_equal(again.background_cycles[0], counts.background_cycles[channel])
         if not controller.shared_pseudo_channels or part.organisation.pseudo_channels == 1:
             ones, rising, _ = command_wires(table, part=part)
@@ -341,6 +342,32 @@ def test_policies_do_what_they_are_for():
     assert down.commands["PDE"] > n // 2 and down.total_energy_pj < 0.85 * run(far, spaced).total_energy_pj
     acts = [run(near, at_once, hit_cap=cap, hit_cap_strict=True).commands["ACT"] for cap in (1, 4, 100)]
     assert acts[0] > 2 * acts[1] > 2 * acts[2]
+
+
+def test_strictly_closed_pages_activate_for_every_burst():
+    """`closed` keeps a row for the hits it knows of; `closed-strict` for none."""
+    address = np.arange(64, dtype=np.uint64) * np.uint64(32)
+    runs = {
+        policy: simulate_dram(
+            address, np.zeros(64, bool), np.zeros(64, int), part="lpddr4-3200", controller={"page_policy": policy}
+        )
+        for policy in ("closed", "closed-strict")
+    }
+    assert runs["closed"].commands["ACT"] < 20
+    assert runs["closed-strict"].commands["ACT"] == runs["closed-strict"].commands["RDA"] == 64
+
+
+def test_pseudo_channels_share_command_wires_where_they_are_told_to():
+    """Two channels' requests at once: a clock apart on common wires, and both listed as channels."""
+    part = PARTS["pseudo_channels"]()
+    other = 1 << next(f.source for f in address_map(part, None).fields if f.name == "channel")
+    address = np.array([0, other], np.uint64)
+    for shared in (False, True):
+        controller = {"shared_pseudo_channels": shared, "requests_per_clock": 2}
+        run = simulate_dram(address, [0, 0], [0, 0], part=part, controller=controller, trace=True)
+        assert [len(commands) for commands in run.command_trace] == [2, 2, 0, 0]
+        assert run.counts.bank_commands.shape[0] == 4
+        assert (run.done_cycle[0] == run.done_cycle[1]) != shared
 
 
 def test_per_bank_refresh_keeps_other_banks_working():

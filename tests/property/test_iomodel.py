@@ -185,3 +185,17 @@ def test_isolated_neurons_count_in_nothing(chain: Network) -> None:
     counts = count_io(chain, memory=3)
     assert (counts.total, counts.reads_neurons, counts.writes, counts.runs) == (3 + 4 + 1, 4, 1, 3)
     assert io_bounds(chain).lower_total == 8
+
+
+def test_movement_distance_is_that_of_a_list_in_order_of_use():
+    from hwmodel.fastmemory.iomodel import movement_distance
+    from traces.generators.networks import random_layered
+
+    network = random_layered(3, 9, 0.4, seed=2)
+    stack: list[int] = []
+    total, touched = 0.0, int(network.touched.sum())
+    for source, target in zip(network.sources.tolist(), network.targets.tolist(), strict=True):
+        for neuron in (source, target):
+            total += (stack.index(neuron) + 1 if neuron in stack else touched) ** 0.5
+            stack = [neuron, *(each for each in stack if each != neuron)]
+    assert movement_distance(network) == pytest.approx(total)

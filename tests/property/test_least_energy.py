@@ -104,7 +104,8 @@ def topological(edges):
     {"caches": [{"size_bytes": 128, "line_bytes": 64, "ways": 1, "policy": "lru"}], "technology": None},
 ])  # fmt: skip
 def test_all_orders_of_a_tiny_network(system):
-    judge = MachineCost(TINY, machine_of({**system, "encoder": "dbi-dc"}), Layout(lanes=16), "energy", "replay")
+    machine = machine_of({**system, "encoder": "dbi-dc"})
+    judge = MachineCost(TINY, machine, Layout("tuples", lanes=16), "energy", "replay")
     least = least_energy(TINY, judge.plain, judge.machine, judge.layout, timing="replay")
     orders = [edges for edges in permutations(range(TINY.n_connections)) if topological(edges)]
     assert len(orders) == 120
@@ -116,7 +117,7 @@ def test_it_is_met_where_everything_fits():
     """In a scratchpad that holds the network only activates, commands, edges and what is written are left open."""
     network = random_layered(2, 12, 0.4, seed=3)
     pad = {"scratchpad": {"size_bytes": 8192}, "encoder": "dbi-dc"}
-    judge = MachineCost(network, machine_of(pad), Layout(lanes=16), "energy", "replay")
+    judge = MachineCost(network, machine_of(pad), Layout("tuples", lanes=16), "energy", "replay")
     least = least_energy(network, judge.plain, judge.machine, judge.layout, timing="replay")
     cost = judge.costs(judge.plain)
     assert least.bytes == cost["bytes"]

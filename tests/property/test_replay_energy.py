@@ -12,7 +12,9 @@ from hwmodel.dram.energy import interface_energy
 from hwmodel.dram.engine import load_part
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
+from hwmodel.replay.commands import commands_of
 from hwmodel.system.simulation import simulate
 from traces.generators.networks import random_layered
 from traces.trace.build import build_trace
@@ -119,3 +121,31 @@ def test_a_later_write_replaces_the_bytes_of_a_waiting_one():
     for result in (replay(trace, machine), simulate(trace, machine).counts):
         assert result.total.bursts == 1 and result.total.ones == 2 * 32
         assert result.total.way_bursts[1].tolist() == [0, 0, 1] + [0] * (len(STREAMS) - 3)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1000), part=st.sampled_from(("lpddr4-3200", "lpddr5-6400")))
+def test_one_rule_for_levels_in_gaps(seed: int, part: str) -> None:
+    """The command table of a replay, with levels held in gaps, has the ones and the edges of the replay."""
+    loaded = load_part(part)
+    trace = build_trace(random_layered(3, 24, 0.4, seed))
+    machine = Machine(
+        (CacheSpec(1024, 64, 2),),
+        bus=BusSpec(loaded.organisation.byte_lanes, loaded.organisation.burst_bytes),
+        part=loaded,
+    )
+    result, played = replay(trace, machine), commands_of(trace, machine, 0)
+    table, moves = played.table, played.moves_data
+    hexed = np.full(len(table), "", object)
+    hexed[moves] = [played.data[k].tobytes().hex() for k in table["request"][moves]]
+    names = np.array(COMMANDS)[table["command"]]
+    commands = {"timestamp_cycles": table["cycle"], "command": names, "data_hex": hexed}
+    commands |= {column: table[column] for column in ("rank", "bank_group", "bank", "row", "column")}
+    counts = interface_energy(commands, part=loaded, dbi=False, gaps="hold").counts
+    for k, way in enumerate(("read", "write")):
+        group, wires = counts.group("dq", way), result.total.way_wires
+        assert wires is not None
+        ones, toggles, rising = (array.sum(axis=0) for array in wires.counts[k].swapaxes(0, 1))
+        dq = loaded.organisation.dq_bits
+        assert (group.ones, group.toggles) == (ones[:dq].sum(), toggles[:dq].sum())
+        assert group.rising == rising[:dq].sum()

@@ -11,7 +11,10 @@ from traces.base.document import ConfigError
 from traces.base.errors import IgnoredSettingWarning, InputError
 
 NETWORK = {"generate": {"kind": "uniform-layers", "widths": [24, 32, 8], "density": 0.3}}
-WORK = {"network": NETWORK, "layout": {"kind": "csr", "lanes": 4}, "batch": 16, "caches": [{"size_bytes": 1024}]}
+WORK = {
+    "network": NETWORK, "layout": {"kind": "csr", "lanes": 4}, "batch": 16, "caches": [{"size_bytes": 1024}],
+    "engine": {"clock_ghz": 0.2},
+}  # fmt: skip
 GPU = {"network": NETWORK, "timing": "replay"}
 
 

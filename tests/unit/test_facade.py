@@ -43,6 +43,7 @@ FUNCTIONS = {
     "list": "catalogue",
     "cache": "profile_caches",
     "doctor": "diagnose",
+    "prune": "prune_for_memory",
     "export": "export_trace",
     "dram": "simulate_dram",
     "accelerator": "layer_costs",

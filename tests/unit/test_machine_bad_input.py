@@ -79,7 +79,7 @@ def test_a_list_of_layouts_gives_each_ordering_in_each(tmp_path):
     each = [("csr", 4), ("tuples", 1), ("runs", 1)]
     assert found == [(order, *rest) for order in ("two-optimal", "layerwise") for rest in each]
     sizes = [p.order.fast_memory.size for p in plan.points]
-    assert sizes[0] == (8192 - 1024) // 64 + 1 and sizes[1] == (8192 - 1024) // 4 + 1
+    assert sizes[0] == (8192 - 1024) // 16 + 1 and sizes[1] == (8192 - 1024) // 4 + 1
     alone = ew.load_sweep(config(orderings=["two-optimal"], layout="tuples", scratchpad=PAD)).points[0]
     assert alone.hash == plan.points[1].hash
     swept = ew.sweep(

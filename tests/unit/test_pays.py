@@ -96,7 +96,7 @@ def test_verdict_reason_and_page():
     order = ew.order(network, "connection-reordering", memory=113, iterations=5000)
     found = ew.pays(network, order, system="scratchpad-8k", sizes=[2048, 8192, 65536], lanes=[16], timing="replay")
     assert found.verdict.startswith("connection-reordering against two-optimal on lpddr4-3200, fp32, 16 lanes, min: ")
-    assert "The reason at" in found.verdict and found.layout == "tuples"
+    assert "The reason: " in found.verdict and found.layout == "auto"
     page = pays_page(found)
     assert (
         "connection-reordering against two-optimal on lpddr4-3200" in page
@@ -246,17 +246,13 @@ def test_sizes_without_energies_are_refused_by_name():
 
 
 def test_what_changes_by_less_than_is_printed_is_no_difference():
-    from edgewatt.evaluation.costs import energy_verdict
     from edgewatt.orders.pays import _verdict
 
-    assert [energy_verdict(each, 10_000.0) for each in (9_996.0, 10_004.0, 9_990.0, 10_010.0, 10_000.0)] == [
-        "makes no difference in energy", "makes no difference in energy", "pays", "does not pay in energy",
-        "makes no difference in energy",
-    ]  # fmt: skip
     choice = StudyChoice("lpddr4-3200", "fp32", 16, "min")
     rest = {"io": 100, "streams": {"weights": 1}, "time": 7.0}
-    other = {**rest, "bytes": 1000, "energy": 1e4, "terms": {"read": 1e4}}
+    other = {**rest, "bytes": 1000, "energy": 1e4, "terms": {"read": 1e4}, "sources": [[1e4] * 3] + [[0.0] * 3] * 3}
     mine = {**rest, "bytes": 900, "energy": 9_998.0, "terms": {"read": 9_998.0}}
+    mine["sources"] = [[9_998.0] * 3] + [[0.0] * 3] * 3
     point = PayPoint(choice, 8192, 113, mine, other)
     nothing = {metric: None for metric in METRICS} | {"bytes": 8192, "energy": 8192}
     none = {metric: () for metric in METRICS}

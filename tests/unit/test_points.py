@@ -83,7 +83,7 @@ def test_steps_come_after_what_they_ask_for() -> None:
         ({"fast_memory": {"curve": [5]}}, IO - {"io"} | {"trace", "cache_pass", "replay"}),
         ({"formats": "fp16"}, IO | {"gaps"}),
         ({"dram": {"part": "lpddr4-4266"}}, IO | {"gaps", "trace", "cache_pass"}),
-        ({"caches": [{"size_bytes": 4096}]}, IO | {"gaps", "trace"}),
+        ({"caches": [{"size_bytes": 4096}]}, {"network"}),
         ({"seed": 1}, {"network", "two_optimal", "best_bound"}),
         ({"search": {"time_limit_s": 5.0}}, {"network", "two_optimal", "best_bound"}),
     ],

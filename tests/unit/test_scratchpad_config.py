@@ -40,9 +40,11 @@ def test_a_run_compares_memories_and_rows_moved_are_those_counted():
     assert "scratchpad" not in records[2].results and records[2].config["caches"]
 
 
-def test_one_layout_for_all_orderings():
+def test_each_ordering_has_a_layout_of_its_own_or_the_one_named():
     kinds = [record.results["layout"] for record in ew.run(config(onchip=[{"caches": ["buffer-8k"]}]))]
-    assert kinds == ["tuples", "tuples"]
+    assert kinds == ["csr", "tuples"]
+    shared = ew.run(config(onchip=[{"caches": ["buffer-8k"]}], layout={"kind": "tuples", "lanes": 2}))
+    assert [record.results["layout"] for record in shared] == ["tuples", "tuples"]
     rows = ew.run(config(onchip=[{"caches": []}], orderings=["two-optimal", "layerwise"]))
     assert [record.results["layout"] for record in rows] == ["csr", "csr"]
     best = ew.run(config(onchip=[{"caches": []}], layout={"kind": "best", "lanes": 2}))

@@ -80,7 +80,7 @@ def read_run(
     layers = sorted(int(p.name[5:]) for p in folder.glob("layer*") if is_whole(p.name[5:]) and p.is_dir())
     if not layers:
         raise InputError(f"{folder}: no folders layer0, layer1 ...: give the folder of one SCALE-Sim run")
-    traffic = []
+    traffic: list[TensorTraffic] = []
     for layer in layers:
         for tensor in TENSORS:
             given = _bytes_of(tensors, f"layer{layer}_{tensor}")

@@ -79,7 +79,8 @@ class Entry(Generic[T]):
 class Registry(Mapping[str, Entry[T]]):
     """Name -> Entry of one kind.
 
-    what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``; None: ours alone. folder: the package
+    what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``, which distributions may also write with
+    hyphens; None: ours alone. folder: the package
     whose modules, and those of its folders, are the in-tree members; they are imported at the first look-up, in the
     order of their names. None: whoever imports the members registers them. instances_of, subclasses_of: what a member
     must be, where it is no function.
@@ -173,7 +174,8 @@ class Registry(Mapping[str, Entry[T]]):
 
     @cached_property
     def _plugins(self) -> dict[str, Any]:
-        return {point.name: point for point in _entry_points() if point.group == self.entry_point_group}
+        group = self.entry_point_group
+        return {point.name: point for point in _entry_points() if point.group.replace("-", "_") == group}
 
     def _look(self) -> None:
         """Import the modules of the kind's folder, once; other threads wait until all of them are."""

@@ -518,11 +518,12 @@ class _Process:
             env={**os.environ, **PINNED},
             pass_fds=[end for ends in theirs for end in ends],
             start_new_session=True,  # a Ctrl-C in the terminal reaches the parent alone
+            bufsize=0,  # nothing is left to be written to a worker that reads no more, when all ends
         )
         for end in (end for ends in theirs for end in ends):
             os.close(end)
         assert process.stdin is not None and process.stdout is not None
-        ours = [(os.fdopen(pieces[1], "wb"), os.fdopen(answers[0], "rb")) for pieces, answers in pipes]
+        ours = [(os.fdopen(pieces[1], "wb", 0), os.fdopen(answers[0], "rb", 0)) for pieces, answers in pipes]
         return [cls(process, *ends) for ends in [(process.stdin, process.stdout), *ours]]
 
     def wanted(self, share: float) -> int:
@@ -535,10 +536,10 @@ class _Process:
         if not self.pieces:
             self._since = time.monotonic()
         self.pieces.extend(pieces)
+        left = memoryview(b"".join([len(piece.packed).to_bytes(8, "little") + piece.packed for piece in pieces]))
         with contextlib.suppress(BrokenPipeError):
-            for piece in pieces:
-                self.given.write(len(piece.packed).to_bytes(8, "little") + piece.packed)
-            self.given.flush()
+            while left:
+                left = left[self.given.write(left) :]
 
     def receive(self) -> list[tuple[Any, str, Any]]:
         """Read what there is; return key, kind and value of the answers that are complete. Raises EOFError when the
@@ -571,16 +572,20 @@ class _Process:
         with contextlib.suppress(OSError):
             self.given.close()
 
-    def end(self) -> None:
-        """Kill it and those that were started with it, and wait until it is gone."""
-        self.retire()
+    def kill(self) -> None:
+        """Kill it and those that were started with it."""
         if self.process.returncode is None:  # else they are killed, and others may have their number
             if hasattr(os, "killpg"):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.process.pid, signal.SIGKILL)
             else:
                 self.process.kill()
-            self.process.wait()
+
+    def end(self) -> None:
+        """Kill it and those that were started with it, and wait until it is gone."""
+        self.kill()
+        self.process.wait()
+        self.retire()
         with contextlib.suppress(OSError, ValueError), selectors.DefaultSelector() as gone:
             gone.register(self.answers, selectors.EVENT_READ)
             while gone.select(GONE_S) and os.read(self.answers.fileno(), 1 << 16):
@@ -685,6 +690,8 @@ class _Processes(_Team):
             if whole:
                 self._idle += used  # for the next pieces
             else:
+                for worker in used:
+                    worker.kill()  # before any that a second Ctrl-C may keep us from
                 for worker in used:
                     worker.end()
                 self.__exit__()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.pruning.windows import Int64Array
+from traces.pruning.windows import Int64Array, pairs_of
 
 Mask = npt.NDArray[np.bool_]
 _ROUNDS = 4  # of choosing again among the neurons that stay
@@ -48,13 +49,11 @@ class Candidates:
             parts.append((np.full(len(targets), k, np.int8), *ends, value, counts.astype(np.int32)))
         self.layer, self.target, self.source, self.score, self.count = map(np.concatenate, zip(*parts, strict=True))
 
-    def masks(self, chosen: Mask | Int64Array) -> list[Mask]:
-        """Return bool[outputs, inputs] of each layer."""
+    def masks(self, chosen: Int64Array) -> list[Mask]:
+        """Return bool[outputs, inputs] of each layer, from the indices of candidates."""
         masks = []
-        for k, (a, b) in enumerate(zip(self.widths, self.widths[1:], strict=False)):
-            pick = (
-                chosen[self.layer[chosen] == k] if chosen.dtype != bool else np.flatnonzero(chosen & (self.layer == k))
-            )
+        for k, (a, b) in enumerate(pairs_of(self.widths)):
+            pick = chosen[self.layer[chosen] == k]
             mask = np.zeros((b, a), bool)
             for step in range(self.block):
                 rows = self.target[pick] - self.first[k + 1] + step
@@ -105,7 +104,7 @@ class _Choice:
         """Return the candidates between neurons that may stay: those of `alive` that can still be fed and used."""
         alive = alive.copy()
         while True:
-            usable = alive[self.c.target] & alive[self.from_group]
+            usable: Mask = alive[self.c.target] & alive[self.from_group]
             fed, used = (self._any(ends[usable]) for ends in (self.c.target, self.c.source))
             lost = self.hidden & alive & ~(fed[self.group] & used)
             lost = self.hidden & alive & self._any(self.group[lost])[self.group]
@@ -113,8 +112,9 @@ class _Choice:
                 return usable
             alive[lost] = False
 
-    def _any(self, ids: Int64Array) -> Mask:
-        return np.bincount(ids, minlength=len(self.group)) > 0
+    def _any(self, ids: npt.NDArray[np.integer[Any]]) -> Mask:
+        counted: Mask = np.bincount(ids, minlength=len(self.group)) > 0
+        return counted
 
     def best(self, usable: Mask, need: int) -> Int64Array:
         """Return the best usable candidates, as many as make up `need` connections."""

@@ -230,8 +230,8 @@ def capacity(widths: Sequence[int], memory: int) -> Capacity:
         return fit(widths, memory, spread=0.0, pattern=pattern, block=block)
 
     slide = held()
-    kinds = [0 if each is None else each.capacity for each in (slide, held("blocks"), held(block=16))]
-    return Capacity(memory, *kinds, 0 if slide is None else slide.two_of_four(), most)
+    free, jump, sixteen = (0 if each is None else each.capacity for each in (slide, held("blocks"), held(block=16)))
+    return Capacity(memory, free, jump, sixteen, 0 if slide is None else slide.two_of_four(), most)
 
 
 def least_memory(widths: Sequence[int], *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()) -> int:

@@ -21,7 +21,7 @@ from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.model_network import to_network
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
-from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_beside, parsed_bytes
+from traces.readers.parts.onnx_values import Values, evaluate, follows, in_running_order, load_beside, parsed_bytes
 from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions, Shapes
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
@@ -267,7 +267,8 @@ class _Reader:
                 self._set_side(name, side, size, values)
         for name, value in inputs.items():
             first = value.type.tensor_type.shape.dim[:1]
-            if first and (self.batch is not None or not first[0].HasField("dim_value")):
+            is_open = bool(first) and (first[0].dim_value < 0 or not first[0].HasField("dim_value"))
+            if first and (self.batch is not None or is_open):
                 if self.batch is None:
                     self.notes.append(f"the open first dimension of {name!r} is taken as 1 (--batch sets it)")
                 self._set_side(name, first[0], 1 if self.batch is None else self.batch, values)
@@ -278,7 +279,7 @@ class _Reader:
         self.is_set = bool(values)
 
     def _set_side(self, name: str, side: Any, size: int, values: dict[str, int]) -> None:
-        if side.HasField("dim_value"):
+        if side.dim_value >= 0 and side.HasField("dim_value"):  # some exporters write -1 for an open dimension
             if side.dim_value != size:
                 raise self.fail(f"input {name!r} has a dimension of {side.dim_value}, not {size}")
             return
@@ -388,16 +389,13 @@ def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
 def _computed(node: bytes, opset: int, operands: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
     """Return what a node makes of its operands, those that are left out apart: by ONNX's reference evaluator."""
     from onnx import NodeProto
-    from onnx.reference import ReferenceEvaluator
 
     proto = NodeProto.FromString(node)
     given = dict(zip((name for name in proto.input if name), operands, strict=True))
     try:
-        with np.errstate(all="ignore"):
-            results = ReferenceEvaluator(proto, opsets={"": opset}).run(None, given)
+        return evaluate(proto, opset, given)
     except Exception as error:  # whatever the package's NumPy code trips over
         raise InputError(brief(error)) from error
-    return [np.asarray(value) for name, value in zip(proto.output, results, strict=False) if name]
 
 
 class Onnx(NetworkReader):

@@ -54,7 +54,8 @@ class Chunk:
     def part(self, start: int, stop: int) -> Chunk:
         """Return accesses [start, stop), which share memory with these; their payload is that of all."""
         offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
-        cycle, work = (None if column is None else column[start:stop] for column in (self.cycle, self.work))
+        cycle = None if self.cycle is None else self.cycle[start:stop]
+        work = None if self.work is None else self.work[start:stop]
         address, size, op, stream = self.address, self.size, self.op, self.stream
         part = slice(start, stop)
         return Chunk(address[part], size[part], op[part], stream[part], offset, self.payload, cycle, work)

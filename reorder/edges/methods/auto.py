@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
@@ -62,16 +62,19 @@ class AutoParameters:
     """moves: steps of the search; None: until the time limit, or 2000 per neuron without one.
 
     starts: independent searches, each with all the moves, a seed and a temperature of its own. workers: processes that
-    share them. partition: also start from blocks by hypergraph partitioning (extra 'partition').
+    share them. partition: also start from blocks by hypergraph partitioning (extra 'partition'). rounds: of moves on a
+    machine's cache, each simulated; None: until the time limit, or 60; no other search has rounds.
     """
 
     moves: int | None = None
     starts: int = 1
     workers: int = 1
     partition: bool = False
+    rounds: int | None = field(default=None, metadata={"later": True})
 
     def __post_init__(self) -> None:
         count_of("moves", self.moves, 0)
+        count_of("rounds", self.rounds, 0)
         count_of("starts", self.starts, 1)
         count_of("workers", self.workers, 1)
 

@@ -116,7 +116,7 @@ class Inference:
             graph.output.add(name=name)
         answer = self._ask(bytes([len(graph.node) == 1]) + model.SerializeToString())
         if answer[0]:
-            self.why = brief(answer[1:].decode("utf-8", "replace"))
+            self.why = brief(ValueError(answer[1:].decode("utf-8", "replace")))
             return {}
         inferred = self.onnx.ModelProto.FromString(answer[1:]).graph
         return {value.name: value.type.tensor_type for value in (*inferred.value_info, *inferred.output)}

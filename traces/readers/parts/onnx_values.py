@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.memory import claim, max_bytes
-from traces.readers.parts.onnx_inference import Inference
+from traces.readers.parts.onnx_inference import NUMERIC, Inference
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
 FOLDED = (
@@ -94,6 +94,26 @@ def follows(node: Any, constants: Container[str], present: Container[str]) -> bo
     return (node.op_type in FOLDED or node.op_type == "Identity") and all(name in constants for name in read)
 
 
+def evaluate(node: Any, opset: int, given: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Return what a node makes of its operands by ONNX's reference evaluator.
+
+    It knows the forms of old operator sets in models alone, and newer forms of some operators only.
+    """
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
+
+    read, made = (
+        [helper.make_tensor_value_info(name, 0, None) for name in names if name] for names in (node.input, node.output)
+    )
+    graph = helper.make_graph([node], "node", read, made)
+    try:
+        evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]))
+    except RuntimeError:
+        evaluator = ReferenceEvaluator(node)
+    with np.errstate(all="ignore"):
+        return [np.asarray(value) for value in evaluator.run(None, dict(given))]
+
+
 def in_running_order(nodes: list[Any]) -> list[Any]:
     """Return nodes so that each comes behind what it reads, else as given; all as given where there is a cycle."""
     maker = {name: k for k, node in enumerate(nodes) for name in node.output if name}
@@ -151,7 +171,7 @@ class Values:
     def __init__(self, model: Any, constants: Constants, types: dict[str, Any], inference: Inference) -> None:
         self.onnx, self.constants, self.types, self.inference = inference.onnx, constants, types, inference
         self.opsets = list(model.opset_import)
-        self.domains = {entry.domain: int(entry.version) for entry in self.opsets}
+        self.opset = max((int(e.version) for e in self.opsets if e.domain in ("", "ai.onnx")), default=1)
         self.folded = 0  # elements
 
     def shape(self, name: str) -> tuple[int, ...] | None:
@@ -192,7 +212,7 @@ class Values:
         if node.op_type == "Range":  # the differences of inference go round
             try:
                 start, limit, step = (self.constants[name].item() for name in read)
-                return max(0, math.ceil((limit - start) / step))
+                return int(max(0, math.ceil((limit - start) / step)))
             except (ValueError, ArithmeticError):
                 return None
         self.types.update(self._asked([node], read))  # the file's word counts for nothing here
@@ -205,7 +225,11 @@ class Values:
 
     def _infer(self, nodes: Sequence[Any], at: int) -> None:
         """Note the types of what nodes[at] makes, and of what the next ones make as far as they follow by now."""
-        following = [n for n in nodes[at : at + AHEAD] if any(self.shape(name) is None for name in n.output if name)]
+        following = [
+            node
+            for node in nodes[at : at + AHEAD]
+            if node.op_type in NUMERIC and any(self.shape(name) is None for name in node.output if name)
+        ]
         made = {name for node in following for name in node.output}
         found = self._asked(following, {name for node in following for name in node.input if name} - made)
         if any(name not in found for name in nodes[at].output if name):  # alone: it may say why
@@ -232,17 +256,11 @@ class Values:
         """Compute a node of constants, `size` elements at most; False where it cannot be computed."""
         self.folded += size
         claim(8 * self.folded, str(self.inference.path), f"constant {made[0]!r} with those computed before")
-        from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
-
         try:
-            evaluator = ReferenceEvaluator(node, opsets=self.domains)
-            with np.errstate(all="ignore"):
-                results = evaluator.run(None, {name: self.constants[name] for name in read})
+            results = evaluate(node, self.opset, {name: self.constants[name] for name in read})
         except Exception:  # whatever the package's NumPy code trips over: the operator then stays one
             return False
-        for name, value in zip(node.output, results, strict=False):
-            if name:
-                array = np.asarray(value)
-                array.setflags(write=False)
-                self.constants[name] = array
+        for name, array in zip(made, results, strict=True):
+            array.setflags(write=False)
+            self.constants[name] = array
         return True

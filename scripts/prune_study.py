@@ -1,0 +1,122 @@
+"""Train networks with and without windows for a memory and compare them: python scripts/prune_study.py [options]
+
+For each density and seed one network is pruned freely while it trains, and one inside the windows of each memory and
+pattern, with as many connections and at most as many neurons. A row of the JSON written: accuracy on held-out data,
+I/Os and their lower bound, and energy and time of one pass of 128 vectors on the 64 KiB scratchpad's machine with
+on-chip memory for M values. The free network has the best order that `auto` finds for each memory.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from train_digits import PIXEL_MAX, Recipe, split_digits, train
+
+import edgewatt as ew
+from edgewatt.evaluation.costs import costs_of
+from edgewatt.orders.pays_machine import machine_of
+from edgewatt.prune.mask import fitting, order_in
+from traces.layout.settings import Layout
+from traces.networks.forward import forward
+from traces.networks.network import Network
+from traces.pruning.windows import mixed, pairs_of
+from traces.readers.parts.layers import dense_layer, from_layers
+
+LANES = 128
+
+
+def load(data: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return (training inputs, labels, test inputs, labels): of an npz with these four, or scikit-learn's digits."""
+    if data != "digits":
+        arrays = np.load(data)
+        return tuple(arrays[name] for name in ("inputs", "labels", "test_inputs", "test_labels"))  # type: ignore[return-value]
+    images, labels, test, answers = split_digits(seed)
+    return images / PIXEL_MAX, labels, test / PIXEL_MAX, answers
+
+
+def measured(network: Network, edges: np.ndarray, memory: int, energy: bool) -> dict[str, float]:
+    """Return I/Os, their bound and, if asked for, energy (uJ) and time (us) on the machine."""
+    found = {"ios": ew.count_io(network, edges, memory=memory).total, "bound": ew.io_bounds(network).lower_total}
+    if energy:
+        machine, layout = machine_of("scratchpad-64k"), Layout(lanes=LANES)
+        assert machine.scratchpad is not None
+        size = machine.scratchpad.stream_bytes + (memory - 1) * layout.row_pitch
+        machine = replace(machine, scratchpad=replace(machine.scratchpad, size_bytes=size), technology=None)
+        cost = costs_of(network, edges, machine, layout, memory=memory, timing="system")
+        found |= {"energy_uj": cost["energy"] * 1e-6, "time_us": cost["time"] * 1e-3}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default="digits", help="digits, or an npz: inputs, labels, test_inputs, test_labels")
+    parser.add_argument("--widths", default="64-256-128-256-10")
+    parser.add_argument("--density", type=float, nargs="+", default=[0.1])
+    parser.add_argument("--memory", type=int, nargs="+", default=[119, 71, 36])
+    parser.add_argument("--pattern", nargs="+", default=["windows", "blocks"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--time-limit", type=float, default=5.0)
+    parser.add_argument("--energy", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("prune_study.json"))
+    given = parser.parse_args()
+    widths = tuple(int(n) for n in given.widths.split("-"))
+    dense, rows = sum(a * b for a, b in pairs_of(widths)), []
+
+    def note(row: dict[str, object]) -> None:
+        rows.append(row)
+        given.out.write_text(json.dumps(rows, indent=0))
+        print(json.dumps(row), flush=True)
+
+    for density in given.density:
+        for seed in given.seeds:
+            x, y, test, answers = load(given.data, seed)
+            recipe = Recipe(widths, n_connections=round(density * dense), steps=given.steps, seed=seed)
+
+            def network(windows=None, neurons=None) -> tuple[Network, float]:  # type: ignore[no-untyped-def]
+                weights, biases = train(recipe, x, y, windows, neurons, 1.0)  # noqa: B023 - called in this round
+                layers = [
+                    dense_layer(w, f"layer {k}", bias=b) for k, (w, b) in enumerate(zip(weights, biases, strict=True))
+                ]
+                made = from_layers(layers, name="study")
+                found = forward(made, np.asarray(test, np.float32))[:, made.outputs].argmax(axis=1)  # noqa: B023
+                return made, 100 * float((found == answers).mean())  # noqa: B023
+
+            free, accuracy = network()
+            neurons = int(free.touched.sum()) + int((free.in_degree[free.outputs] > 0).sum()) - widths[-1]
+            for memory in given.memory:
+                about = {"density": density, "seed": seed, "memory": memory}
+                edges = ew.order(free, "auto", memory=memory, time_limit_s=given.time_limit).edges
+                note({**about, "pattern": "free", "accuracy": accuracy, **measured(free, edges, memory, given.energy)})
+                for pattern in given.pattern:
+                    windows, near = fitting(widths, memory, recipe.n_connections, pattern)
+                    if near:
+                        print(near)
+                        continue
+                    windows = mixed(windows, seed)
+                    made, right = network(windows, neurons)
+                    cost = measured(made, order_in(windows, made), memory, given.energy)
+                    note({**about, "pattern": pattern, "accuracy": right, **cost})
+    for density in given.density:
+        for memory in given.memory:
+            chosen = [row for row in rows if (row["density"], row["memory"]) == (density, memory)]
+            for pattern in dict.fromkeys(row["pattern"] for row in chosen):
+                mine = [row for row in chosen if row["pattern"] == pattern]
+                accuracies = [float(row["accuracy"]) for row in mine]  # type: ignore[arg-type]
+                spread = f"{min(accuracies):.2f} to {max(accuracies):.2f}"
+                ios, bounds = ([int(row[key]) for row in mine] for key in ("ios", "bound"))  # type: ignore[call-overload]
+                at = " = the bounds" if ios == bounds else f", bounds {bounds}"
+                print(f"density {density:g} M {memory} {pattern}: {mean(accuracies):.2f} % ({spread}), I/Os {ios}{at}")
+
+
+if __name__ == "__main__":
+    main()
