@@ -30,8 +30,8 @@ class SmallSearch:
     round_s: float = 0.05
     at: int = 20
     power: float = 0.7
-    moves: int = 3000
-    states: int = 20_000
+    moves: int = 4000
+    states: int = 40_000
     proof: float = 0.5
     provable: int = 24
 
