@@ -6,6 +6,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within64
 
 cdef extern from "arena/search.h" nogil:
     ctypedef struct ar_change:
@@ -57,6 +58,7 @@ def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] s
     cdef int64_t n = lower.shape[0], height = 0, i = 0, stop, piece = PIECE
     need(upper.shape[0] == n and size.shape[0] == n and sequence.shape[0] == n and alignment > 0,
          "arrays of one length, an alignment above 0")
+    need(within64(sequence, 0, n), "buffers that are there")
     cdef int64_t[::1] offset = np.zeros(n, np.int64), by_offset = np.empty(n, np.int64)
     while i < n:
         stop = min(n, i + 1 + min(4096, piece // (i + 1)))
@@ -77,11 +79,12 @@ def sections(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[:
     cdef bint ended = False
     need(upper.shape[0] == n and by_lower.shape[0] == n and by_upper.shape[0] == n and n > 0,
          "arrays of one length, not empty")
-    cdef int32_t[::1] first = np.empty(n, np.int32), last = np.empty(n, np.int32)
+    need(within64(by_lower, 0, n) and within64(by_upper, 0, n), "buffers that are there")
+    cdef int32_t[::1] first = np.zeros(n, np.int32), last = np.zeros(n, np.int32)
     with nogil:
         for i in range(n):
             b = by_lower[i]
-            while upper[by_upper[e]] <= lower[b]:
+            while e < n and upper[by_upper[e]] <= lower[b]:
                 last[by_upper[e]] = now + 1
                 e += 1
                 ended = True

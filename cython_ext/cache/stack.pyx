@@ -17,10 +17,14 @@ def stack_distances(const int64_t[::1] previous):
     result_of = np.empty(n, np.int64)
     cdef int64_t[::1] result = result_of
     cdef int32_t[::1] tree = np.zeros(n + 1, np.int32)  # of marks at the last use of each line so far
+    cdef bint known = True
     need(n < 2**31, "at most 2**31 - 1 uses")
     with nogil:
         for i in range(n):
             before = previous[i]
+            if before >= i:
+                known = False
+                break
             if before < 0:
                 result[i] = -1
             else:
@@ -42,4 +46,5 @@ def stack_distances(const int64_t[::1] previous):
             while at <= n:
                 tree[at] += 1
                 at += at & -at
+    need(known, "look-ups before those that name them")
     return result_of

@@ -6,6 +6,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
 
 cdef enum:
     # Places of many groups at once would be written all over memory: above MANY keys, at most DIGIT bits of them are
@@ -27,6 +28,7 @@ def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slot
     """
     cdef int64_t n = drops.shape[0], rank, next_drop = n - 1, size = 0, at, child
     cdef int32_t item, last
+    need(slots > 0 and within32(drops, 0, wish.shape[0]), "slots, and items that have a wish")
     opens = np.empty(n, np.int32)
     cdef int32_t[::1] opens_view = opens, heap = np.empty(n + 1, np.int32)  # the latest wish is at heap[1]
     with nogil:
@@ -67,7 +69,7 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     first: int32[W], the order in which equal keys follow each other, instead of 0, 1, ... Raises ValueError for a key
     out of range.
     """
-    need(first is None or first.shape[0] == keys.shape[0], "one flag for each key")
+    need(first is None or (first.shape[0] == keys.shape[0] and within32(first, 0, keys.shape[0])), "a place for each key")
     order = np.empty(keys.shape[0], np.int32)
     if _ascend(keys, groups) and first is None:
         order[:] = np.arange(len(order), dtype=np.int32)

@@ -6,6 +6,8 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MIN, int32_t, int64_t
 
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises64, within64
 from cython_ext.edges.max_tree cimport (
     INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
 
@@ -27,6 +29,9 @@ cdef class Walk:
     cdef int64_t n, capacity, held, first, done
 
     def __init__(self, sources, targets, starts, int64_t n_neurons, int64_t capacity, int64_t most_runs):
+        need(n_neurons >= 0 and within64(sources, 0, n_neurons) and within64(targets, 0, n_neurons), "known neurons")
+        need(len(targets) == len(sources) and rises64(starts, len(sources)) and most_runs <= len(starts),
+             "runs of connections, one behind the other")
         self.sources, self.targets, self.starts = sources, targets, starts
         self.n, self.capacity = n_neurons, capacity
         self.head = np.full(n_neurons, -1, np.int64)
@@ -111,6 +116,8 @@ def near_runs(const int64_t[::1] sources, const int64_t[::1] targets, const int6
     of a run's hits; each time a source comes into the window or leaves it, that is one per run that waits for it.
     """
     cdef int64_t g, first, last, stop
+    need(rises64(groups, starts.shape[0] - 1) and capacity > 0, "groups of runs, one behind the other, and a window")
+    need(sources.shape[0] == 0 or np.diff(starts).min() > 0, "runs of a connection or more")
     cdef Walk walk = Walk(sources, targets, starts, n_neurons, capacity, int(np.diff(groups).max(initial=1)))
     for g in range(groups.shape[0] - 1):
         first, last = groups[g], groups[g + 1]
@@ -137,6 +144,8 @@ def pair_runs(const int64_t[::1] sources, const int64_t[::1] starts, const int64
     square of their runs in a group).
     """
     cdef int64_t n_runs = starts.shape[0] - 1, g, r, last, p, best, counted = 0
+    need(rises64(starts, sources.shape[0]) and rises64(groups, n_runs) and least > 0 and n_neurons >= 0
+         and within64(sources, 0, n_neurons), "groups of runs of sources, each behind the other, that are there")
     found = np.full(n_runs, -1, np.int64)
     cdef int64_t[::1] mate = found
     cdef int32_t[::1] common = np.zeros(n_runs, np.int32)

@@ -10,6 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport ends_within, rises64, within32, within64
 
 cdef int64_t SLICE = 1 << 18
 
@@ -26,6 +27,7 @@ def goes_down(const int32_t[:, ::1] ends, const int64_t[::1] depth):
     cdef int64_t w = ends.shape[0], k, begin
     cdef int64_t level = 0
     cdef int32_t lower = 0
+    need(ends_within(ends, depth.shape[0]), "connections between neurons that are there")
     for begin in range(0, w, SLICE):
         with nogil:
             for k in range(begin, min(begin + SLICE, w)):  # without a branch
@@ -45,6 +47,7 @@ def by_target(const int32_t[:, ::1] ends, const int32_t[::1] place):
     cdef int64_t w = ends.shape[0], n = place.shape[0], k, at
     cdef int32_t last_place = -1, last_source = -1, here
     cdef bint sorted = True
+    need(ends_within(ends, n) and within32(place, 0, n), "connections between neurons that have a place")
     with nogil:
         for k in range(w):
             here = place[ends[k, 1]]
@@ -88,7 +91,7 @@ def early_outputs(const int32_t[:, ::1] ends, const int64_t[::1] base, const uin
     cdef int64_t[::1] free = np.zeros(moved.shape[0], np.int64)  # k + 1: after place k
     cdef int64_t[::1] at = np.zeros(w + 1, np.int64)  # what becomes free there; then where the next one of these goes
     cdef int32_t s, t
-    need(ends.shape[0] == w, "a place for each connection")
+    need(ends.shape[0] == w and ends_within(ends, moved.shape[0]), "a place for each connection of known neurons")
     for k in range(w):
         need(0 <= base[k] < w, "connections that are there")
     with nogil:
@@ -128,6 +131,8 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
     cdef int64_t[::1] order_view = order, ready_view = ready
     cdef int64_t[::1] waiting = np.array(in_degree, np.int64)
     cdef const double[::1] draw
+    need(rises64(out_start, w) and out_start.shape[0] == n + 1 and out_edges.shape[0] == w
+         and within64(out_edges, 0, w) and within64(targets, 0, n), "connections by source, between known neurons")
     for x in range(n):
         if waiting[x] == 0:
             for j in range(out_start[x], out_start[x + 1]):
@@ -137,6 +142,8 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
         draw = rng.random(min(SLICE, w - start))
         with nogil:
             for k in range(draw.shape[0]):
+                if n_ready == 0:
+                    break
                 j = <int64_t> (draw[k] * n_ready)
                 edge = ready_view[j]
                 n_ready -= 1
@@ -149,6 +156,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
                     for j in range(first, last):
                         ready_view[n_ready] = out_edges[j]
                         n_ready += 1
+        need(n_ready > 0 or start + draw.shape[0] >= w, "sources that come to be done")
         PyErr_CheckSignals()
     return order
 
@@ -161,6 +169,9 @@ def depth_first(const int64_t[::1] sources, const int64_t[::1] roots, const int6
     roots: neurons from which every connection is reached backwards.
     """
     cdef int64_t n = in_start.shape[0] - 1, w = sources.shape[0], k, top, x, edge, done = 0
+    cdef bint ends = True
+    need(rises64(in_start, w) and in_edges.shape[0] == w and within64(in_edges, 0, w) and within64(sources, 0, n)
+         and within64(roots, 0, n), "connections by target, between known neurons")
     order = np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order
     cdef int64_t[::1] at = np.array(in_start[:n], np.int64)  # next incoming connection of each neuron
@@ -177,11 +188,15 @@ def depth_first(const int64_t[::1] sources, const int64_t[::1] roots, const int6
                 edge = in_edges[at[x]]
                 if at[sources[edge]] < in_start[sources[edge] + 1]:
                     top += 1
+                    if top > n:
+                        ends = False
+                        break
                     stack[top] = sources[edge]
                     continue
                 order_view[done] = edge
                 done += 1
                 at[x] += 1
+        need(ends, "connections without a cycle")
         if k % 256 == 0:
             PyErr_CheckSignals()
     return order[:done]
@@ -196,6 +211,9 @@ def registers(const int64_t[::1] sources, const int64_t[::1] by_depth, const int
     """
     cdef int64_t k, v, e
     cdef int32_t most, second, x
+    need(in_start.shape[0] == by_depth.shape[0] + 1 and rises64(in_start, in_edges.shape[0])
+         and within64(in_edges, 0, sources.shape[0]) and within64(sources, 0, by_depth.shape[0])
+         and within64(by_depth, 0, by_depth.shape[0]), "connections by target, between known neurons")
     needs = np.ones(by_depth.shape[0], np.int32)
     cdef int32_t[::1] view = needs
     with nogil:

@@ -1,7 +1,6 @@
 """I/O counts of an order of connections under LRU, RR and MIN; the semantics are those of hwmodel.fastmemory.iomodel.
 
-Arrays are in processing order unless it says otherwise. The caller has checked ids in range, memory >= 3 and
-W < MAX_CONNECTIONS.
+Arrays are in processing order unless it says otherwise. Ids, lengths, memory >= 3 and W <= MAX_CONNECTIONS are checked.
 """
 
 import numpy as np
@@ -11,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
 from cython_ext.common.processing cimport EW_AHEAD, EW_BLOCK, ew_processing, ew_take_asked, ew_take_backwards
+from cython_ext.common.ranges cimport ends_within, within32
 
 cdef extern from "iomodel/fast_memory.h" nogil:
     enum: EW_NEVER, EW_NEVER_OUTPUT, EW_MAX_LEVELS, EW_HIGHEST
@@ -92,8 +92,12 @@ def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n
     """
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
+    _check(sources, targets, is_output.shape[0])
     cdef played work = _arrays(sources, targets, pinning)
     cdef int64_t k
+    need(next_use is None or _are_later(next_use, 2 * sources.shape[0]), "a later use for each end of a connection")
+    for k in range(memories.shape[0]):
+        need(memories[k] >= 3, "a memory of at least 3")
     if policy == MIN and next_use is None:
         next_use = find_next_uses(sources, targets, is_output)
     for k in range(memories.shape[0]):
@@ -117,7 +121,8 @@ def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const u
     cdef int32_t[::1] later, seen
     cdef bint valid = True
     counts, next_use = np.zeros(5, np.int64), None
-    need(w > 0 and order.shape[0] == w, "an order has a place for each connection")
+    need(0 < w <= MAX_CONNECTIONS and order.shape[0] == w, "an order has a place for each connection")
+    need(memory >= 3 and ends_within(ends, is_output.shape[0]), "a memory of at least 3, neurons that are there")
     given.ends, given.order, given.w = &ends[0, 0], &order[0], w
     given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
     work.source = work.target = NULL
@@ -154,6 +159,8 @@ cdef bint _take_next_uses(ew_processing *given, int64_t start, int64_t end, int3
 def neuron_loads(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
                  int64_t memory, int policy, int pinning):
     """Return uint8[W]: how many neuron values (0, 1 or 2) each connection has to read. O(W + N)."""
+    _check(sources, targets, is_output.shape[0])
+    need(memory >= 3, "a memory of at least 3")
     loads = np.zeros(sources.shape[0], np.uint8)
     cdef uint8_t[::1] view = loads
     cdef played work = _arrays(sources, targets, pinning)
@@ -173,7 +180,7 @@ def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
     """
     counts = count(sources, targets, n_neurons, is_output, memory, policy, pinning)
     cdef int64_t n = counts[0] + counts[1] + counts[2]
-    step, neuron, kind = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.uint8)
+    step, neuron, kind = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, np.uint8)
     cdef int32_t[::1] step_view = step
     cdef int32_t[::1] neuron_view = neuron
     cdef uint8_t[::1] kind_view = kind
@@ -186,7 +193,23 @@ def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
     _run(&work, is_output, memory, policy, next_use, row)
     if noted.n != n or not np.array_equal(row, counts):
         raise AssertionError(f"{noted.n} moves noted, {n} counted")
-    return step, neuron, kind
+    return step[:n], neuron[:n], kind[:n]
+
+
+cdef int _check(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n) except -1:
+    need(0 < sources.shape[0] <= MAX_CONNECTIONS and targets.shape[0] == sources.shape[0],
+         "as many sources as targets, at least one")
+    need(0 < n < 2**31 and within32(sources, 0, n) and within32(targets, 0, n), "neurons that are there")
+    return 0
+
+
+cdef bint _are_later(const int32_t[::1] next_use, int64_t n) noexcept:
+    """Whether there is one for each of n positions, behind it or never."""
+    cdef int64_t k
+    cdef bint later = next_use.shape[0] == n
+    for k in range(n if later else 0):
+        later &= k < next_use[k] and (next_use[k] < n or next_use[k] >= EW_NEVER_OUTPUT)
+    return later
 
 
 cdef played _arrays(const int32_t[::1] sources, const int32_t[::1] targets, int pin_both):
@@ -329,6 +352,7 @@ def find_next_uses(const int32_t[::1] sources, const int32_t[::1] targets, const
     """Return int32[2W]: for position 2i (source of connection i) and 2i + 1 (its target), the position of the same
     neuron's next access, or more than any position: 2^31 - 2 for an output, 2^31 - 1 for any other neuron."""
     cdef int64_t w = sources.shape[0], start
+    _check(sources, targets, is_output.shape[0])
     next_use = np.empty(2 * w, np.int32)
     cdef int32_t[::1] next_view = next_use
     cdef int32_t[::1] seen = _never(is_output)
@@ -346,6 +370,8 @@ def lru_curve(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_
     Rows 0 and 1 are no valid memory sizes. More than N values change nothing.
     """
     cdef int64_t w = sources.shape[0], n = n_neurons, start, x
+    need(is_output.shape[0] == n, "whether each neuron is an output")
+    _check(sources, targets, n)
     cdef ew_stack state
     state.n = n
     state.n_words = (2 * n + 63) // 64 + 1

@@ -4,7 +4,11 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from cython_ext.common.checks cimport need
 from cython_ext.common.processing cimport EW_BLOCK, ew_processing, ew_take_forwards
+from cython_ext.common.ranges cimport ends_within, within64
+
+cdef int64_t MOST = 2**31
 
 
 def depth_and_repeats(const int64_t[::1] source, const int64_t[::1] target, Py_ssize_t n):
@@ -14,6 +18,8 @@ def depth_and_repeats(const int64_t[::1] source, const int64_t[::1] target, Py_s
     without incoming ones, -1 on a cycle and behind one (Kahn's algorithm). O(W + n) time, 4 W + 20 n bytes.
     """
     cdef Py_ssize_t w = source.shape[0], k, first = 0, last = 0
+    need(target.shape[0] == w and 0 <= n < MOST and within64(source, 0, n) and within64(target, 0, n),
+         "connections between neurons that are there")
     cdef int64_t[::1] start = np.zeros(n + 1, np.int64)
     cdef int32_t[::1] after = np.empty(w, np.int32)      # targets, grouped by source
     cdef int32_t[::1] waiting = np.zeros(n, np.int32)    # incoming connections not yet followed
@@ -70,6 +76,8 @@ def core_numbers(const int64_t[::1] source, const int64_t[::1] target, Py_ssize_
     keep (Batagelj and Zaversnik 2003). O(W + n) time, 8 W + 32 n bytes.
     """
     cdef Py_ssize_t w = source.shape[0], k
+    need(target.shape[0] == w and 0 <= n < MOST and within64(source, 0, n) and within64(target, 0, n),
+         "connections between neurons that are there")
     cdef int64_t[::1] start = np.zeros(n + 1, np.int64), degree = np.zeros(n, np.int64)
     cdef int32_t[::1] other = np.empty(2 * w, np.int32)
     cdef int32_t[::1] sorted_ = np.empty(n, np.int32), place = np.empty(n, np.int32)  # by degree, and the inverse
@@ -126,6 +134,7 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
     """
     cdef int64_t w = ends.shape[0]
     cdef bint stored = order is None, valid
+    need(0 <= n < MOST and ends_within(ends, n), "connections between neurons that are there")
     sources, targets = np.empty(w, np.int32), np.empty(w, np.int32)
     cdef int32_t[::1] source = sources
     cdef int32_t[::1] target = targets
@@ -149,6 +158,7 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
 def is_valid(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
     """Return whether an order is valid, as `lay_out` says. O(W + n) time, W / 8 + n bytes."""
     cdef int64_t w = ends.shape[0], begin = 0
+    need(0 <= n < MOST and ends_within(ends, n), "connections between neurons that are there")
     cdef int32_t source[EW_BLOCK]
     cdef int32_t target[EW_BLOCK]
     cdef bint stored = order is None, valid = True

@@ -32,6 +32,9 @@ def export(
     source_format: str = typer.Option(None, "--from", metavar="FORMAT", help="Format of a trace file (default: look)."),
     access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
     dtype: str = typer.Option("float32", help="Of a C file: float32 or int8."),
+    lanes: int = typer.Option(
+        None, min=1, max=1024, help="Of a C file: input vectors at a time (default: the configuration's lanes, else 1)."
+    ),
     line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
     first: int = typer.Option(0, min=0, help="Of a waveform: number of the first burst shown."),
     bursts: int = typer.Option(256, min=1, help="Of a waveform: how many bursts are shown."),
@@ -63,7 +66,7 @@ def export(
     with progress("export") as update:
         request = ExportRequest(
             source, format, output, level, point, tuple(overrides or ()), source_format, access_bytes, dtype,
-            line_bytes, first, bursts, channel, update,
+            line_bytes, first, bursts, channel, update, lanes,
         )  # fmt: skip
         done = write(request)
     if not write_json(dict(done.summary), json_file):

@@ -25,6 +25,7 @@ _OVERRIDE = typer.Option(
 )
 _JSON = json_option("the table")
 SHIPPED_NETWORKS = "examples/networks"
+MOST_ANSWERED = 2000  # points of a sweep whose verdict is printed after it; the report has that of any number
 
 
 def run(
@@ -82,8 +83,8 @@ def run(
         show_records(records, title=title)
         say("\n".join(["records:", *(f"  {path}" for path in paths)]))
     if verdict.cards:
-        headline(records, title)
         show_verdict(records, verdict)
+        headline(records, title)
         if not verbose:
             say_words(f"-v: tables of all {len(records)} points; records in {results}; edgewatt report {results}")
 
@@ -173,6 +174,7 @@ def sweep(
     """
     from pathlib import Path
 
+    from edgewatt.cli.parts.answer import show_verdict, verdict_of
     from edgewatt.cli.parts.output import progress, resumable, write_json
     from edgewatt.runs.sweep import sweep as run_sweep
 
@@ -211,11 +213,14 @@ def sweep(
         "damaged": done.damaged,
         "outdated": done.outdated,
     }
-    by_hash = {record.hash: record for record in done.records} if json_file else {}
+    few = len(done.points) <= MOST_ANSWERED
+    by_hash = {record.hash: record for record in done.records} if json_file or few else {}
     ordered = [by_hash[point.hash] for point in done.points if point.hash in by_hash]
+    verdict = verdict_of(ordered) if few else None
     table = [row_of(record) for record in ordered]
     rows_with_axes(table, [record.config for record in ordered])
-    if not write_json({**summary, "rows": table}, json_file):
+    answer = {"verdict": verdict.as_dict()} if verdict else {}
+    if not write_json({**summary, "rows": table, **answer}, json_file):
         for path in done.damaged:
             say(f"damaged, computed again: {path}")
         if done.outdated:
@@ -228,6 +233,9 @@ def sweep(
             f"{len(done.failed)} failed"
         )
         say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+        if verdict is not None and verdict.cards:
+            say("")
+            show_verdict(ordered, verdict)
     if done.failed:
         raise typer.Exit(1)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
 from edgewatt.evaluation.least import LeastEnergy, least_energy
+from edgewatt.results.verdict import Gain, gain_of
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
@@ -25,7 +27,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering, shares_in_words
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, BEST, Layout
+from traces.layout.settings import AUTO, BEST, CUT_KINDS, Layout
 from traces.networks.checks import checked_memory
 from traces.networks.forward import forward
 from traces.networks.network import Network
@@ -156,6 +158,12 @@ class MachineCost:
         """Whether the layout can store an order."""
         return self.layout.kind in (AUTO, BEST) or LAYOUTS[self.layout.kind].item.holds(self.network, edges)
 
+    def in_layouts(self) -> dict[str, tuple[MachineCost, Callable[[Int64Array], bool]]]:
+        """Return, for each other layout where any will do, what an order costs in it and whether it can hold one."""
+        kinds = list(LAYOUTS) if self.layout.kind in (AUTO, BEST) else []
+        judges = {kind: replace(self, layout=replace(self.layout, kind=kind)) for kind in kinds}
+        return {kind: (judge, judge.holds) for kind, judge in judges.items()}
+
     def check_plain(self) -> None:
         """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
         if not self.holds(self.plain):
@@ -165,22 +173,25 @@ class MachineCost:
             )
 
     @property
-    def evicts(self) -> dict[str, str]:
+    def evicts(self) -> dict[str, Any]:
         """Policy and pinning of the I/O model: those of the scratchpad; for caches MIN."""
         pad = self.machine.scratchpad or ScratchpadSpec(2**20)
         return {"policy": pad.policy, "pinning": pad.pinning}
 
-    def blocked(self) -> Int64Array:
-        """Return the best simple blocking on this machine, int64[W]: two numbers, tried out by simulation."""
+    def blocked(self) -> Int64Array | None:
+        """Return the best simple blocking on this machine, int64[W]: two numbers, tried out by simulation. None where
+        the layout can hold none."""
         policy = "lru" if self.machine.scratchpad is None else self.machine.scratchpad.policy
-        return best_tile(self.network, rows_of(self.machine, self.layout), self, policy=policy).edges
+        cost = lambda edges: self(edges) if self.holds(edges) else math.inf  # noqa: E731
+        best = best_tile(self.network, rows_of(self.machine, self.layout), cost, policy=policy)
+        return best.edges if best.value < math.inf else None
 
     def shape(self) -> MachineShape:
         """Return what a search sees of the machine."""
         memory = rows_of(self.machine, self.layout)
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
         wires = None
-        if self.objective == "energy" and self.layout.kind in (AUTO, "tuples"):
+        if self.objective == "energy" and self.layout.kind in (AUTO, CUT_KINDS[0]):
             wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
         if pad is None:
             return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)
@@ -211,7 +222,8 @@ class MachineCost:
 @dataclass(frozen=True)
 class MachineView:
     """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both. note: what a time limit
-    left open, empty for nothing. least: what every order costs at least; None where nothing is proved."""
+    left open, empty for nothing. least: what every order costs at least; None where nothing is proved. blocking: costs
+    of the best simple blocking."""
 
     name: str
     objective: str
@@ -220,6 +232,14 @@ class MachineView:
     sentence: str
     note: str = ""
     least: LeastEnergy | None = None
+    blocking: Mapping[str, Any] | None = None
+
+    @property
+    def sure(self) -> str:
+        """How the energy compares with row by row and with the best simple blocking, within the constants' ranges."""
+        others = {"row by row": self.plain, "the best simple blocking": self.blocking}
+        said = [f"{gain_between(self.cost, other).words} against {name}" for name, other in others.items() if other]
+        return f"Energy of {self.name}, within the ranges of the constants: {', '.join(said)}."
 
     @property
     def bound(self) -> str:
@@ -238,7 +258,14 @@ class MachineView:
         """Return everything as JSON values."""
         least = None if self.least is None else self.least.as_dict()
         return {"objective": self.objective, "sentence": self.sentence, "note": self.note, "least": least,
+                "gain": vars(gain_between(self.cost, self.plain)),
+                "blocking": None if self.blocking is None else dict(self.blocking),
                 self.name: dict(self.cost), "two-optimal": dict(self.plain)}  # fmt: skip
+
+
+def gain_between(one: Mapping[str, Any], other: Mapping[str, Any]) -> Gain:
+    """Return the gain of one order's costs (`costs_of`) against another's."""
+    return gain_of(one["sources"], other["sources"], (float(one["time"]), float(other["time"])))
 
 
 def order_on_machine(
@@ -272,11 +299,13 @@ def order_on_machine(
         return order_for_machine(
             judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds,
             sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
+            layouts=judge.in_layouts(),
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     if entry.item.blocking and entry.make_parameters(parameters) == entry.make_parameters({}):
         edges = judge.blocked()
-        return Ordering(edges, method, {"memory": rows, "value": judge(edges)}, seed)
+        if edges is not None:
+            return Ordering(edges, method, {"memory": rows, "value": judge(edges)}, seed)
     evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else judge.evicts
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     ordering = order_edges(
@@ -319,7 +348,9 @@ def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress |
     if judge.objective != "time":
         layout, timing = judge.layout, judge.timing
         least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
-    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least)
+    edges = judge.blocked()
+    blocking = None if edges is None else judge.costs(edges)
+    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least, blocking)
 
 
 def settled(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:

@@ -35,8 +35,9 @@ class ExportRequest:
     """source: a configuration (YAML), with the number of its `point` and `overrides` (KEY=VALUE); else a trace file, of
     `source_format` and with accesses of `access_bytes` where it does not say; for C also a network.
 
-    level: 'accesses' or 'bursts'. dtype: of a C file. line_bytes: of an object in a cache trace. first, bursts: what a
-    waveform shows. channel: of a waveform or a command trace.
+    level: 'accesses' or 'bursts'. dtype, lanes: of a C file (lanes None: the configuration's in float32, else 1).
+    line_bytes: of an object in a cache trace. first, bursts: what a waveform shows. channel: of a waveform or a command
+    trace.
     """
 
     source: str
@@ -53,6 +54,7 @@ class ExportRequest:
     bursts: int = 256
     channel: int = 0
     progress: Progress | None = None
+    lanes: int | None = None
 
     @property
     def configured(self) -> bool:
@@ -183,19 +185,28 @@ def matrices(request: ExportRequest) -> Exported:
 def c_file(request: ExportRequest) -> Exported:
     """Write one self-contained C file that computes a network in its order of work."""
     edges: Any = None
+    lanes, made_for = request.lanes or 1, "the network's own order"
     if request.configured:
         network, edges = request.ordered_network("network")
+        config = request.chosen().config
+        if request.lanes is None and request.dtype == "float32":
+            lanes = int(config["layout"]["lanes"])
+        made_for = f"order: {config['ordering']['kind']}, made for M = {config['fast_memory']['size']}"
+        if config["measure"] == "all":
+            made_for += f" and the {config['search']['objective']} of the machine with {config['dram']['part']}"
     else:
         network = load(request.source, kind="network")
         if not isinstance(network, Network):
             raise InputError(f"{request.source}: a C file needs a network of neurons, not an operator graph")
-    text = export_c(network, edges, dtype=request.dtype)
+    text = export_c(network, edges, dtype=request.dtype, lanes=lanes)
     with whole_file(request.output) as stream:
         stream.write(text.encode())
     arena = int(re.search(r"^#define \w+_ARENA_BYTES (\d+)$", text, re.MULTILINE)[1])  # type: ignore[index]
-    summary = {"file": request.output, "format": request.format, "dtype": request.dtype,
-               "connections": network.n_connections, "arena_bytes": arena}  # fmt: skip
-    words = f"{request.output}: {network.n_connections} connections in {request.dtype}, {arena} bytes of memory"
+    summary = {"file": request.output, "format": request.format, "dtype": request.dtype, "lanes": lanes,
+               "connections": network.n_connections, "arena_bytes": arena, "order": made_for}  # fmt: skip
+    many = f"{lanes} vectors at a time, " if lanes > 1 else ""
+    words = f"{request.output}: {network.n_connections} connections in {request.dtype}, {many}{arena} bytes of memory; "
+    words += made_for
     return Exported(summary, words)
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, differs, rows_of
+from edgewatt.evaluation.machine_cost import gain_between
 from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays_machine import (
     MOST_PROBES,
@@ -37,7 +38,7 @@ from edgewatt.orders.pays_machine import (
     range_of,
     size_of,
 )
-from edgewatt.results.verdict import Gain, gain_of
+from edgewatt.results.verdict import Gain
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -80,12 +81,12 @@ class PayPoint:
     @property
     def gain(self) -> Gain:
         """Energy and time of the order against `against`, and how sure the energy is."""
-        return _gain(self.order, self.against)
+        return gain_between(self.order, self.against)
 
     @property
     def gain_on_blocking(self) -> Gain | None:
         """The same against the best simple blocking."""
-        return None if self.blocking is None else _gain(self.order, self.blocking)
+        return None if self.blocking is None else gain_between(self.order, self.blocking)
 
     def reason(self) -> str:
         """Return how energy and bytes change and by which terms and streams, in words: what is saved, at what cost."""
@@ -344,14 +345,10 @@ def _point(study: StudyCosts, choice: StudyChoice, its: StudyRange, size: int) -
     return PayPoint(choice, size, rows_of(judge.machine, judge.layout), one, other, own, note)
 
 
-def _gain(one: Mapping[str, Any], other: Mapping[str, Any]) -> Gain:
-    return gain_of(one["sources"], other["sources"], (float(one["time"]), float(other["time"])))
-
-
 def _with_blocking(its: StudyRange, point: PayPoint) -> PayPoint:
     judge = its.at(point.size_bytes)
     edges = judge.blocked()
-    return replace(point, blocking=judge.costs(edges)) if judge.holds(edges) else point
+    return point if edges is None else replace(point, blocking=judge.costs(edges))
 
 
 def _saves(at: Callable[[int], PayPoint], metric: str, size: int) -> bool:

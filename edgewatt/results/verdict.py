@@ -53,7 +53,8 @@ class Software:
 class Gain:
     """Energy and time of a point less those of another of the same hardware, as shares of the other's (-0.2: a fifth
     less). low, high: of the energy, 5 to 95 % of the draws of the constants (`certainty`). sure: share of draws with
-    the sign of `energy`. seeds: least and most over the seeds; None for one seed."""
+    the sign of `energy`. seeds: least and most over the seeds; None for one seed. apart: the change of dynamic and of
+    static energy by themselves; None where nothing static is known."""
 
     energy: float
     time: float
@@ -61,6 +62,7 @@ class Gain:
     high: float
     sure: float
     seeds: tuple[float, float] | None = None
+    apart: tuple[float, float] | None = None
 
     @property
     def decided(self) -> bool:
@@ -96,21 +98,26 @@ def _change(share: float, verb: str = "saves") -> str:
     return f"saves {amount}" if share < 0 else f"costs {amount} more"
 
 
-def gain_of(one: Any, other: Any, times: tuple[float, float], seeds: tuple[float, float] | None = None) -> Gain:
+def gain_of(one: Any, other: Any, times: tuple[float, float]) -> Gain:
     """Return the gain of a point against another one; one, other: `by_source` of their energies."""
     sums = np.stack([np.asarray(one, float), np.asarray(other, float)])
     energies, totals = drawn(sums), sums[:, :, 0].sum(axis=1)
-    return gain_in(energies[0], energies[1], totals, times, seeds)
+    return gain_in(energies[0], energies[1], totals, times)
 
 
 def gain_in(
-    one: Any, other: Any, totals: Any, times: tuple[float, float], seeds: tuple[float, float] | None = None
-) -> Gain:
-    """Return the gain of a point against another one from energies in the same draws. totals: nominal energies."""
+    one: Any, other: Any, totals: Any, times: tuple[float, float], seeds: tuple[float, float] | None = None,
+    static: tuple[float, float] = (0.0, 0.0),
+) -> Gain:  # fmt: skip
+    """Return the gain of a point against another one from energies in the same draws. totals: nominal energies, of
+    which `static` passes with time."""
     changes, change = one / other - 1, float(totals[0] / totals[1] - 1)
     low, high = spread_of(changes)
     sure = float(np.mean(np.sign(changes) == np.sign(change))) if change else 1.0
-    return Gain(change, times[0] / times[1] - 1 if times[1] else 0.0, low, high, sure, seeds)
+    apart = None
+    if static[1] and totals[1] > static[1]:
+        apart = (float((totals[0] - static[0]) / (totals[1] - static[1]) - 1), static[0] / static[1] - 1)
+    return Gain(change, times[0] / times[1] - 1 if times[1] else 0.0, low, high, sure, seeds, apart)
 
 
 ORDER_WORDS = {"two-optimal": "row by row (two-optimal)"}
@@ -124,7 +131,8 @@ class Card:
     time ns) of row by row, best simple blocking and the best of the other orders, those that were measured, with the
     choice's stride and format. gains: 'row by row', 'blocking' (the order alone), 'stride', 'format', 'layout' (each
     put back to the baseline's, the rest as chosen), 'all' (against the baseline). holds: share of draws in which the
-    choice needs least energy. row: the number of its first row. cut: orders whose search a time limit ended.
+    choice needs least energy. row: the number of its first row. cut: orders whose search a time limit ended. bound_by:
+    what bounds the choice's time, in per cent.
     """
 
     hardware: str
@@ -141,6 +149,7 @@ class Card:
     row: int = 0
     seeds: int = 1
     cut: tuple[str, ...] = ()
+    bound_by: str = ""
 
     @property
     def order_matters(self) -> bool:
@@ -171,7 +180,10 @@ class Card:
                         f"within the ranges of the constants that is {order.ends}.")  # fmt: skip
         else:
             against = "row by row" if "row by row" in self.gains else self.baseline.order
-            said.append(f"{where}: take {self.take}. It {_change(order.energy)} energy ({order.ends}) and "
+            parts = ""
+            if order.apart is not None:
+                parts = f"; dynamic {100 * order.apart[0]:+.0f} %, static {100 * order.apart[1]:+.0f} %"
+            said.append(f"{where}: take {self.take}. It {_change(order.energy)} energy ({order.ends}{parts}) and "
                         f"{_change(order.time, 'takes')} time against {against}.")  # fmt: skip
         if self.order_matters and blocks is not None and order is not None:
             adds = f"{_change(blocks.energy)} energy ({blocks.ends})" if blocks.decided else "nothing that is sure"
@@ -184,6 +196,8 @@ class Card:
             seeds = next((g.seeds for g in self.gains.values() if g.seeds), None)
             spread = f"; over {self.seeds} seeds {_ends(*seeds)}" if seeds else ""
             said.append(f"Least energy in {100 * self.holds:.0f} % of the draws of the constants{spread}.")
+        if self.bound_by:
+            said.append(f"Its time is bound by {self.bound_by} %.")
         if self.cut:
             said.append(f"A time limit cut the search of {', '.join(self.cut)}: more time may find more.")
         return said
@@ -198,7 +212,7 @@ class Card:
             "columns": [dict(zip(names, each, strict=True)) for each in self.columns],
             "gains": {name: {**vars(gain), "decided": gain.decided} for name, gain in self.gains.items()},
             "holds": self.holds, "order_matters": self.order_matters, "points": self.points, "seeds": self.seeds,
-            "cut": list(self.cut),
+            "cut": list(self.cut), "bound_by": self.bound_by,
         }  # fmt: skip
 
 
@@ -240,6 +254,8 @@ class _Point:
     seed: str
     sums: Any
     time: float
+    static: float
+    bound_by: str = ""
 
 
 class Measured:
@@ -258,7 +274,8 @@ class Measured:
         inputs = row["inputs"]
         point = _Point(
             number, software, record.config["ordering"]["kind"], seed,
-            by_source(record.results["energy_pj"]) / inputs, row["time_ns"],
+            by_source(record.results["energy_pj"]) / inputs, row["time_ns"], row.get("static_energy_pj") or 0.0,
+            row.get("bound_by", ""),
         )  # fmt: skip
         self._groups.setdefault(hardware, []).append(point)
         self._inputs[hardware] = inputs
@@ -354,11 +371,11 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
         return None
     seeds = set.intersection(*(set(each) for each in by.values())) or None
     if seeds is None:  # each has seeds of its own: their means are compared
-        mean = {s: (np.mean([p.sums for p in each.values()], 0), fmean(p.time for p in each.values()))
-                for s, each in by.items()}  # fmt: skip
+        alike_seeds = {s: list(each.values()) for s, each in by.items()}
     else:
-        mean = {s: (np.mean([each[k].sums for k in seeds], 0), fmean(each[k].time for k in seeds))
-                for s, each in by.items()}  # fmt: skip
+        alike_seeds = {s: [each[k] for k in seeds] for s, each in by.items()}
+    mean = {s: (np.mean([p.sums for p in each], 0), fmean(p.time for p in each)) for s, each in alike_seeds.items()}
+    static = {s: fmean(p.static for p in each) for s, each in alike_seeds.items()}
     kinds = {point.software: point.kind for point in points}
     total = {s: float(sums[:, 0].sum()) for s, (sums, _) in mean.items()}
     names = list(mean)
@@ -374,7 +391,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
             each = (min(of), max(of))
         return gain_in(
             energies[place[one]], energies[place[other]], (total[one], total[other]), (mean[one][1], mean[other][1]),
-            each,
+            each, (static[one], static[other]),
         )  # fmt: skip
 
     alike = [s for s in names if (s.stride, s.format) == (best.stride, best.format)]
@@ -402,6 +419,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
         hardware, inputs, best, base, total[best], mean[best][1], tuple(columns), gains, holds,
         high / low - 1 if low else 0.0, len(points), points[0].row,
         len(seeds or ()) or len({p.seed for p in points}), cut,
+        next((p.bound_by for p in points if p.software == best), ""),
     )  # fmt: skip
 
 
@@ -453,8 +471,10 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
             title = titles.get(key, column_title(key))
-            words = [value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)]
-            found.append(Effect(title.partition(" (")[0], *words, energy, time, len(pairs)))
+            mine, against = (
+                value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
+            )
+            found.append(Effect(title.partition(" (")[0], mine, against, energy, time, len(pairs)))
     return found
 
 

@@ -45,11 +45,11 @@ class Violation:
     message: str
 
 
-def rules(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") -> tuple[Rule, ...]:
+def rules(part: Part, *, read_dbi: bool = False, spacing: str = "first-clocks") -> tuple[Rule, ...]:
     """Return the spacing rules of a part. spacing: whose, where they differ (ControllerSpec.spacing)."""
     t, burst = part.timing, part.organisation.burst_cycles
     rl, wl = (t.RL_dbi if read_dbi else t.RL), t.WL
-    ramulator = spacing == "ramulator2"
+    ramulator = spacing == "last-clocks"
     lead = wl - rl if ramulator and part.standard.startswith("LPDDR") else rl - wl
     longest = max(part.command_cycles.values())
     opens = ("ACT2",) if t.tAAD and t.tRCD_ACT2 else ("ACT",)
@@ -113,7 +113,7 @@ def check_trace(
     refresh: str = "all-bank",
     pull_in: int = 0,
     management: bool = False,
-    spacing: str = "dramsim3",
+    spacing: str = "first-clocks",
     limit: int = 20,
 ) -> list[Violation]:
     """Return what a command trace breaks, at most `limit` violations, in order of time; an empty list if it is legal.
@@ -166,7 +166,7 @@ class _Checker:
         self.part, self.occupancy, self.management = part, occupancy, management
         self.rules = rules(part, read_dbi=read_dbi, spacing=spacing)
         # Ramulator's distances lie between the last clocks of commands; its bursts of two ranks may meet.
-        self.from_ends = spacing == "ramulator2"
+        self.from_ends = spacing == "last-clocks"
         self.read_latency = part.timing.RL_dbi if read_dbi else part.timing.RL
         o = part.organisation
         self.banks = [[_Bank() for _ in range(o.banks)] for _ in range(o.ranks)]

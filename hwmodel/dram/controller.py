@@ -14,7 +14,7 @@ from traces.base.errors import InputError, did_you_mean, unknown_name
 REFRESH_PRECHARGES = ("each", "all")
 FRONT_ENDS = ("in-order", "independent")
 QUEUES = ("per-bank", "pooled")
-SPACINGS = ("jedec", "dramsim3", "ramulator2")
+SPACINGS = ("jedec", "first-clocks", "last-clocks")
 # Named behaviours: what differs from the defaults, which are those of DRAMsim3.
 PRESETS: dict[str, dict[str, Any]] = {
     "dramsim3": {},
@@ -23,7 +23,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # falls due for all ranks at once. Its HBM controllers serve two pseudo-channels.
     "ramulator2": {
         "queues": "pooled", "posted_writes": False, "controller_latency_cycles": 1, "refresh_precharge": "all",
-        "write_high": 26, "write_low": 6, "spacing": "ramulator2", "command_occupancy": True, "refresh_together": True,
+        "write_high": 26, "write_low": 6, "spacing": "last-clocks", "command_occupancy": True, "refresh_together": True,
         "shared_pseudo_channels": True,
     },
     # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
@@ -122,7 +122,7 @@ class ControllerSpec:
     age_cap_cycles: int = field(default=0, metadata=LATER)
     temperature_c: int = field(default=25, metadata=LATER)
     hazard_ends_drain: bool = field(default=True, metadata=LATER)
-    spacing: str = field(default="dramsim3", metadata=LATER)
+    spacing: str = field(default="first-clocks", metadata=LATER)
     refresh_together: bool = field(default=False, metadata=LATER)
     dual_in_turn: bool = field(default=True, metadata=LATER)
     shared_pseudo_channels: bool = field(default=False, metadata=LATER)
@@ -192,6 +192,6 @@ def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> Co
 def effective_part(part: Part, controller: ControllerSpec) -> Part:
     """Return the part whose rules a controller obeys: at its temperature, with the full JEDEC timing if it says so."""
     warm = part.at_temperature(controller.temperature_c)
-    if controller.spacing == "ramulator2":  # has no tDQSS
+    if controller.spacing == "last-clocks":  # has no tDQSS
         warm = replace(warm, timing=replace(warm.timing, tDQSS=0))
     return warm.fully_timed() if controller.full_timing else warm

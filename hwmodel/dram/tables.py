@@ -56,13 +56,13 @@ def address_map(part: Part, chosen: str | None) -> AddressMap:
     return AddressMap.parse(chosen or part.address_map, part.organisation)
 
 
-def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") -> np.ndarray:
+def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "first-clocks") -> np.ndarray:
     """Return int64[scope, from, to] clocks; 0 means no constraint. Scopes: same bank, group, rank, another rank.
 
-    spacing: one of SPACINGS. jedec: bursts of different ranks are tRTRS apart. dramsim3: none between those of writes.
-    ramulator2: distances count from the last clock of a command to the last clock of the other, tRP lies before every
-    refresh, and other ranks' commands are as far from a read as two reads; in its LPDDR models those from write to read
-    count RL - WL the other way.
+    spacing: one of SPACINGS. jedec: bursts of different ranks are tRTRS apart. first-clocks: those of writes follow
+    each other, as in DRAMsim3. last-clocks: as in Ramulator 2.1, distances count from the last clock of a command to
+    the last clock of the other, tRP lies before every refresh, and other ranks' commands are as far from a read as two
+    reads; in its LPDDR models those from write to read count RL - WL the other way.
     """
     t, burst = part.timing, part.organisation.burst_cycles
     rl = t.RL_dbi if read_dbi else t.RL
@@ -106,7 +106,7 @@ def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") 
     # one rank: precharge to precharge, refresh, power-down
     after("rank", ("PRE", "PREA"), ("PRE", "PREA"), t.tPPD)
     after("rank", "PREA", "ACT", t.tRPab)
-    after("rank", "PREA", REFRESHES, t.tRP if spacing == "ramulator2" else t.tRPab)
+    after("rank", "PREA", REFRESHES, t.tRP if spacing == "last-clocks" else t.tRPab)
     after("rank", "REFab", ("ACT", *REFRESHES, "PDE"), t.tRFCab)
     after("rank", ("REFpb", "RFM"), REFRESHES, t.tREFpb_gap)
     after("rank", "REFpb", "PDE", t.tRFCpb)
@@ -122,18 +122,18 @@ def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "dramsim3") 
 
     # ranks share the data wires
     switch, read_ahead = burst + t.tRTRS, rl - t.WL
-    if spacing == "ramulator2" and part.standard.startswith("LPDDR"):
+    if spacing == "last-clocks" and part.standard.startswith("LPDDR"):
         read_ahead = -read_ahead
     after("other_rank", READS, READS, switch)
     after("other_rank", WRITES, WRITES, switch if spacing == "jedec" else burst)
-    after("other_rank", READS, WRITES, switch if spacing == "ramulator2" else max(switch + read_ahead, 1))
+    after("other_rank", READS, WRITES, switch if spacing == "last-clocks" else max(switch + read_ahead, 1))
     after("other_rank", WRITES, READS, max(switch - read_ahead, 1))
-    if spacing == "ramulator2" and part.standard.startswith("HBM"):  # whose stacks turn as one rank does
+    if spacing == "last-clocks" and part.standard.startswith("HBM"):  # whose stacks turn as one rank does
         after("other_rank", READS, WRITES, rl + burst - t.WL + t.turnaround)
         after("other_rank", WRITES, READS, t.WL + burst + t.tWTR)
     if part.organisation.bank_groups == 1:  # one group is the rank
         table[SCOPES.index("rank")] = np.maximum(table[SCOPES.index("rank")], table[SCOPES.index("group")])
-    if spacing == "ramulator2":
+    if spacing == "last-clocks":
         clocks = np.array([part.wire_cycles(name) or 1 for name in COMMANDS])
         table = np.where(table > 0, np.maximum(table + clocks[:, None] - clocks, 1), 0)
     return table

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.quantization import quantize, to_bytes
 from hwmodel.processor.work import OrderedWork, ordered_work
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.networks.network import Network
 
@@ -36,6 +37,45 @@ void {name}_run(const float *input, float *output) {{
     for (uint32_t i = 0; i < {n_outputs}u; i++) output[i] = {name}_value[{name}_output_row[i]];
 }}
 """
+
+LANES_BODY = """
+/* input: {name}_LANES vectors of {name}_INPUTS numbers, one after the other; output: as many of {name}_OUTPUTS. */
+void {name}_run(const float *input, float *output) {{
+    for (uint32_t first = 0; first < {name}_LANES; first += {block}) {{
+        const {index} *source = {name}_source;
+        const float *weight = {name}_weight;
+        for (uint32_t l = 0; l < {block}; l++) {{
+            float *{name}_value = {name}_lanes + l;
+            const float *vector = input + (first + l) * {name}_INPUTS;
+            {constants}
+            for (uint32_t i = 0; i < {n_inputs}u; i++)
+                {name}_value[(uint32_t){name}_input_row[i] * {block}] = vector[{name}_input_column[i]];
+        }}
+        for (uint32_t r = 0; r < {runs}u; r++) {{
+            const {name}_run_t run = {name}_runs[r];
+            float *target = {name}_lanes + (uint32_t)run.target * {block};
+            float sums[{block}];
+            for (uint32_t l = 0; l < {block}; l++) sums[l] = run.flags & 1 ? {begin} : target[l];
+            for (uint32_t k = 0; k < run.count; k++) {{
+                const float w = *weight++, *x = {name}_lanes + (uint32_t)*source++ * {block};
+                for (uint32_t l = 0; l < {block}; l++) sums[l] += w * x[l];
+            }}
+            for (uint32_t l = 0; l < {block}; l++) {{
+                float sum = sums[l];
+                if (run.flags & 2) {{
+                    {finish}
+                }}
+                target[l] = sum;
+            }}
+        }}
+        for (uint32_t l = 0; l < {block}; l++)
+            for (uint32_t i = 0; i < {n_outputs}u; i++)
+                output[(first + l) * {name}_OUTPUTS + i] = {name}_lanes[(uint32_t){name}_output_row[i] * {block} + l];
+    }}
+}}
+"""
+MOST_LANES = 1024
+BLOCKS = (16, 8, 4, 2, 1)  # lanes at a time, whose sums a compiler keeps in registers
 
 INT8_BODY = """
 static uint8_t {name}_to_byte(float x, int32_t zero, int32_t least) {{
@@ -83,14 +123,16 @@ def export_c(
     dtype: str = "float32",
     name: str = "network",
     calibration: npt.ArrayLike | None = None,
+    lanes: int = 1,
 ) -> str:
-    """Return C99 source that computes one input vector at a time in exactly the given order.
+    """Return C99 source that computes `lanes` input vectors at a time in exactly the given order.
 
     It defines NAME_INPUTS, NAME_OUTPUTS, NAME_ARENA_BYTES (the values, and for int8 the sums: all the memory it
     writes) and ``void NAME_run(input, output)``: float to float, or for int8 bytes to 32-bit sums, with
     ``NAME_run_real`` from float to float. Rows of values are used again after their last use. int8: as
-    `compile_inference`, the same bytes and sums; calibration as there. Float sums follow the order strictly; a compiler
-    that contracts a * b + c rounds differently (-ffp-contract=off).
+    `compile_inference`, the same bytes and sums; calibration as there. lanes: more than one (float32 alone) for
+    processors with vector registers: NAME_LANES, and input and output are so many vectors, one after the other. Float
+    sums follow the order strictly; a compiler that contracts a * b + c rounds differently (-ffp-contract=off).
 
     Raises InputError for a name that is no C identifier, an illegal order, and networks that are too large.
     """
@@ -100,6 +142,9 @@ def export_c(
         raise InputError(f"name {name!r} is no C identifier of at most 41 characters")
     if network.n_connections > MOST_CONNECTIONS:
         raise InputError(f"{network.n_connections} connections are too many for a C file (at most {MOST_CONNECTIONS})")
+    whole_number(lanes, "lanes", 1, MOST_LANES)
+    if lanes > 1 and dtype != "float32":
+        raise InputError(f"{dtype} takes one input vector at a time: lanes are for float32")
     work = ordered_work(network, order)
     row, n_rows = work.rows(keep_all=False, apart=False)
     flags = _flags(work)
@@ -112,7 +157,7 @@ def export_c(
     ]
     fields = {
         "name": name, "index": words, "runs": len(flags), "n_inputs": len(inputs), "n_columns": len(network.inputs),
-        "n_outputs": len(network.outputs),
+        "n_outputs": len(network.outputs), "lanes": lanes,
     }  # fmt: skip
     make = _float_parts if dtype == "float32" else _int8_parts
     more, body, arena, extra = make(work, row, n_rows, flags, fields, calibration)
@@ -121,6 +166,7 @@ def export_c(
         f"edgewatt.\n * Memory written: {arena} bytes. Order of work: exactly that of the tables below. */\n"
         f"#include <stdint.h>\n\n#define {name}_INPUTS {len(network.inputs)}\n"
         f"#define {name}_OUTPUTS {len(network.outputs)}\n#define {name}_ARENA_BYTES {arena}\n"
+        + (f"#define {name}_LANES {lanes}\n" if lanes > 1 else "")
     )
     return head + "\n".join([*tables, *more]) + body.format(**fields, **extra)
 
@@ -132,7 +178,8 @@ def _float_parts(
     work: OrderedWork, row: npt.NDArray[np.int64], n_rows: int, flags: npt.NDArray[np.int64], fields: dict[str, Any],
     calibration: npt.ArrayLike | None,
 ) -> Parts:  # fmt: skip
-    name, network = fields["name"], work.network
+    name, network, lanes = fields["name"], work.network, int(fields["lanes"])
+    block = next(size for size in BLOCKS if lanes % size == 0)
     targets = work.targets[work.starts[:-1]]
     kinds = work.activation[targets]
     runs = [
@@ -147,7 +194,7 @@ def _float_parts(
         _table(f"{name}_output_row", "uint32_t", row[network.outputs]),
         f"typedef struct {{ {fields['index']} target; uint32_t count; uint8_t flags; float start; }} {name}_run_t;",
         _table(f"{name}_runs", f"{name}_run_t", runs),
-        f"static float {name}_value[{max(1, n_rows)}];",
+        f"static float {name}_{'value' if lanes == 1 else 'lanes'}[{max(1, n_rows) * block}];",
     ]
     clipped = network.activation == "clipped-relu"
     finish = (
@@ -156,9 +203,9 @@ def _float_parts(
         else "if (run.flags >> 2 == 1 && sum < 0.0f) sum = 0.0f;"
     )
     ids, values = work.constants
-    constants = _assignments(f"{name}_value", row[ids], map(_real, values.tolist()))
-    return more, FLOAT_BODY, 4 * n_rows, {
-        "begin": "0.0f" if clipped else "run.start", "finish": finish, "constants": constants,
+    constants = _assignments(f"{name}_value", block * row[ids], map(_real, values.tolist()))
+    return more, FLOAT_BODY if lanes == 1 else LANES_BODY, 4 * block * n_rows, {
+        "begin": "0.0f" if clipped else "run.start", "finish": finish, "constants": constants, "block": f"{block}u",
     }  # fmt: skip
 
 

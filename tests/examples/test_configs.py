@@ -54,7 +54,7 @@ def test_example(example: str, ran: Any) -> None:
 
 
 def test_the_table_of_formats(ran: Any) -> None:
-    done, folder = ran("formats")
+    _, folder = ran("formats")
     rows: list[dict[str, Any]] = json.loads((folder / "table.json").read_text())
     assert len(rows) == len({(r["ordering"], r["stride"], r["format"]) for r in rows}) == 2 * 3 * 3
     for row in rows:
@@ -78,7 +78,7 @@ def test_quickstart_says_what_to_take_where(ran: Any) -> None:
         plain, blocks, found = (row["energy_pj"] for row in rows if row["onchip"] == hardware)
         assert found < blocks < plain
     lines = done.stdout.splitlines()
-    assert len(lines) <= 20 and "64 KiB scratchpad min: take auto. It saves " in " ".join(lines)
+    assert len(lines) <= 20 and "64 KiB scratchpad min: take residency. It saves " in " ".join(lines)
 
 
 @pytest.mark.parametrize("name", SWEEPS)

@@ -30,7 +30,7 @@ def said(*call: str, status: int = 0) -> str:
 def test_files_of_layers_are_run_on_a_machine(here: Path) -> None:
     text = said("run", "fc0.npz", "fc1.npz", "--system", "edge", "-s", "orderings=[two-optimal]")
     assert "fc0.npz and 1 more: 38 neurons" in text
-    assert "files of a network go with --system NAME" in said("run", "fc0.npz", "fc1.npz", status=2)
+    assert "8 KiB scratchpad" in said("run", "fc0.npz", "fc1.npz", "-s", "orderings=[two-optimal, tiles]")
 
 
 def test_keys_and_networks_are_corrected(here: Path) -> None:
@@ -51,7 +51,9 @@ def test_keys_and_networks_are_corrected(here: Path) -> None:
 def test_pays_without_an_order_with_sizes_as_one_writes_them(here: Path) -> None:
     call = ("pays", "fc0.npz", "fc1.npz", "--system", "scratchpad-8k", "--size", "2 KiB", "--page", "p.html")
     text = said(*call, "--timing", "replay")
-    assert "auto against two-optimal on lpddr4-3200, fp32, 16 lanes, min, layout" in text.replace("\n", " ")
+    assert "auto against two-optimal on lpddr4-3200, fp32, 16 lanes, min; energy per inference" in text.replace(
+        "\n", " "
+    )
     assert "2 KiB" in text and (here / "p.html").exists()
     assert "'2 QB' is no size" in said("pays", "fc0.npz", "--size", "2 QB", status=2)
 

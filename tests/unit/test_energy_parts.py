@@ -43,7 +43,7 @@ def test_parts_add_up_and_ends_are_of_the_total():
 
 def test_memory_alone_has_no_chip():
     spec = chart(records(technology="none", caches=[{"size_bytes": 512}]))
-    assert {bar["part"] for bar in spec["data"]["values"]} <= {"DRAM", "IO", "strobes, clock, commands"}
+    assert {bar["part"] for bar in spec["data"]["values"]} <= {"DRAM", "data wires", "strobes, clock, commands"}
 
 
 def test_no_machine_no_bars():

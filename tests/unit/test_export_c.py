@@ -99,6 +99,17 @@ def test_whole_numbers_are_exact_on_every_machine(machine: str, tmp_path: Path) 
     np.testing.assert_array_equal(got, compile_inference(network, order).run(batch))
 
 
+@pytest.mark.parametrize("lanes", [2, 3, 16, 48])
+def test_lanes_are_as_many_vectors_one_after_the_other(lanes: int, tmp_path: Path) -> None:
+    network, _, order = whole_network()
+    batch = np.random.default_rng(lanes).integers(0, 4, (lanes, 30)).astype(np.float32)
+    for machine in ("host", "host-plain"):
+        got = run_c(export_c(network, order, lanes=lanes), batch.reshape(1, -1), 3 * lanes, False, machine, tmp_path)
+        np.testing.assert_array_equal(got.reshape(lanes, 3), compile_inference(network, order).run(batch))
+    with pytest.raises(InputError, match="lanes are for float32"):
+        export_c(network, dtype="int8", lanes=2)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_int8_sums_are_bit_exact_on_every_machine(machine: str, tmp_path: Path) -> None:
     network = random_layered(4, 30, 0.3, seed=2, n_outputs=3)

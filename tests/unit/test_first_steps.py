@@ -25,13 +25,15 @@ def call(*arguments: str) -> tuple[int, str]:
 
 def test_a_network_runs_on_a_named_machine(tmp_path: Path) -> None:
     out = tmp_path / "r"
-    status, text = call("run", NETWORK, "--system", "edge", "-o", str(out), "--json", "-")
+    status, text = call(
+        "run", NETWORK, "--system", "edge", "-o", str(out), "--json", "-", "-s", "orderings=two-optimal"
+    )
     assert status == 0, text
     (row,) = json.loads(text)
     same = ew.run({"network": {"file": NETWORK}, "system": "edge"})[0]
     assert row["hash"] == same.hash and row["network"] == Path(NETWORK).name
-    _, text = call("run", NETWORK, "-o", str(out))
-    assert "this is a network, not a run configuration" in text and "edgewatt order" in text
+    status, text = call("run", NETWORK, "-o", str(out), "-s", "orderings=[two-optimal, tiles]")
+    assert status == 0 and "8 KiB scratchpad" in text and "blocking" in text
     (tmp_path / "x.yaml").write_text("network: {}")
     assert "write 'system: edge'" in call("run", str(tmp_path / "x.yaml"), "--system", "edge")[1]
 

@@ -66,8 +66,17 @@ def test_a_limit_too_short_for_all_constructions_still_finds_the_best(
         assert found.parameters["value"] <= judge(other.edges), name
 
 
+def test_the_best_orders_are_judged_in_each_layout(network: Network) -> None:
+    free, tuples = (machine_cost_for(network, "energy", PAD, lanes=1, layout=kind) for kind in (None, "tuples"))
+    found, held = (order_on_machine(judge, "auto", moves=500) for judge in (free, tuples))
+    assert "layout" not in held.parameters
+    assert found.parameters["layout_value"] <= held.parameters["value"]
+    judge = machine_cost_for(network, "energy", PAD, lanes=1, layout=found.parameters["layout"])  # None: as it suits
+    assert judge.holds(found.edges) and judge(found.edges) == found.parameters["layout_value"]
+
+
 def test_nothing_is_simulated_twice(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge, runs, real = machine_cost_for(network, "energy", PAD, lanes=16), [], judging.costs_of
+    judge, runs, real = machine_cost_for(network, "energy", PAD, lanes=16, layout="tuples"), [], judging.costs_of
 
     def counted(network: Network, edges: np.ndarray, *rest: object, **named: object) -> dict:
         runs.append(edges.tobytes())
@@ -134,7 +143,9 @@ def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPa
     network = random_layered(2, 120, 0.3, seed=2)
 
     def energy(encoder: str) -> Ordering:
-        judge = machine_cost_for(network, "energy", {**system, "encoder": encoder}, lanes=1, timing="replay")
+        judge = machine_cost_for(
+            network, "energy", {**system, "encoder": encoder}, lanes=1, layout="tuples", timing="replay"
+        )
         return order_on_machine(judge, "auto", rounds=2, moves=500)
 
     found = energy("base-xor+dbi-dc")

@@ -45,7 +45,6 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "traces/operators/folding.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
     "edgewatt/runs/gpu.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/evaluation/least.py": (r"page_behaviour", "what the engine does for a page policy"),
-    "edgewatt/pages/charts/energy_bars.py": (r"data\.rows\[0\]", "a column of rows"),
     "edgewatt/results/record_rows.py": (r"section|k", "a key of a record's section"),
     "edgewatt/runs/plan.py": (r"wanted", "a key of a configuration"),
     "edgewatt/runs/optimization.py": (r"key", "a key of a configuration"),

@@ -66,3 +66,10 @@ def test_strobes_and_link_ecc():
 def test_wrong_options_are_named(part, message):
     with pytest.raises(InputError, match=message):
         load_part(part)
+
+
+def test_an_option_with_a_question_mark_is_taken_where_the_part_has_it():
+    for part, sync in (("lpddr5-6400", 1), ("lpddr4-3200", 0)):
+        loaded = load_part({"extends": part, "name": part, "with": ["wck-sync?"]})
+        assert loaded.timing.tCAS_WCK == sync
+        assert sync or loaded == load_part(part)

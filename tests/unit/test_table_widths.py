@@ -33,8 +33,8 @@ def test_tables_of_any_columns_fit_and_keep_their_numbers(width, capsys):
         numbers = [[f"{rng.uniform(-1, 1) * 10 ** rng.randint(0, 9):,.2f} µJ" for _ in numeric] for _ in range(4)]
         words = ("alpha", "beta", "gamma-delta")
         texts = [" ".join(rng.choice(words) for _ in range(rng.randint(1, 12))) for _ in numbers]
-        show_table(("what", *numeric), [(t, *row) for t, row in zip(texts, numbers, strict=True)], title="a title " * 30,
-                   numeric=numeric)  # fmt: skip
+        rows = [(text, *row) for text, row in zip(texts, numbers, strict=True)]
+        show_table(("what", *numeric), rows, title="a title " * 30, numeric=numeric)
         lines = capsys.readouterr().out.splitlines()
         assert max(map(len, lines)) <= width
         shown = "\n".join(lines)
@@ -96,7 +96,7 @@ def test_the_answer_of_a_network_is_short(file, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert len(lines) <= 20 and max(map(len, lines)) <= 80
-    assert "scratchpad" in lines[1] and ("take " in done.stdout or "irrelevant" in done.stdout)
+    assert "scratchpad" in lines[0] and ("take " in done.stdout or "irrelevant" in done.stdout)
     assert list((tmp_path / "results" / "records").glob("*.json"))
 
 

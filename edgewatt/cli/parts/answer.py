@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgewatt.cli.parts.output import say, say_words, show_table
+from edgewatt.cli.parts.output import say_words, show_table
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import per_inference, row_of
 from edgewatt.results.swept import rows_with_axes
@@ -66,7 +66,7 @@ def _at_a_time(cards: Sequence[Card]) -> str:
 def _show_cards(cards: Sequence[Card]) -> None:
     """Print a line a machine: what to take, what the order gains against row by row and blocking, what all gains."""
     heads = ("hardware", "take", "energy", "time", "order ±%", "time ±%", "on blocking ±%", "format ±%", "stride ±%",
-             "sure %")  # fmt: skip
+             "sure %", "bound by %")  # fmt: skip
     against = [card.gains.get("row by row") or card.gains.get("first order") for card in cards]
     rows = [
         (
@@ -74,6 +74,7 @@ def _show_cards(cards: Sequence[Card]) -> None:
             *(_percent(gain, what) for what in ("energy", "time")),
             *(_percent(card.gains.get(name), "energy") for name in ("blocking", "format", "stride")),
             f"{100 * card.holds:.0f}",
+            card.bound_by or "-",
         )
         for card, gain in zip(cards, against, strict=True)
     ]  # fmt: skip
@@ -107,8 +108,3 @@ def _show_effects(effects: Sequence[Effect]) -> None:
 def _range(part: tuple[float, float, float]) -> str:
     middle, low, high = (f"{100 * value:+.1f}" for value in part)
     return f"{middle} ({low} .. {high})"
-
-
-def show_paths(paths: Sequence[str]) -> None:
-    """Print where records are."""
-    say("\n".join(["records:", *(f"  {path}" for path in paths)]))

@@ -8,7 +8,9 @@ counts how often each must be read again.
 E from the network's spectrum: neurons of even and of odd depth are the two sides of a matrix B. Let P be its additive
 model: for each pair of depths, a row's mean plus a column's mean less the mean. A neuron of one side has at most `row`
 in P, one of the other adds at most `column`, so a and b neurons have at most b (sum of a rows) + a (sum of b columns) +
-s sqrt(a b) connections, s the largest singular value of B - P, and a b of course. Proofs: docs/concepts/bounds.md.
+s sqrt(a b) connections, s the largest singular value of B - P, and a b of course. All of this holds for connections of
+any weights as well: all weight is to be processed. Weights (d_a d_b)^-1/2, d the degrees, make hubs count for less,
+whose connections a segment gets cheaply. Proofs: docs/concepts/bounds.md.
 """
 
 from __future__ import annotations
@@ -30,19 +32,21 @@ DENSE = 1 << 14  # places of a matrix that is held whole
 FEWEST = 3  # neurons of the smaller side of a run
 OVERHEAD = 1 << 24  # operations that the stretches of a run cost besides: some milliseconds
 ITERATED = 32  # from this many rows on the norm is iterated for
-STRETCHES = 2.0 ** np.arange(-3, 5.5, 0.5)  # reads of a stretch, in slots
+STRETCHES = 2.0 ** np.arange(-3, 5.5, 0.25)  # reads of a stretch, in slots
 MARGIN = 1e-6  # relative, for rounding
+POWERS = (0.0, 0.5)  # of degrees, in the weights of connections
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Neurons of even and of odd depth, with `connections` from one side to the other.
+    """Neurons of even and of odd depth, and the `weight` of all connections from one side to the other.
 
-    rows, columns: float64[a + 1], float64[b + 1], the most that 0, 1, ... neurons of a side contribute to P. spread: an
-    upper bound on the largest singular value of B - P.
+    heaviest: the most that a connection weighs. rows, columns: float64[a + 1], float64[b + 1], the most that 0, 1, ...
+    neurons of a side contribute to P. spread: an upper bound on the largest singular value of B - P.
     """
 
-    connections: int
+    weight: float
+    heaviest: float
     rows: FloatArray
     columns: FloatArray
     spread: float
@@ -53,23 +57,23 @@ class Sides:
         return len(self.rows) + len(self.columns) - 2
 
     def most(self, v: int) -> float:
-        """Return E(v): an upper bound on the connections among any v neurons. O(v)."""
+        """Return E(v): an upper bound on the weight of the connections among any v neurons. O(v)."""
         a = np.arange(max(0, v - len(self.columns) + 1), min(v, len(self.rows) - 1) + 1)
         if not len(a):
-            return float(self.connections)
+            return self.weight
         b = v - a
         among = b * self.rows[a] + a * self.columns[b] + self.spread * np.sqrt(a * b)
-        return float(min(np.minimum(a * b, among * (1 + MARGIN)).max(), self.connections))
+        return float(min(np.minimum(a * b * self.heaviest, among).max() * (1 + MARGIN), self.weight))
 
     def reads(self, slots: int) -> int:
         """Return the fewest reads of values for all connections, with C slots."""
         best = 0
         for r in np.unique(np.clip(np.rint(STRETCHES * slots), 1, self.neurons)).astype(int).tolist():
-            left = self.connections - self.most(r)  # the first stretch finds nothing in fast memory
+            left = self.weight - self.most(r)  # the first stretch finds nothing in fast memory
             if left <= 0:
                 continue
             each = self.most(slots - 1 + r)
-            whole = int(np.ceil(left / each)) - 1
+            whole = int(np.ceil(left / each * (1 - MARGIN))) - 1
             low, high = 1, r  # reads of the last stretch, which may be shorter
             while low < high:
                 middle = (low + high) // 2
@@ -91,13 +95,15 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
     extra: dict[int, list[tuple[int, int]]] = {}
     for first, last in chain([(0, len(sizes))], ((first, first + 2) for first in range(len(sizes) - 1))):
         smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
-        work -= smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
-        if work < 0:
+        each = smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
+        powers = tuple(power for k, power in enumerate(POWERS, 1) if k * each <= work)
+        work -= len(powers) * each
+        if not powers:
             break  # nothing later fits either; a chain has as many runs as neurons
         if smaller < FEWEST:
             continue
         if (first, last) not in kept:
-            kept[first, last] = _sides(network, first, last)
+            kept[first, last] = _sides(network, first, last, powers)
         reads = max((sides.reads(memory - 1) - sides.neurons for sides in kept[first, last]), default=0)
         extra.setdefault(last, []).append((first, max(0, reads)))
     if not extra:
@@ -107,10 +113,11 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
     return int(least[-1])
 
 
-def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
+def _sides(network: Network, first: int, last: int, powers: tuple[float, ...] = POWERS) -> tuple[Sides, ...]:
     """Return the sides of the depths first to last - 1, as far as connections go from one side to the other.
 
-    Once with P as said, once with the mean alone, which leaves more to the spread where degrees differ, less to hubs.
+    For each of `powers` once with P as said, once with the mean alone, which leaves more to the spread where degrees
+    differ, less to hubs.
     """
     depth = network.depth
     s, t = network.sources, network.targets
@@ -125,14 +132,25 @@ def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
     if len(row_ids) > len(column_ids):
         row_ids, row, column_ids, column = column_ids, column, row_ids, row
     shape = len(row_ids), len(column_ids)
-    matrix = _matrix(row, column, shape)
+    degrees = (np.bincount(row)[row] * np.bincount(column)[column]).astype(np.float64)
+    groups = _groups(depth[row_ids]), _groups(depth[column_ids])
+    return tuple(sides for power in powers for sides in _weighted(row, column, degrees**-power, shape, groups))
+
+
+def _weighted(
+    row: Int64Array, column: Int64Array, weight: FloatArray, shape: tuple[int, int], groups: Any
+) -> tuple[Sides, Sides]:
+    """Return the sides of some connections with weights (float64 each), with P as said and with the mean alone.
+
+    groups: of rows and of columns, which one each is in and their sizes.
+    """
+    (row_group, row_size), (column_group, column_size) = groups
+    matrix = _matrix(row, column, weight, shape)
     gram = matrix @ matrix.T
     gram = gram if isinstance(gram, np.ndarray) else gram.toarray()
-    row_group, row_size = _groups(depth[row_ids])
-    column_group, column_size = _groups(depth[column_ids])
     by_row, by_column = np.zeros((shape[0], len(column_size))), np.zeros((shape[1], len(row_size)))
-    np.add.at(by_row, (row, column_group[column]), 1.0)
-    np.add.at(by_column, (column, row_group[row]), 1.0)
+    np.add.at(by_row, (row, column_group[column]), weight)
+    np.add.at(by_column, (column, row_group[row]), weight)
     of_row = by_row / column_size
     pairs = np.stack([of_row[row_group == group].mean(axis=0) for group in range(len(row_size))])
     of_column = by_column / row_size - pairs[:, column_group].T
@@ -140,25 +158,26 @@ def _sides(network: Network, first: int, last: int) -> tuple[Sides, ...]:
     crossed = (matrix @ of_column)[:, row_group]
     product = gram - by_row @ of_row.T - crossed - crossed.T
     product += (of_column.T @ of_column)[np.ix_(row_group, row_group)]
+    total, heaviest = float(weight.sum()), float(weight.max())
     additive = Sides(
-        len(s), _highest(of_row.max(axis=1)), _highest(np.maximum(of_column.max(axis=1), 0)), _norm(product)
+        total, heaviest, _highest(of_row.max(axis=1)), _highest(np.maximum(of_column.max(axis=1), 0)), _norm(product)
     )
     crossed = (by_row @ pairs.T)[:, row_group]
     product = gram - crossed - crossed.T
     product += ((pairs * column_size) @ pairs.T)[np.ix_(row_group, row_group)]
-    flat = Sides(len(s), pairs.max() * np.arange(shape[0] + 1.0), np.zeros(shape[1] + 1), _norm(product))
+    flat = Sides(total, heaviest, pairs.max() * np.arange(shape[0] + 1.0), np.zeros(shape[1] + 1), _norm(product))
     return additive, flat
 
 
-def _matrix(row: Int64Array, column: Int64Array, shape: tuple[int, int]) -> Any:
-    """Return how often each place is named, float64: dense where small, which spares loading SciPy, else csr."""
+def _matrix(row: Int64Array, column: Int64Array, weight: FloatArray, shape: tuple[int, int]) -> Any:
+    """Return the weight at each place, float64: dense where small, which spares loading SciPy, else csr."""
     if shape[0] * shape[1] <= DENSE:
         dense = np.zeros(shape)
-        np.add.at(dense, (row, column), 1.0)
+        np.add.at(dense, (row, column), weight)
         return dense
     from scipy.sparse import coo_array
 
-    return coo_array((np.ones(len(row)), (row, column)), shape).tocsr()
+    return coo_array((weight, (row, column)), shape).tocsr()
 
 
 def _highest(values: FloatArray) -> FloatArray:

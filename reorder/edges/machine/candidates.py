@@ -26,7 +26,8 @@ class CandidateLimits:
     sample: connections of a sample. probe: connections of a shorter one, which tells how long each takes. least_ratio:
     sample only orders that are this many times as long as a sample. memory_rows: the connections of each quarter of a
     sample, in values that fast memory holds. hurry: simulate all constructions without samples if that takes at most
-    this share of the limit. reserve: share of the limit kept at most for candidates that wait.
+    this share of the limit. reserve: share of the limit kept at most for candidates that wait. leaders: orders that are
+    simulated in other layouts.
     """
 
     grace_s: float = 0.8
@@ -36,6 +37,7 @@ class CandidateLimits:
     memory_rows: int = 2
     hurry: float = 0.3
     reserve: float = 0.5
+    leaders: int = 2
 
 
 LIMITS = CandidateLimits()
@@ -49,7 +51,8 @@ class CandidatePool:
     and values are those of samples. judged: value by a digest of the order. judge_s,
     sample_s: what the judge and a sample took lately, in seconds of the budget. ends: share of the time limit for
     searches. waiting: digest -> (order, its counts), constructions until the judge has them. names: of each order that
-    is a construction, by digest. estimates: of samples, by digest. missed: constructions there was no time to make.
+    is a construction, by digest. leaders: the best few orders with their values. estimates: of
+    samples, by digest. missed: constructions there was no time to make.
     """
 
     judge: Judge
@@ -63,6 +66,7 @@ class CandidatePool:
     by_sample: bool = False
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     judged: dict[bytes, float] = field(default_factory=dict)
+    leaders: list[tuple[float, Int64Array]] = field(default_factory=list)
     judge_s: float = 0.0
     sample_s: float = 0.0
     ends: float = 1.0
@@ -91,6 +95,7 @@ class CandidatePool:
     def _evaluate(self, key: bytes, edges: Int64Array, counts: Float64Array, found_by: str) -> None:
         value = self.estimate(key, edges, counts) if self.by_sample else self._simulate(edges)
         self.judged[key] = value
+        self.leaders = sorted([*self.leaders, (value, edges)], key=lambda one: one[0])[: LIMITS.leaders]
         self.surrogate.learn(counts, value)
         if value < self.value:
             self.best, self.value, self.found_by = edges, value, found_by

@@ -7,7 +7,7 @@ them, unless a time limit ended their turn (docs/concepts/reordering-engine.md, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
-from reorder.edges.methods.tiles import Tile
+from reorder.edges.methods.tiles import ON_MACHINES, Tile, tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
@@ -32,15 +32,19 @@ class StageEnds:
     """Ends of stages as shares of a time limit; moves take the rest.
 
     made: of making constructions, at the latest. simulated: of simulating them, but for those that may be the best.
-    rebuilt: of rebuilding for a smaller memory, after that. searched: of searches by I/Os. moved: of moves where wires
-    matter; the last of the time is for the order of tuples inside runs.
+    rebuilt: of rebuilding for a smaller memory, after that. plain: of what is then left for a scratchpad, for the
+    search by I/Os alone; runs count in the rest. searched: of searches for a cache. moved: of moves where wires matter;
+    the last of the time is for the order of tuples inside runs. layouts: the last share of the limit, for the best
+    orders in other layouts.
     """
 
     made: float = 0.5
-    simulated: float = 0.3
+    simulated: float = 0.2
     rebuilt: float = 0.2
+    plain: float = 0.7
     searched: float = 0.55
     moved: float = 0.95
+    layouts: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -105,20 +109,25 @@ def order_for_machine(
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
+    layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]] | None = None,
 ) -> Ordering:
     """Return the best order that the judge saw. parameters of the result: found_by, `judged` orders, `value`,
     two-optimal's value and the best construction with its own; `judged_by`, 'replay', or 'sample' where the limit was
     too short for the judge; `unjudged`, constructions that it did not see, for want of time (a text, empty for none).
 
     holds: whether the layout can store an order; others are not judged. sampler: ranks constructions where the judge is
-    slow against the limit, and judges them where there is no time for it at all. given: (name, order) to begin with;
-    of the constructions, two-optimal alone is then judged. Deterministic without a time limit.
+    slow against the limit, and judges them where there is no time for it at all. given: (name, order) to begin with; of
+    the constructions, two-optimal alone is then judged. layouts: name -> (judge, holds) of other layouts, in which the
+    best few orders are judged at last; with them the result has `layout` and `layout_value`, of the best pair of an
+    order and a layout, and is that order; `value` stays that of the judge. Deterministic without a time limit.
     """
     budget = Budget(time_limit_s)
     pool = CandidatePool(judge, budget, Surrogate(network, shape), progress, sampler)
-    pool.ends = 1.0 if shape.wires is None else ENDS.moved
+    whole = 1.0 - (ENDS.layouts if layouts else 0.0)
+    pool.ends = whole * (1.0 if shape.wires is None else ENDS.moved)
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
     plain = ""
+    in_layouts: dict[str, Any] = {}
     try:
         plain = construct(pool, task, holds, given)
         pool.judge_waiting(ENDS.simulated)
@@ -130,7 +139,8 @@ def order_for_machine(
                 move(pool, seed, parameters)
         pool.judge_waiting(pool.ends)
         finish(pool, seed, holds)
-        pool.judge_waiting(1.0)
+        pool.judge_waiting(whole)
+        in_layouts = judged_in_layouts(pool, layouts or {})
     except KeyboardInterrupt:
         Interrupts.stop()
         if pool.best is None:
@@ -147,11 +157,26 @@ def order_for_machine(
         "memory": shape.memory,
         "judged_by": "sample" if pool.by_sample else "replay",
         "unjudged": ", ".join(pool.unjudged),
+        **in_layouts,
         **({"interrupted": True} if Interrupts.stopped else {}),
     }
     curve = (*pool.curve, (len(pool.judged), budget.spent(), pool.value))
     truncated = (Interrupts.stopped or time_limit_s is not None) and not is_only_order(network, pool.best)
     return Ordering(pool.best, "auto", reported, seed, curve, truncated)
+
+
+def judged_in_layouts(
+    pool: CandidatePool, layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]]
+) -> dict[str, Any]:
+    """Judge the best few orders in other layouts as far as time allows; take the best pair, if it beats the best order
+    where that lies, and return it as parameters of the result: none without layouts; layout None: the judge chose."""
+    found: dict[str, Any] = {"layout": None, "layout_value": pool.value} if layouts else {}
+    for value, edges in list(pool.leaders) if not pool.by_sample else []:
+        for name, (judge, holds) in layouts.items():
+            if pool.before(1.0) and holds(edges) and (there := judge(edges)) < found["layout_value"]:
+                found = {"layout": name, "layout_value": there}
+                pool.best, pool.value = edges, value
+    return found
 
 
 def _scattered(network: Network) -> Int64Array:
@@ -186,6 +211,13 @@ def construct(
         if holds(edges):
             pool.wait(name, edges)
             pool.sample_waiting()
+    for tile in () if given else tile_choices(task.memory, multiple=pool.surrogate.shape.sharing, stays=ON_MACHINES):
+        name = f"tiles of {tile.targets} x {tile.sources}"
+        if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
+            pool.missed.append(name)
+        elif holds(edges := tile.order(network)):
+            pool.wait(name, edges)
+            pool.sample_waiting()
     pool.decide()
     for key in (pool.likeliest()[0] if pool.waiting else its, its):
         if key in pool.waiting:
@@ -204,7 +236,7 @@ def less_room(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], boo
     """Judge tiles and, for a cache, the best constructions for a smaller memory: as many as time allows, the likeliest
     first; without a limit, all of these and a few tiles."""
     shape, budget = pool.surrogate.shape, pool.budget
-    names = pool.expected()[:REBUILT_FOR_SMALLER_CACHE]
+    names = [name for name in pool.expected() if name in ORDERINGS][:REBUILT_FOR_SMALLER_CACHE]
     tried: list[tuple[float, str, Int64Array]] = []
     ends = ENDS.simulated if budget.limit_s is None else max(ENDS.simulated, budget.spent() / budget.limit_s)
 
@@ -276,7 +308,8 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
         run = times * pool.surrogate.run_in_io
         limit = None
         if pool.budget.limit_s is not None:
-            limit = max(1e-3, (ends * pool.budget.limit_s - pool.budget.spent()) / (len(choices) - number))
+            share = ENDS.plain if cache is None and number == 0 else 1 / (len(choices) - number)
+            limit = max(1e-3, share * (ends * pool.budget.limit_s - pool.budget.spent()))
         moves = parameters.moves
         if moves is None and limit is None:
             moves = MOVES_PER_CONNECTION * network.n_connections

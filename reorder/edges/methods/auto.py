@@ -16,7 +16,7 @@ from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
-from reorder.edges.search.small import anneal_sequence, prove, suits
+from reorder.edges.search.small import SMALL, anneal_sequence, prove, suits
 from traces.networks.network import Network
 
 
@@ -24,10 +24,11 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; constructions: end of those that need no locality. sweeps: end of the
-    look for locality. local, local_aged: end of constructions with locality, under MIN and under policies that do not
-    see the future, where the search gains more. plans, changed_plans: end of making plans of what to fuse, and of
-    changing them. sequence: of what is left, for annealing the sequence itself, on small networks.
+    construction: of one construction at most; constructions: end of those that need no locality. slow: end of those
+    that take longer, after plans. sweeps: end of the look for locality. local, local_aged: end of constructions with
+    locality, under MIN and under policies that do not see the future, where the search gains more. plans,
+    changed_plans: end of making plans of what to fuse, and of changing them. sequence: of what is left, for annealing
+    the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
@@ -37,6 +38,7 @@ class Shares:
 
     construction: float = 0.05
     constructions: float = 0.15
+    slow: float = 0.6
     sweeps: float = 0.35
     local: float = 0.75
     local_aged: float = 0.6
@@ -52,6 +54,7 @@ class Shares:
 
 
 SHARES = Shares()
+SLOW = 0.4  # effort of constructions that come after the look for locality: plans are given up against quick ones
 
 
 @dataclass(frozen=True)
@@ -125,11 +128,14 @@ class Portfolio:
         """Try constructions: first those that need no locality, each on a small share of the limit; two-optimal always.
         Then those that other searches may start from, and what sweeps along coordinates."""
         known = list(constructions(self.network, self.parameters))
-        for name, method in known:
-            if not method.start and not (self.best.edges is not None and self.skips(method, SHARES.constructions)):
-                self.offer(name, method, min(self.left(SHARES.constructions), SHARES.construction * self.limit))
-        if not self.done:
-            self.look_for_locality()
+        for slow in (False, True):
+            end = SHARES.slow if slow else SHARES.constructions
+            for name, method in known:
+                of_now = (method.effort >= SLOW) == slow and not (method.start or method.only_local)
+                if of_now and not self.skips(method, end):
+                    self.offer(name, method, min(self.left(end), SHARES.construction * self.limit))
+            if not slow and not self.done:
+                self.look_for_locality()
         end = SHARES.sweeps if not self.local else SHARES.local if self.task.sees_future else SHARES.local_aged
         for name, method in known:
             if method.start and not self.skips(method, end):
@@ -137,12 +143,17 @@ class Portfolio:
 
     def look_for_locality(self) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
+        self.local = places(self.items) is not None
+        for name, method in constructions(self.network, self.parameters) if self.local else ():
+            if method.only_local and not method.start:
+                self.offer(name, method, SHARES.construction * self.limit)
         with self.noting("sweep"):
-            self.local = places(self.items) is not None
             self.planned = self.local and fuse(self.items, self.best, self.bound)
 
     def skips(self, method: Method, end: float) -> bool:
         """Whether a construction has nothing to gain on this network, or too little time until this share."""
+        if self.best.edges is None:
+            return False
         if self.done or self.left(end) <= 0:
             return True
         if not method.start:
@@ -176,21 +187,29 @@ class Portfolio:
         if self.parameters.moves == 0:
             return
         small = suits(self.best, self.network)
-        if small and not self.done:
-            with self.noting("sequence"):
-                anneal_sequence(self.best, self.network, self.parameters.moves, SHARES.sequence * self.left(1.0))
-        if small and not self.done:
-            with self.noting("proof"):
-                self.proved = prove(self.best, self.network, SHARES.sequence * self.left(1.0))
+        tiny = small and self.network.n_connections <= SMALL.provable
+        if tiny:
+            self.anneal_sequence(SHARES.sequence)
+            if not self.done:
+                with self.noting("proof"):
+                    self.proved = prove(self.best, self.network, SHARES.sequence * self.left(1.0))
         if not self.done:
             with self.noting("sweep"):
                 start_from_plans(self.items, self.best, self.bound)
         if not self.done:
             with self.noting("residency"):
-                self.anneal()
+                self.anneal(1 - SHARES.sequence if small and not tiny else 1.0)
+        if small and not tiny:
+            self.anneal_sequence(1.0)
 
-    def anneal(self) -> None:
-        """Anneal residency intervals, from the best order too."""
+    def anneal_sequence(self, share: float) -> None:
+        """Anneal the sequence of connections on a share of what is left."""
+        if not self.done:
+            with self.noting("sequence"):
+                anneal_sequence(self.best, self.network, self.parameters.moves, share * self.left(1.0))
+
+    def anneal(self, share: float) -> None:
+        """Anneal residency intervals on a share of what is left, from the best order too."""
         known = {field.name for field in fields(ResidencyParameters)}
         shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
         assert self.best.edges is not None
@@ -198,7 +217,7 @@ class Portfolio:
             offer_refreshed(self.best, self.network, self.best.edges)
         if not any(self.best.edges is order for order in self.items.orders):
             self.items.orders.append(self.best.edges)
-        search(self.items, self.best, ResidencyParameters(**shared), self.best.budget.left())
+        search(self.items, self.best, ResidencyParameters(**shared), share * self.best.budget.left())
 
 
 def fuse(items: Items, best: Best, bound: float) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
-from reorder.edges.search.base_orders import two_optimal_order
+from reorder.edges.search.base_orders import sorted_by, two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer, at_least, count_of
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import known_places, places
@@ -66,6 +66,56 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
     return best.ordering("sweep", best.parameters, budget.over or not looks)
+
+
+SLOW = 0.4  # with what it takes to find coordinates
+KEPT = {"min": (1.0,), "lru": (0.48, 0.9), "rr": (0.4, 0.8)}  # of M - 4 values, in a slice of one depth
+COORDINATE_NOISE = 0.995  # share of connections that reach no further than a slice leans for a depth; others wait
+
+
+def leaning(items: Items, values: int) -> Int64Array:
+    """Return int64[W]: slices across all depths that hold so many values of each, one after another, depth by depth.
+
+    A slice leans by as much as connections reach along the first coordinate (time skewing, Wonnacott 2000), so that it
+    needs nothing of later ones; of earlier ones it needs what reaches over the cut.
+    """
+    network, positions = items.network, places(items)
+    assert positions is not None
+    s, t, depth = network.sources, network.targets, network.depth
+    touched = np.flatnonzero(network.touched)
+    by_place = touched[np.lexsort((positions[touched, 0], depth[touched]))]
+    width = np.bincount(depth[touched])
+    place = np.zeros(network.n_neurons)
+    place[by_place] = (np.arange(len(by_place)) - (np.cumsum(width) - width)[depth[by_place]]) / width[depth[by_place]]
+    reach = np.maximum(0, place[s] - place[t]) / (depth[t] - depth[s])
+    lean = place + float(np.quantile(reach, COORDINATE_NOISE)) * depth
+    number = np.floor(lean * int(width.max()) / values).astype(np.int64)
+    by_depth = sorted_by(depth[t])
+    for level in np.split(by_depth, np.flatnonzero(np.diff(depth[t[by_depth]])) + 1):
+        np.maximum.at(number, t[level], number[s[level]])
+    rank = rank_by(place)
+    return sorted_by(number[t], depth[t], rank[t], rank[s])
+
+
+@ORDERINGS.register(
+    "slices",
+    summary="slices that lean across all depths, for stencils and convolutions along a line",
+    portfolio=1.65,
+    effort=SLOW,
+    only_local=True,
+)
+def slices(network: Network, task: Task, parameters: None) -> Ordering:
+    """Return the best of a few widths of slices; two-optimal without locality."""
+    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    items = Items.of(network, task)
+    if places(items) is None:
+        best.offer(two_optimal_order(network))
+    else:
+        for share in KEPT[task.policy]:
+            for spare in (4, 8):
+                if best.edges is None or best.has_time:
+                    best.offer(leaning(items, max(1, round(share * (task.memory - spare)))))
+    return best.ordering("slices", {}, best.budget.over)
 
 
 @dataclass(frozen=True)

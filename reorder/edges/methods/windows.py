@@ -54,9 +54,9 @@ class _Graph:
     def spectral(self) -> FloatArray | None:
         """Return float64[N], the smoothest coordinate; None where it is no smoother than of random layers."""
         start = self.product(np.random.default_rng(0).standard_normal(self.n))
-        if not len(self.touched) or not np.abs(start).max() > 1e-12:
-            return None
         least = ABOVE_RANDOM * self.random
+        if not len(self.touched) or least >= 1 or not np.abs(start).max() > 1e-12:
+            return None
         values, vectors = lanczos(self.product, start, STEPS, 1, LIKELY * least)
         return vectors[0] / self.root if values[0] > least else None
 

@@ -50,8 +50,9 @@ def anneal_sequence(best: Best, network: Network, moves: int | None, seconds: fl
     is found."""
     assert best.edges is not None
     task, w = best.task, network.n_connections
+    sources, targets = network.ends.T.copy()
     search = Sequence(
-        *network.ends.T.copy(), network.n_neurons, network.is_output.view(np.uint8), task.memory,
+        sources, targets, network.n_neurons, network.is_output.view(np.uint8), task.memory,
         POLICY_CODES[task.policy], PINNING_CODES[task.pinning], task.seed,
     )  # fmt: skip
     least = w + search.start(best.edges)
@@ -88,8 +89,9 @@ def prove(best: Best, network: Network, seconds: float) -> bool:
     began = best.budget.spent()
     timed = seconds < math.inf
     over = (lambda: best.budget.spent() - began >= seconds) if timed else None
+    sources, targets = network.ends.T.copy()
     edges, proved = least_order(
-        *network.ends.T.copy(), n, network.is_output.view(np.uint8), task.memory, POLICY_CODES[task.policy],
+        sources, targets, n, network.is_output.view(np.uint8), task.memory, POLICY_CODES[task.policy],
         int(best.value) - w, 1 << 24 if timed else SMALL.states, over,
     )  # fmt: skip
     if edges is not None:

