@@ -33,7 +33,8 @@ def card_html(verdict: Verdict) -> str:
             f'<td data-head="take">{text(card.take)}</td>',
             f'<td data-head="energy">{text(energy(card.energy_pj))}</td>',
             *(_cell(gain, head) for gain, head in zip(gains, heads[3:], strict=False)),
-            f'<td data-head="time">{text(duration(card.time_ns))}{_time(order)}</td>',
+            f'<td data-head="time" title="{text(f"bound by {card.bound_by} %" if card.bound_by else "")}">'
+            f"{text(duration(card.time_ns))}{_time(order)}</td>",
             f'<td data-head="sure">{100 * card.holds:.0f} %</td>',
         ]
         rows.append(f"<tr>{''.join(cells)}</tr>")

@@ -287,9 +287,9 @@ def fitting(
     for room, each in held:
         if room >= connections:
             return fit(widths, memory, connections=connections, pattern=each, **shape), ""
-    least, each = min((memory_for(widths, connections, pattern=each, **shape), -k) for k, each in enumerate(patterns))
+    least, later = min((memory_for(widths, connections, pattern=each, **shape), -k) for k, each in enumerate(patterns))
     most = max(held)[0]
-    wide = fit(widths, least, connections=connections, pattern=patterns[-each], **shape)
+    wide = fit(widths, least, connections=connections, pattern=patterns[-later], **shape)
     return wide, (
         f"M = {memory} has room for {most} connections at the bound, a density of {100 * most / dense:.3g} %: windows "
         f"for {connections} need M = {least}"

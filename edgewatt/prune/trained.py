@@ -244,7 +244,8 @@ def _task(
     test = np.arange(len(inputs)) % TEST_SHARE == 0
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     return _Task(
-        layers, [np.asarray(w, np.float64) for w in layers.matrices(weights)], [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
+        layers, [np.asarray(w, np.float64) for w in layers.matrices(weights)],
+        [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
         inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
         seed, extra,
     )  # fmt: skip

@@ -131,7 +131,8 @@ class Card:
     time ns) of row by row, best simple blocking and the best of the other orders, those that were measured, with the
     choice's stride and format. gains: 'row by row', 'blocking' (the order alone), 'stride', 'format', 'layout' (each
     put back to the baseline's, the rest as chosen), 'all' (against the baseline). holds: share of draws in which the
-    choice needs least energy. row: the number of its first row. cut: orders whose search a time limit ended.
+    choice needs least energy. row: the number of its first row. cut: orders whose search a time limit ended. bound_by:
+    what bounds the choice's time, in per cent.
     """
 
     hardware: str
@@ -148,6 +149,7 @@ class Card:
     row: int = 0
     seeds: int = 1
     cut: tuple[str, ...] = ()
+    bound_by: str = ""
 
     @property
     def order_matters(self) -> bool:
@@ -194,6 +196,8 @@ class Card:
             seeds = next((g.seeds for g in self.gains.values() if g.seeds), None)
             spread = f"; over {self.seeds} seeds {_ends(*seeds)}" if seeds else ""
             said.append(f"Least energy in {100 * self.holds:.0f} % of the draws of the constants{spread}.")
+        if self.bound_by:
+            said.append(f"Its time is bound by {self.bound_by} %.")
         if self.cut:
             said.append(f"A time limit cut the search of {', '.join(self.cut)}: more time may find more.")
         return said
@@ -208,7 +212,7 @@ class Card:
             "columns": [dict(zip(names, each, strict=True)) for each in self.columns],
             "gains": {name: {**vars(gain), "decided": gain.decided} for name, gain in self.gains.items()},
             "holds": self.holds, "order_matters": self.order_matters, "points": self.points, "seeds": self.seeds,
-            "cut": list(self.cut),
+            "cut": list(self.cut), "bound_by": self.bound_by,
         }  # fmt: skip
 
 
@@ -251,6 +255,7 @@ class _Point:
     sums: Any
     time: float
     static: float
+    bound_by: str = ""
 
 
 class Measured:
@@ -270,6 +275,7 @@ class Measured:
         point = _Point(
             number, software, record.config["ordering"]["kind"], seed,
             by_source(record.results["energy_pj"]) / inputs, row["time_ns"], row.get("static_energy_pj") or 0.0,
+            row.get("bound_by", ""),
         )  # fmt: skip
         self._groups.setdefault(hardware, []).append(point)
         self._inputs[hardware] = inputs
@@ -423,6 +429,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
         hardware, inputs, best, base, total[best], mean[best][1], tuple(columns), gains, holds,
         high / low - 1 if low else 0.0, len(points), points[0].row,
         len(seeds or ()) or len({p.seed for p in points}), cut,
+        next((p.bound_by for p in points if p.software == best), ""),
     )  # fmt: skip
 
 

@@ -164,9 +164,12 @@ def decode(
     if isinstance(data, Encoded):
         coded = Coded(data.data, data.flags, data.extra, data.order)
     else:
-        beside = [None if given is None else _as_bytes(given) for given in (flags, extra)]
+        flag_bytes, extra_bytes = (None if given is None else _as_bytes(given) for given in (flags, extra))
         coded = Coded(
-            _as_bytes(data), *beside, None if order is None else whole_numbers(order, "order", most=2**31 - 1)
+            _as_bytes(data),
+            flag_bytes,
+            extra_bytes,
+            None if order is None else whole_numbers(order, "order", most=2**31 - 1),
         )
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     return Chain(encoder, geometry).decode(coded, state)[0]

@@ -154,8 +154,10 @@ def _merge(below: Any, above: Any) -> Any:
 
 
 def _choose(tree: Tree) -> None:
-    """Lay the chosen options (`with`) over the part: each is a piece of a part file. One with a question mark behind its
-    name is taken where the part has it."""
+    """Lay the chosen options (`with`) over the part: each is a piece of a part file.
+
+    One with a question mark behind its name is taken where the part has it.
+    """
     chosen, options = tree.data.pop("with", []), tree.data.get("options", {})
     if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
         tree.complain(("with",), f"must be a list of options of the part, not {chosen!r}")

@@ -66,7 +66,7 @@ def _at_a_time(cards: Sequence[Card]) -> str:
 def _show_cards(cards: Sequence[Card]) -> None:
     """Print a line a machine: what to take, what the order gains against row by row and blocking, what all gains."""
     heads = ("hardware", "take", "energy", "time", "order ±%", "time ±%", "on blocking ±%", "format ±%", "stride ±%",
-             "sure %")  # fmt: skip
+             "sure %", "bound by %")  # fmt: skip
     against = [card.gains.get("row by row") or card.gains.get("first order") for card in cards]
     rows = [
         (
@@ -74,6 +74,7 @@ def _show_cards(cards: Sequence[Card]) -> None:
             *(_percent(gain, what) for what in ("energy", "time")),
             *(_percent(card.gains.get(name), "energy") for name in ("blocking", "format", "stride")),
             f"{100 * card.holds:.0f}",
+            card.bound_by or "-",
         )
         for card, gain in zip(cards, against, strict=True)
     ]  # fmt: skip

@@ -132,7 +132,7 @@ def _sides(network: Network, first: int, last: int, powers: tuple[float, ...] = 
     if len(row_ids) > len(column_ids):
         row_ids, row, column_ids, column = column_ids, column, row_ids, row
     shape = len(row_ids), len(column_ids)
-    degrees = np.bincount(row)[row] * np.bincount(column)[column]
+    degrees = (np.bincount(row)[row] * np.bincount(column)[column]).astype(np.float64)
     groups = _groups(depth[row_ids]), _groups(depth[column_ids])
     return tuple(sides for power in powers for sides in _weighted(row, column, degrees**-power, shape, groups))
 

@@ -102,10 +102,10 @@ def evaluate(node: Any, opset: int, given: Mapping[str, npt.NDArray[Any]]) -> li
     from onnx import helper
     from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
 
-    values = [
+    read, made = (
         [helper.make_tensor_value_info(name, 0, None) for name in names if name] for names in (node.input, node.output)
-    ]
-    graph = helper.make_graph([node], "node", *values)
+    )
+    graph = helper.make_graph([node], "node", read, made)
     try:
         evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]))
     except RuntimeError:
