@@ -195,9 +195,9 @@ class Card:
         if self.order_matters and self.gains:
             seeds = next((g.seeds for g in self.gains.values() if g.seeds), None)
             spread = f"; over {self.seeds} seeds {_ends(*seeds)}" if seeds else ""
-            said.append(f"Least energy in {100 * self.holds:.0f} % of the draws of the constants{spread}.")
+            said.append(f"Least energy in {100 * self.holds:.0f} % of the draws{spread}.")
         if self.bound_by:
-            said.append(f"Its time is bound by {self.bound_by} %.")
+            said.append(f"Time bound by {self.bound_by} %.")
         if self.cut:
             said.append(f"A time limit cut the search of {', '.join(self.cut)}: more time may find more.")
         return said
