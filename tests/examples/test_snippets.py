@@ -68,7 +68,7 @@ def test_every_block_says_what_it_is() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files that a reader of the pages has: weights, a model, traces."""
+    """Files that a reader of the pages has: weights, inputs, a model, traces."""
     from model_files import make_tflite
 
     shutil.copytree(ROOT / "configs", tmp_path / "configs")  # no links: a page may write
@@ -78,6 +78,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, shape in {"fc1": (96, 64), "fc2": (10, 96), "weights": (64, 64)}.items():
         made = scipy.sparse.random(*shape, density=0.1, format="csr", random_state=1, dtype="float32")
         scipy.sparse.save_npz(tmp_path / f"{name}.npz", made)
+    np.savez(tmp_path / "inputs.npz", inputs=np.random.default_rng(1).random((200, 64), np.float32))
     tensors = [("x", (1, 16)), ("a", (1, 64)), ("b", (1, 4)), ("y", (1, 4))]
     operators = [("ABS", [0], [1]), ("RELU", [0], [2]), ("ADD", [2, 2], [3])]
     (tmp_path / "model.tflite").write_bytes(make_tflite(operators, tensors, outputs=(1, 3)))

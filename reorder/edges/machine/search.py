@@ -313,7 +313,7 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
             share = ENDS.plain if cache is None and number == 0 else 1 / (len(choices) - number)
             limit = max(1e-3, share * (ends * pool.budget.limit_s - pool.budget.spent()))
         moves = parameters.moves
-        if moves is None and limit is None:
+        if moves is None and limit is None and (cache is not None or run):  # the plain search has a length of its own
             of_neurons, most = MOVES_ON_PAD if cache is None else MOVES_ON_CACHE
             moves = max(MOVES_PER_CONNECTION * network.n_connections, min(of_neurons * network.n_neurons, most))
         made = entry.make_parameters({"moves": moves})
