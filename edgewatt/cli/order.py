@@ -96,9 +96,8 @@ def order_network(
 
     from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
-    from edgewatt.orders.request import OrderRequest, find_order, need_npz, read_network
+    from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, read_network
     from edgewatt.orders.timed import speed_in_words
-    from reorder.edges.search.budget import Interrupts
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
 
@@ -250,10 +249,9 @@ def pays_command(
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.order_pages import LAYOUT_WORDS, pays_page
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
-    from edgewatt.orders.request import orders_of, read_network
-    from reorder.edges.search.budget import Interrupts
+    from edgewatt.orders.request import Interrupts, orders_of, read_network
     from traces.base.files import check_writable, whole_file
-    from traces.base.units import energy, shares_in_words
+    from traces.base.units import shares_in_words
 
     check_writable(output, json_file)
     loaded = read_network(network, command="pays")
@@ -278,10 +276,9 @@ def pays_command(
             *(p.choice.words[name] for name in varied),
             f"{'* ' if study.marked(p) else ''}{kib(p.size_bytes)}",
             str(p.memory),
-            *(energy(float(c["energy"]) / p.choice.lanes) if c else "-" for c in (p.against, p.blocking, p.order)),
+            *p.energies,
             *(change(p.saving(metric)) for metric in METRICS),
-            "-" if p.gain_on_blocking is None else change(-p.gain_on_blocking.energy),
-            f"{100 * p.gain.sure:.0f}" if p.gain.decided else "not decided",
+            *p.sure,
             shares_in_words(p.order["bound_by"]),
         )
         for p in study.points

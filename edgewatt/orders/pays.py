@@ -43,6 +43,7 @@ from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.shown import Shown
+from traces.base.units import energy
 from traces.layout.kind import LAYOUTS
 from traces.layout.settings import AUTO, Layout
 from traces.networks.network import Network
@@ -77,6 +78,20 @@ class PayPoint:
     def saves(self, metric: str) -> bool:
         """Whether the order costs less than `against`, by LEAST_CHANGE at least."""
         return self.saving(metric) > 0 and differs(float(self.order[metric]), float(self.against[metric]))
+
+    @property
+    def energies(self) -> tuple[str, str, str]:
+        """Energy of an inference against which the order stands, in simple blocks, and of the order."""
+        return tuple(
+            energy(float(each["energy"]) / self.choice.lanes) if each else "-"
+            for each in (self.against, self.blocking, self.order)
+        )  # type: ignore[return-value]
+
+    @property
+    def sure(self) -> tuple[str, str]:
+        """The change of energy on the best simple blocking in per cent, and how sure the saving is."""
+        on, gain = self.gain_on_blocking, self.gain
+        return "-" if on is None else change(-on.energy), f"{100 * gain.sure:.0f}" if gain.decided else "not decided"
 
     @property
     def gain(self) -> Gain:

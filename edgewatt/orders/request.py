@@ -19,6 +19,7 @@ from reorder.base import ORDERINGS, Ordering
 from reorder.edges.bounds.bounds import NetworkBound
 from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
+from reorder.edges.search.budget import Interrupts
 from reorder.edges.search.objectives import machine_objective
 from reorder.order import order as make_order
 from traces.base.checks import is_whole
@@ -30,6 +31,8 @@ from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
 from traces.readers import load
 from traces.readers.native import save
+
+__all__ = ["Interrupts"]  # what commands take from here besides
 
 
 def read_image(text: str | None) -> list[int] | None:

@@ -76,9 +76,9 @@ def test_quickstart_says_what_to_take_where(ran: Any) -> None:
     assert len(rows) == 2 * 3 and {row["inputs"] for row in rows} == {64}
     for hardware in dict.fromkeys(row["onchip"] for row in rows):
         plain, blocks, found = (row["energy_pj"] for row in rows if row["onchip"] == hardware)
-        assert found < blocks < plain
+        assert found < min(blocks, plain)
     lines = done.stdout.splitlines()
-    assert len(lines) <= 20 and "64 KiB scratchpad min: take residency. It saves " in " ".join(lines)
+    assert len(lines) <= 20 and "64 KiB scratchpad min: take residency. It saves " in lines[0]
 
 
 @pytest.mark.parametrize("name", SWEEPS)
@@ -207,7 +207,6 @@ def test_command_line_tour(tmp_path: Path) -> None:
 
 def test_the_readme_shows_what_the_quickstart_prints(ran: Any) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    start = readme.index("quickstart\nnetwork")
-    shown = readme[start : readme.index("\n```", start)]
-    printed = "\n".join(line.rstrip() for line in ran("quickstart")[0].stdout.split("records:")[0].rstrip().split("\n"))
-    assert shown == printed
+    start = readme.index("64 KiB scratchpad min: take")
+    shown = readme[start : readme.index("\n-v: ", start)].splitlines()
+    assert [line.rstrip() for line in ran("quickstart")[0].stdout.splitlines()[: len(shown)]] == shown
