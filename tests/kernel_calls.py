@@ -1,7 +1,7 @@
 """Every public entry of `cython_ext` called with arguments that make no sense, each in a process of its own.
 
-``python -m tests.kernel_calls CALLS [SEED [NAME ...]]`` prints a line an entry: how many calls it stood, or by which
-signal it ended. Under sanitizers (`make sanitize` builds into build/asan) a report ends the process, too.
+``python -m tests.kernel_calls CALLS [SEED [NAME ...]]`` prints a line an entry: whether it stood, or what ended
+it. Under sanitizers a report ends the process, too.
 """
 
 from __future__ import annotations

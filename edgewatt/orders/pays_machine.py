@@ -148,7 +148,7 @@ def range_of(judge: MachineCost, choice: StudyChoice, sizes: Sequence[int] | Non
         judge, machine=machine, layout=replace(judge.layout, value_format=choice.value_format, lanes=choice.lanes)
     )
     own, legal = size_of(machine), legal_sizes(judge.network, machine, choice.lanes)
-    if not sizes:
+    if not sizes or own in sizes:
         legal = sorted({*legal, own})
     wanted = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
     (first,) = _nearest(legal, [sizes[0] if sizes else own])

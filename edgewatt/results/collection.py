@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import row_of
+from edgewatt.results.record_rows import per_inference, row_of
 from edgewatt.results.store import open_results
+from edgewatt.results.verdict import Measured
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import harmless
 
@@ -78,11 +79,19 @@ def _type(value: Any) -> type:
 
 
 def frame(records: Iterable[Record]) -> Any:
-    """Return records as a pandas frame, or a polars one without pandas: a row each, columns as `collect`.
+    """Return records as a pandas frame, or a polars one without pandas: a row each, columns as `collect`, and how
+    energy changes against row by row on the same hardware (`verdict.Gain`): gain_energy, _low, _high and _sure.
 
     Raises InputError without records, MissingExtraError if neither library is there.
     """
-    rows = [flat_row(record) for record in records]
+    measured, rows = Measured(), []
+    for number, record in enumerate(records):
+        row = flat_row(record)
+        measured.take(record, per_inference(row), number)
+        rows.append(row)
+    for row, gain in zip(rows, measured.gains(len(rows)), strict=True):
+        if gain is not None:
+            row |= {f"gain_{name}": getattr(gain, name) for name in ("energy", "low", "high", "sure")}
     if not rows:
         raise InputError("no finished points to put into a frame")
     columns = list(dict.fromkeys(name for row in rows for name in row))

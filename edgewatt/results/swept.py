@@ -15,6 +15,7 @@ _COVERED = {  # beginning of a configuration key -> the column of `row_of` that 
     "ordering": "ordering", "stride": "stride", "format": "format", "encoder": "encoder", "timing": "timing",
     "seed": "seed", "measure": "measure", "fast_memory.size": "memory", "fast_memory.policy": "policy",
     "dram.part": "part", "network.files.0.name": "network", "network.generate.kind": "network", "trace": "trace",
+    "search.objective": "ordering",
 }  # fmt: skip
 _UNITS = {"bytes": "bytes", "bits": "bits", "ns": "ns", "cycles": "cycles", "s": "s", "mts": "MT/s", "v": "V"}
 

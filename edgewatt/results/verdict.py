@@ -195,9 +195,9 @@ class Card:
         if self.order_matters and self.gains:
             seeds = next((g.seeds for g in self.gains.values() if g.seeds), None)
             spread = f"; over {self.seeds} seeds {_ends(*seeds)}" if seeds else ""
-            said.append(f"Least energy in {100 * self.holds:.0f} % of the draws of the constants{spread}.")
+            said.append(f"Least energy in {100 * self.holds:.0f} % of the draws{spread}.")
         if self.bound_by:
-            said.append(f"Its time is bound by {self.bound_by} %.")
+            said.append(f"Time bound by {self.bound_by} %.")
         if self.cut:
             said.append(f"A time limit cut the search of {', '.join(self.cut)}: more time may find more.")
         return said
@@ -291,6 +291,16 @@ class Measured:
             first = {point.seed: point.row for point in reversed(points) if point.software == base}
             for point in points:
                 found[point.row] = first.get(point.seed)
+        return found
+
+    def gains(self, count: int) -> list[Gain | None]:
+        """Return for each of `count` rows its gain against its baseline (`baselines`); None without one."""
+        point = {each.row: each for points in self._groups.values() for each in points}
+        found: list[Gain | None] = [None] * count
+        for row, base in enumerate(self.baselines(count)):
+            if base is not None:
+                mine, other = point[row], point[base]
+                found[row] = gain_of(mine.sums, other.sums, (mine.time, other.time))
         return found
 
     def _shorten(self) -> None:
@@ -471,10 +481,10 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
             title = titles.get(key, column_title(key))
-            mine, against = (
+            words, usual = (
                 value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
             )
-            found.append(Effect(title.partition(" (")[0], mine, against, energy, time, len(pairs)))
+            found.append(Effect(title.partition(" (")[0], words, usual, energy, time, len(pairs)))
     return found
 
 

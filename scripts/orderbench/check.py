@@ -14,7 +14,14 @@ import json
 import sys
 
 
-def count(n_neurons, connections, outputs, memory, policy, order):
+def count(
+    n_neurons: int,
+    connections: list[tuple[int, int]],
+    outputs: list[int],
+    memory: int,
+    policy: str,
+    order: list[int],
+) -> int:
     """Return the reads and writes of an order (indices of connections); ValueError for what is no order."""
     if sorted(order) != list(range(len(connections))):
         raise ValueError("the order is no permutation of the connections")
@@ -29,13 +36,13 @@ def count(n_neurons, connections, outputs, memory, policy, order):
         left[b] -= 1
         accesses += [a, b]
     never = len(accesses)
-    following, seen = [never] * never, {}
+    following, seen = [never] * never, dict[int, int]()
     for at in range(never - 1, -1, -1):
         following[at] = seen.get(accesses[at], never)
         seen[accesses[at]] = at
-    places, pointer, total = [], 0, len(order)
-    is_output, updated = set(outputs), set()
-    upcoming, latest = {}, {}
+    places, pointer, total = list[int](), 0, len(order)
+    is_output, updated = set(outputs), set[int]()
+    upcoming, latest = dict[int, int](), dict[int, int]()
     for at, value in enumerate(accesses):
         pinned = accesses[at - 1] if at % 2 else None
         if value not in places:
@@ -64,16 +71,16 @@ def count(n_neurons, connections, outputs, memory, policy, order):
     return total + len(updated & is_output & set(places))
 
 
-def main():
+def main() -> None:
     """Print the total, or why the order is none."""
     with open(sys.argv[1]) as file:
         task = json.load(file)
     with open(sys.argv[2]) as file:
         found = json.load(file)
     order = found["order"] if isinstance(found, dict) else found
-    names = ("n_neurons", "connections", "outputs", "memory", "policy")
     try:
-        print(task["name"], count(*(task[name] for name in names), order))
+        network = task["n_neurons"], task["connections"], task["outputs"]
+        print(task["name"], count(*network, task["memory"], task["policy"], order))
     except ValueError as error:
         sys.exit(f"{task['name']}: {error}")
 

@@ -32,7 +32,7 @@ def page(tasks: Sequence[Instance], best: Mapping[str, Any], results: Sequence[M
 
 def above(row: Mapping[str, Any], known: Mapping[str, Any]) -> float:
     """Return by how many per cent a total is above the best known."""
-    return 100 * (row["io"] / known["io"] - 1)
+    return 100 * (float(row["io"]) / float(known["io"]) - 1)
 
 
 def summary(best: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterable[list[str]]:

@@ -84,8 +84,8 @@ def test_nothing_is_simulated_twice(network: Network, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(judging, "costs_of", counted)
     found = order_on_machine(judge, "auto", moves=500)
-    view = view_on_machine(judge, found)
     assert len(set(runs)) == len(runs) == found.parameters["judged"]
+    view = view_on_machine(judge, found)
     assert view.cost["energy"] == found.parameters["value"]
     edges = np.array(found.edges)  # an order that its owner changes is another order
     before = judge(edges)

@@ -13,7 +13,6 @@ from scipy import sparse
 
 import edgewatt as ew
 from edgewatt.checks.orders import validate_matrix
-from reorder.tuples import popcount_separated
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.base.errors import InputError
 from traces.networks.prune import prune_matrix
@@ -61,7 +60,6 @@ PUBLIC = {
     "order_tuples coo": lambda m: ew.order_tuples(m, layout="coo", value_format="fp16", stride=4),
     "order_tuples ell": lambda m: ew.order_tuples(m, layout="ell", value_format="fp16", stride=4),
     "from_matrices": lambda m: ew.from_matrices([m]),
-    "popcount_separated": lambda m: popcount_separated(m, value_format="fp16", stride=4),
     "lay_out_spmv": lambda m: lay_out_spmv(m, np.ones(6)),
     "prune_matrix": lambda m: prune_matrix(m, density=0.5),
     "validate_matrix": lambda m: validate_matrix(m, m),

@@ -18,9 +18,9 @@ def energy_parts(data: ReportData) -> Spec | None:
     played = data.played
     if not played:
         return None
+    seeds = data.rows.values("seed")  # of several the baseline's stands for all
+    played = [i for i in played if seeds[i] == seeds[data.baseline]] or played
     first = [i for i in (data.baseline, *data.front) if i in played]
-    seed = data.rows.values("seed")[data.baseline]  # of several seeds the baseline's stands for all
-    played = [i for i in played if data.rows.values("seed")[i] == seed]
     by_energy = sorted(played, key=list(data.rows.values("energy_pj")).__getitem__)
     rows = [data.rows[i] for i in list(dict.fromkeys([*first, *by_energy]))[:MOST_BARS]]
     bars = [bar for row in rows for bar in _bars(row)]

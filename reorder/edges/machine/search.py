@@ -79,6 +79,7 @@ SMALLER_CACHE = (0.72, 0.8, 0.6)
 LATER_US = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 LIKELIEST = 3  # of many candidates, those that the surrogate likes best
 MOVES_PER_CONNECTION = 10  # of each search for runs and I/Os, without a time limit
+MOVES_ON_PAD, MOVES_ON_CACHE = (2000, 1_000_000), (300, 200_000)  # at least so many a neuron, up to so many in all
 TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 
 
@@ -86,7 +87,8 @@ TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds pe
 class MachineParameters:
     """rounds: of moves, each judged; None: until the time limit, or 60 without one.
 
-    moves: of each of the engine's searches; None: by the time limit; without one 10 per connection.
+    moves: of each of the engine's searches; None: by the time limit; without one 10 per connection,
+    and more where that is little.
     """
 
     rounds: int | None = None
@@ -311,8 +313,9 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
             share = ENDS.plain if cache is None and number == 0 else 1 / (len(choices) - number)
             limit = max(1e-3, share * (ends * pool.budget.limit_s - pool.budget.spent()))
         moves = parameters.moves
-        if moves is None and limit is None:
-            moves = MOVES_PER_CONNECTION * network.n_connections
+        if moves is None and limit is None and (cache is not None or run):  # the plain search has a length of its own
+            of_neurons, most = MOVES_ON_PAD if cache is None else MOVES_ON_CACHE
+            moves = max(MOVES_PER_CONNECTION * network.n_connections, min(of_neurons * network.n_neurons, most))
         made = entry.make_parameters({"moves": moves})
         given = replace(
             task, seed=task.seed + number, memory=max(3, round(room * task.memory)), time_limit_s=limit,

@@ -91,8 +91,7 @@ def least_live(network: Network, task: Task, parameters: None) -> Ordering:
     edges = by_target(network, rank)
     for made in (edges, outputs_early(network, edges)):
         best.offer(made)
-    assert best.edges is not None
-    return Ordering(best.edges, "least-live")
+    return best.ordering("least-live", {}, False)
 
 
 def _has_hidden(network: Network) -> bool:

@@ -30,8 +30,8 @@ class SmallSearch:
     round_s: float = 0.05
     at: int = 20
     power: float = 0.7
-    moves: int = 3000
-    states: int = 20_000
+    moves: int = 4000
+    states: int = 40_000
     proof: float = 0.5
     provable: int = 24
 
@@ -50,11 +50,9 @@ def anneal_sequence(best: Best, network: Network, moves: int | None, seconds: fl
     is found."""
     assert best.edges is not None
     task, w = best.task, network.n_connections
-    sources, targets = network.ends.T.copy()
-    search = Sequence(
-        sources, targets, network.n_neurons, network.is_output.view(np.uint8), task.memory,
-        POLICY_CODES[task.policy], PINNING_CODES[task.pinning], task.seed,
-    )  # fmt: skip
+    ends = network.sources.astype(np.int32), network.targets.astype(np.int32)
+    codes = POLICY_CODES[task.policy], PINNING_CODES[task.pinning]
+    search = Sequence(*ends, network.n_neurons, network.is_output.view(np.uint8), task.memory, *codes, task.seed)
     least = w + search.start(best.edges)
     began, done = best.budget.spent(), 0
     timed = seconds < math.inf
@@ -89,10 +87,11 @@ def prove(best: Best, network: Network, seconds: float) -> bool:
     began = best.budget.spent()
     timed = seconds < math.inf
     over = (lambda: best.budget.spent() - began >= seconds) if timed else None
-    sources, targets = network.ends.T.copy()
+    ends = network.sources.astype(np.int32), network.targets.astype(np.int32)
+    states = 1 << 24 if timed else SMALL.states
     edges, proved = least_order(
-        sources, targets, n, network.is_output.view(np.uint8), task.memory, POLICY_CODES[task.policy],
-        int(best.value) - w, 1 << 24 if timed else SMALL.states, over,
+        *ends, n, network.is_output.view(np.uint8), task.memory, POLICY_CODES[task.policy], int(best.value) - w, states,
+        over,
     )  # fmt: skip
     if edges is not None:
         best.offer(edges)
