@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.iomodel.counts import MIN
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.checks import whole_number
-from traces.base.errors import InputError
+from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
@@ -103,7 +104,7 @@ def memory_mask(
     Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
     and `total` says what this one needs. Raises InputError naming the nearest M or number of connections.
     """
-    policy_codes(policy, pinning)
+    sees_future = policy_codes(policy, pinning)[0] == MIN
     layers = layers_of(network) if isinstance(network, Network) else None
     widths = layers.widths if layers is not None else _widths(network)
     memory = checked_memory(memory)
@@ -122,7 +123,7 @@ def memory_mask(
             neurons = int(pruned.touched.sum()) + int((pruned.in_degree[pruned.outputs] > 0).sum()) - widths[-1]
     room = wanted if groups is None else min(-(-wanted * groups[1] // groups[0]), dense)
     maps = tuple(values or ())
-    if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or policy != "min"):
+    if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or not sees_future):
         raise InputError(f"values are {len(widths)} whole numbers of at least 1, for widths and policy 'min' alone")
     windows, near = fitting(widths, memory, room, pattern, block, maps)
     if maps and near:
@@ -136,7 +137,7 @@ def memory_mask(
             return MemoryMask(masks, kept, order, memory, policy, None, None, windows)
         edges = order_in(windows, kept, parts)
         total, bound = count_io(kept, edges, **counted).total, io_bounds(kept).lower_total
-        if (near or total > bound) and not outside and policy == "min" and kept.n_connections <= QUICK:
+        if (near or total > bound) and not outside and sees_future and kept.n_connections <= QUICK:
             found = make_order(kept, "auto", seed=seed, moves=0, **counted).edges
             least = count_io(kept, found, **counted).total
             total, edges = (least, found) if least < total else (total, edges)
@@ -281,7 +282,9 @@ def fitting(
     dense = sum(a * b for a, b in pairs_of(widths))
     if connections > dense:
         raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")
-    patterns = PATTERNS if pattern is None else (pattern,)
+    if pattern is not None and pattern not in PATTERNS:
+        raise unknown_name("pattern", pattern, PATTERNS)
+    patterns = tuple(PATTERNS) if pattern is None else (pattern,)
     shape: Any = {"block": block, "values": values}
     held = [(room_in(widths, memory, each, **shape), each) for each in patterns]
     for room, each in held:

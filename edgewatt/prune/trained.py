@@ -293,7 +293,7 @@ def _with_outside(
     on the most important connections allowed, and how many of each layer to keep."""
     outside = np.sort(np.concatenate([s[~a & (w != 0)] for s, a, w in zip(scores, allowed, task.weights, strict=True)]))
     low, high, best = 0, len(outside), (allowed, _counts(counts, allowed))
-    while high - low > max(1, len(outside) // 200):
+    while high - low > max(1, low // 50):
         middle = (low + high + 1) // 2
         wider = [
             a | ((s >= outside[-middle]) & (w != 0)) for s, a, w in zip(scores, allowed, task.weights, strict=True)

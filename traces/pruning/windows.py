@@ -22,7 +22,8 @@ from traces.base.errors import InputError, unknown_name
 from traces.networks.checks import checked_memory
 
 Int64Array = npt.NDArray[np.int64]
-PATTERNS = ("windows", "blocks")
+PATTERNS = {"windows": False, "blocks": True}
+"""Name -> whether windows jump by their own size; else they slide."""
 FIXED_GAIN = 4
 """How much wider a window over inputs or outputs is than one over hidden neurons: what an input means is given, while
 training finds a place for a hidden neuron. A rule of thumb (digits, 64-256-128-256-10)."""
@@ -61,7 +62,7 @@ class Windows:
             step = np.arange(streaming) // (self.block if pull else 1)
             span, room = staying - self.sizes[k], self.sizes[k] - self.hubs[k]
             jumps = int(step[-1])
-            if self.pattern == "blocks":
+            if PATTERNS[self.pattern]:
                 blocks = -(-span // room)
                 first = np.round(step * (blocks + 1) // (jumps + 1) * (span / max(1, blocks)))
             else:  # its middle slides from one end to the other, so the neurons at the ends are seen half as often
@@ -330,7 +331,7 @@ def _sizes(
     pairs, last = pairs_of(widths), len(widths) - 2
     over = [k if b >= a else k + 1 for k, (a, b) in enumerate(pairs)]
     groups = [[k] for k in range(last + 1)]
-    if pattern == "blocks":
+    if PATTERNS[pattern]:
         groups = [[k for k in range(last + 1) if over[k] == layer] for layer in sorted(set(over))]
     most = [widths[over[group[0]]] for group in groups]
     least = [max(_least_size(pairs[k], block) for k in group) for group in groups]
@@ -344,7 +345,7 @@ def _sizes(
         """Return the largest size up to `size` that a window can have; blocks of one layer are about equal."""
         n, step = most[g], unit[g]
         size = n if size >= n else size // step * step
-        if pattern == "blocks" and size > 0:
+        if PATTERNS[pattern] and size > 0:
             size = -(-n // (-(-n // size)) // step) * step
         return min(n, max(least[g], size))
 
