@@ -125,7 +125,8 @@ CALLS = [
     "learn eon no.npz -M 5 -o +e.safetensors", "part library ddr4-3200-x8 +l.edram", "part library EVIL +l.edram",
     "part import p.json -o +p.yaml", "part import run.yaml -o +p.yaml", "EVIL", "run EVIL --EVIL",
     "run --system EVIL run.yaml", "sweep --executor EVIL sweep.yaml", "order n.npz -M EVIL",
-    "schedule g.json --method EVIL",
+    "schedule g.json --method EVIL", "prune n.npz --memory 12 --density 0.5 --calibration no.npz -o +q.npz",
+    "prune n.npz --memory 12 --density 0.5 --calibration m.npz -o +q.npz",
 ]  # fmt: skip
 
 
