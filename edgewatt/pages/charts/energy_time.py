@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from statistics import median
+from typing import Any
+
 from edgewatt.pages.chart import (
     CHARTS,
     IS_CHOSEN,
@@ -57,13 +61,16 @@ def energy_time(data: ReportData) -> Spec | None:
         transforms, point["tooltip"] = [], {"content": "data"}
     else:
         marks["tooltip"] = tips
+    pooled = _pooled(data)
+    if pooled and not many:
+        marks["opacity"]["condition"]["value"] = 0.25
     front: Spec = {"transform": [{"filter": "datum.on_front"}]}
     line: Spec = {"type": "line", "interpolate": "step-after", "color": "#8C8C8C", "strokeDash": [4, 3]}
     ring: Spec = {"type": "point", "filled": False, "size": 190, "color": "#8C8C8C", "shape": "circle"}
     return base(
         "Energy against time",
         "rows",
-        subtitle="the line is the Pareto front",
+        subtitle="the line is the Pareto front" + ("; crosses are medians and ranges over seeds" if pooled else ""),
         transform=transforms,
         layer=[
             {**front, "mark": line, "encoding": encoding},
@@ -80,5 +87,41 @@ def energy_time(data: ReportData) -> Spec | None:
                 "encoding": marks,
             },
             {**front, "mark": ring, "encoding": encoding},
+            *_crosses(pooled, encoding, marks.get("color")),
         ],
     )
+
+
+def _pooled(data: ReportData) -> list[dict[str, Any]]:
+    """Return the median and range of energy and time of each group of points that differ in the seed alone."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for mark in data.spread:
+        groups[mark["group"]].append(mark["id"])
+    found = []
+    for ids in groups.values():
+        rows = [data.rows[number] for number in ids]
+        if any(row.get("energy_pj") is None for row in rows):
+            continue
+        cross = dict(rows[0])
+        for key in ("energy_pj", "time_ns"):
+            values = [row[key] for row in rows]
+            cross |= {key: median(values), f"low_{key}": min(values), f"high_{key}": max(values)}
+        found.append(cross)
+    return found
+
+
+def _crosses(pooled: list[dict[str, Any]], encoding: Spec, color: Spec | None) -> list[Spec]:
+    """Return the layers of medians and ranges: over time at the median energy, over energy at the median time."""
+    if not pooled:
+        return []
+    fields = {"energy_pj", "time_ns", *([color["field"]] if color else [])}
+    keys = fields | {f"{end}_{key}" for end in ("low", "high") for key in ("energy_pj", "time_ns")}
+    values: Spec = {"values": [{key: row[key] for key in sorted(keys)} for row in pooled]}
+    paint: Spec = {"color": color} if color else {}
+    layers: list[Spec] = [
+        {"data": values, "mark": {"type": "point", "filled": True, "size": 110}, "encoding": {**encoding, **paint}}
+    ]
+    for own, key in (("x", "time_ns"), ("y", "energy_pj")):
+        ends = {own: {**encoding[own], "field": f"low_{key}"}, f"{own}2": {"field": f"high_{key}"}}
+        layers.append({"data": values, "mark": {"type": "rule"}, "encoding": {**encoding, **paint, **ends}})
+    return layers
