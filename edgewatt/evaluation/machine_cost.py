@@ -221,9 +221,9 @@ class MachineCost:
 
 @dataclass(frozen=True)
 class MachineView:
-    """What an order and two-optimal cost on a machine (`costs_of`), and a sentence about both. note: what a time limit
-    left open, empty for nothing. least: what every order costs at least; None where nothing is proved. blocking: costs
-    of the best simple blocking."""
+    """What an order and two-optimal cost on a machine (`costs_of`) in a pass of `lanes` inputs, and a sentence about
+    both. note: what a time limit left open, empty for nothing. least: what every order costs at least; None where
+    nothing is proved. blocking: costs of the best simple blocking."""
 
     name: str
     objective: str
@@ -233,6 +233,7 @@ class MachineView:
     note: str = ""
     least: LeastEnergy | None = None
     blocking: Mapping[str, Any] | None = None
+    lanes: int = 1
 
     @property
     def sure(self) -> str:
@@ -247,7 +248,7 @@ class MachineView:
         if self.least is None:
             return ""
         least = self.least.total_pj if self.objective == "energy" else self.least.bytes
-        amount = write_amount(least, self.objective)
+        amount = write_amount(least / self.lanes, self.objective)
         mine, other = (100 * (float(cost[self.objective]) / least - 1) for cost in (self.cost, self.plain))
         return (
             f"No order takes less than {amount} there, with each connection and neuron read once and no result written "
@@ -350,7 +351,8 @@ def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress |
         least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
     edges = judge.blocked()
     blocking = None if edges is None else judge.costs(edges)
-    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least, blocking)
+    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least, blocking,
+                       judge.layout.lanes)  # fmt: skip
 
 
 def settled(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
@@ -379,14 +381,16 @@ def what_is_open(ordering: Ordering) -> str:
 
 
 def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why.
+    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why, per inference.
 
     A change below LEAST_CHANGE makes no difference.
     """
-    what = judge.objective
+    what, lanes = judge.objective, judge.layout.lanes
+    cost, plain = (_per_inference(each, lanes) for each in (cost, plain))
     mine, other = float(cost[what]), float(plain[what])
     change = (mine - other) / other if other else 0.0
-    where = f"{describe_machine(judge.machine)}, {judge.layout.lanes} lanes, layout {judge.layout.kind}"
+    inputs = "per inference" if lanes == 1 else f"per inference of {lanes} at a time"
+    where = f"{describe_machine(judge.machine)}, layout {judge.layout.kind}, {inputs}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
     because = f"{change_in_words(dict(cost), dict(plain), what)}; {_time_in_words(name, cost, plain)}"
@@ -398,6 +402,13 @@ def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
     return f"It does not pay in {what} on {where}: {figures}, because {because}."
+
+
+def _per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
+    """Return the costs of one of the input vectors of a pass."""
+    shares = {key: cost[key] / lanes for key in ("bytes", "energy", "time")}
+    parts = {key: {name: value / lanes for name, value in cost[key].items()} for key in ("streams", "terms")}
+    return {**cost, **shares, **parts}
 
 
 def _time_in_words(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:

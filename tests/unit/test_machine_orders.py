@@ -108,7 +108,9 @@ def test_the_command_line(network: Network, tmp_path: Path) -> None:
     said = " ".join(done.stdout.split())
     sentence, bound = said[said.index("It pays in ") : said.index(" No order")], said[said.index("No order takes") :]
     assert bound.startswith("No order takes less than ") and "auto is " in bound and "% above that" in bound
-    assert sentence.startswith("It pays in energy on 8 KiB of cache with lpddr4-3200, 64 lanes, layout tuples: ")
+    assert sentence.startswith(
+        "It pays in energy on 8 KiB of cache with lpddr4-3200, layout tuples, per inference of 64 at a time: "
+    )
     assert sentence.count(". ") == 0 and sentence.endswith(".") and "because" in sentence
     html = page.read_text()
     assert sentence in html and bound in html and "Bytes over the memory bus" in html and "l1_<wbr>read" in html
