@@ -190,7 +190,7 @@ def c_file(request: ExportRequest) -> Exported:
         network, edges = request.ordered_network("network")
         config = request.chosen().config
         if request.lanes is None and request.dtype == "float32":
-            lanes = int(config["layout"]["lanes"])
+            lanes = int(config["layout"].get("lanes", 1))
         made_for = f"order: {config['ordering']['kind']}, made for M = {config['fast_memory']['size']}"
         if config["measure"] == "all":
             made_for += f" and the {config['search']['objective']} of the machine with {config['dram']['part']}"

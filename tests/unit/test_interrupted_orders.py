@@ -33,7 +33,10 @@ def test_ctrl_c_keeps_the_best_order(network, tmp_path, options):
     made, file = network
     out = tmp_path / "order.npz"
     command = [sys.executable, "-m", "edgewatt", "order", str(file), "-o", str(out), *options]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )  # fmt: skip
     time.sleep(8)
     child.send_signal(signal.SIGINT)
     printed, said = child.communicate(timeout=120)
