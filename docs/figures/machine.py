@@ -132,7 +132,35 @@ def records() -> str:
     )
 
 
+def engine() -> str:
+    """Draw what bounds the time of two systems on the same work."""
+    picture: dict[str, float] = {}
+    for system in ("scratchpad-8k", "application-core"):
+        (record,) = ew.run({"network": {"file": "configs/examples/networks/digits_small.npz"}, "system": system})
+        shares = record.results["bound_by"]
+        assert abs(sum(shares.values()) - 1) < 1e-9
+        picture |= {f"{system}: {name}": float(f"{100 * share:.3g}") for name, share in shares.items() if share > 0.001}
+    return bars(
+        "What bounds the time: digits_small row by row, 16 inputs at a time", picture, "% of the time", unit=" %"
+    )
+
+
+def verdicts() -> str:
+    """Draw the three orders that a verdict compares on one machine."""
+    orders = ["two-optimal", "tiles", {"kind": "residency", "moves": 200_000}]
+    network = {"file": "configs/examples/networks/digits_small.npz"}
+    records = ew.run({"network": network, "system": "scratchpad-8k", "orderings": orders})
+    names = ("row by row", "simple blocking", "found")
+    energies = {
+        name: float(f"{record.results['energy_pj']['total'] / record.config['layout']['lanes'] / 1e3:.4g}")
+        for name, record in zip(names, records, strict=True)
+    }
+    return bars("digits_small on scratchpad-8k: energy by order", energies, "nJ an inference, 16 at a time", unit=" nJ")
+
+
 FIGURES = {
+    "engine": engine,
+    "verdicts": verdicts,
     "traces": traces,
     "caches": caches,
     "encoders": encoders,

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.errors import InputError, shown
+
 Floats = npt.NDArray[np.float64]
 
 DRAWS = 4000
@@ -46,7 +48,11 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
     """
     sums = np.zeros((len(SOURCES), 3))
     for name, term in energy["terms"].items():
-        sums[source_of(name)] += term["pj"], term.get("low", term["pj"]), term.get("high", term["pj"])
+        pj = term.get("pj") if isinstance(term, Mapping) else None
+        ends = () if pj is None else (pj, term.get("low", pj), term.get("high", pj))
+        if not ends or not all(isinstance(end, float | int) for end in ends):
+            raise InputError(f"the energy term {name!r} of a record holds no numbers: {shown(ends)}")
+        sums[source_of(name)] += ends
     if not any("low" in term for term in energy["terms"].values()) and "memory_low" in energy:
         beside = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
         for places, whole, ends in (
