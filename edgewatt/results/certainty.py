@@ -49,10 +49,10 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
     sums = np.zeros((len(SOURCES), 3))
     for name, term in energy["terms"].items():
         pj = term.get("pj") if isinstance(term, Mapping) else None
-        ends = () if pj is None else (pj, term.get("low", pj), term.get("high", pj))
-        if not ends or not all(isinstance(end, float | int) for end in ends):
-            raise InputError(f"the energy term {name!r} of a record holds no numbers: {shown(ends)}")
-        sums[source_of(name)] += ends
+        values = () if pj is None else (pj, term.get("low", pj), term.get("high", pj))
+        if not values or not all(isinstance(value, float | int) for value in values):
+            raise InputError(f"the energy term {name!r} of a record holds no numbers: {shown(values)}")
+        sums[source_of(name)] += values
     if not any("low" in term for term in energy["terms"].values()) and "memory_low" in energy:
         beside = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
         for places, whole, ends in (
