@@ -15,10 +15,10 @@ def prune_command(
         help="A trained network: a file or folder, or one matrix file per layer.",
     ),
     calibration: str = typer.Option(
-        ..., "--calibration", metavar="NPZ", help="Input vectors: array `inputs` and, for an accuracy, `labels`."
+        None, "--calibration", metavar="NPZ", help="Input vectors (needed): `inputs` and, for an accuracy, `labels`."
     ),
     density: list[float] = typer.Option(
-        ..., "--density", metavar="SHARE", help="Share of the connections to keep; may be repeated for a front."
+        [], "--density", metavar="SHARE", help="Share of the connections to keep (needed); repeated, for a front."
     ),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
     system: str = typer.Option(
@@ -45,54 +45,25 @@ def prune_command(
     Example:  edgewatt prune net.npz --system scratchpad-64k --lanes 128 --density 0.1 --density 0.2
     --calibration inputs.npz --json report.json
     """
-    from pathlib import Path
-
     from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
-    from edgewatt.orders.describe import order_file
-    from edgewatt.orders.memory import prune_for_memory
-    from edgewatt.orders.request import need_npz, read_network
-    from traces.base.files import check_writable, whole_file
-    from traces.readers import native
+    from edgewatt.orders.prune_request import PruneRequest, prune_request
+    from traces.base.files import check_writable
 
-    need_npz("-o", output, "a network")
-    need_npz("--order", order, "an order")
     check_writable(output, order, json_file)
-    loaded = read_network(network, command="prune")
+    request = PruneRequest(
+        network, calibration, density, memory=memory, system=system, lanes=lanes, rounds=rounds, steps=steps,
+        extra=extra, time_limit_s=time_limit, seed=seed, output=output, order=order,
+    )  # fmt: skip
     with progress("prune") as report:
-        made = prune_for_memory(
-            loaded, calibration=calibration, density=density, memory=memory, system=system, lanes=lanes, rounds=rounds,
-            steps=steps, extra=extra, time_limit_s=time_limit, seed=seed, progress=report,
-        )  # fmt: skip
-    first = made.results[0]
-    if output:
-        native.save(made.network, Path(output), extras={"error": first.error, "memory": first.memory})
-    if order:
-        about = {
-            "network": made.network.name, "memory": first.memory, "policy": "min", "pinning": "literal",
-            "method": made.order.method, "parameters": dict(made.order.parameters), "seed": seed, "truncated": False,
-        }  # fmt: skip
-        with whole_file(Path(order)) as stream:
-            stream.write(order_file(made.order, about))
-    rows = [result.as_dict() for result in made.results]
-    if write_json({"verdict": made.verdict, "results": rows, "front": [r.as_dict() for r in made.front]}, json_file):
+        pruned = prune_request(request, report)
+    if write_json(pruned.as_dict(), json_file):
         return
-    heads = ["method", "density", "connections", "error", "right %", "I/Os", "bound", "µJ", "µs", "front"]
-    shown = [
-        (
-            r.method, f"{r.density:.3g}", f"{r.connections:,}", f"{r.error:.4f}",
-            "" if r.accuracy is None else f"{100 * r.accuracy:.2f}", f"{r.ios:,}", f"{r.bound:,}",
-            "" if r.energy_pj is None else f"{1e-6 * r.energy_pj:.4g}",
-            "" if r.time_ns is None else f"{1e-3 * r.time_ns:.4g}", "*" if r in made.front else "",
-        )
-        for r in made.results
-    ]  # fmt: skip
-    kept = [k for k in range(len(heads)) if any(row[k] for row in shown)]
-    columns, numeric = [heads[k] for k in kept], [heads[k] for k in kept if heads[k] not in ("method", "front")]
-    title = f"{loaded.name}, M = {first.memory}; error: of the outputs on vectors no weight was fitted to"
-    show_table(columns, [[row[k] for k in kept] for row in shown], title=title, numeric=numeric)
-    by_layer = (f"{r.method} {' '.join(f'{e:.3f}' for e in r.layer_errors)}" for r in made.results[:2])
-    say_words(f"Error by layer, on the vectors fitted to: {'; '.join(by_layer)}.")
-    say_words(made.verdict)
+    columns = pruned.table()
+    title = f"{pruned.name}, M = {pruned.memory}; error: of the outputs on vectors no weight was fitted to"
+    numeric = [head for head in columns if head not in ("method", "front")]
+    show_table(list(columns), list(zip(*columns.values(), strict=True)), title=title, numeric=numeric)
+    for words in pruned.sentences:
+        say_words(words)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -49,7 +49,7 @@ def run(
     ),
     json_file: str = _JSON,
 ) -> None:
-    """Say which order of the work to take, what it gains, and how sure that is.
+    """Say which order to take, what it gains, and how surely.
 
     A network is compared row by row, in simple blocks and in the best order found. Of a configuration every ordering x
     stride x format x machine is a point and a record.
@@ -131,7 +131,7 @@ def _configuration(files: list[str], system: str | None) -> Any:
     from traces.base.resources import shipped_names, shipped_path
 
     file = files[0]
-    if Path(file).suffix in (".yaml", ".yml"):
+    if Path(file).suffix in (".yaml", ".yml", ".json"):
         if len(files) > 1:
             raise InputError(f"{files[1]}: `edgewatt run` takes one configuration, or the files of one network")
         if system is not None:

@@ -173,7 +173,9 @@ def test_the_advice_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("run net.npz", "net.npz: this is a network, not a run configuration: `edgewatt order net.npz` orders it"),
+        ("sweep net.npz", "net.npz: this is a network, not a sweep file: `edgewatt order net.npz` orders it"),
+        ("run graph.json", "graph.json: this is an operator graph, not a network or a run configuration"),
+        ("prune net.npz", "net.npz: pruning needs --calibration NPZ"),
         ("run net.npz --system my.yaml", "my.yaml: this is a run configuration, not a machine"),
         ("run my.yaml --system edge", "in a configuration write 'system: edge'"),
         ("pays net.npz --order w.npz", "w.npz: this is a sparse matrix, not an order of connections"),
@@ -194,7 +196,7 @@ def test_the_advice_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("dram a.din --part prt.yaml", "did you mean 'part.yaml'?"),
         ("dram a.din --part lpddr4", "did you mean 'lpddr4-3200'?"),
         ("pays net.npz --order ordr.npz", "did you mean 'order.npz'?"),
-        ("run .", "is a folder: name the YAML file in it"),
+        ("run .", ".: layers in different kinds of file (.mtx, .npz, .safetensors): use one kind"),
     ],
 )  # fmt: skip
 def test_messages(folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, message: str) -> None:
