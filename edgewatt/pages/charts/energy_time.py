@@ -64,7 +64,7 @@ def energy_time(data: ReportData) -> Spec | None:
         marks["tooltip"] = tips
     pooled = [] if many else _pooled(data)
     if pooled:
-        marks["opacity"]["condition"]["value"] = 0.25
+        marks["opacity"]["condition"]["value"] = 0.45
     front: Spec = {"transform": [{"filter": "datum.on_front"}]}
     line: Spec = {"type": "line", "interpolate": "step-after", "color": "#8C8C8C", "strokeDash": [4, 3]}
     ring: Spec = {"type": "point", "filled": False, "size": 190, "color": "#8C8C8C", "shape": "circle"}
@@ -123,7 +123,11 @@ def _crosses(pooled: list[dict[str, Any]], encoding: Spec, color: Spec | None) -
     values: Spec = {"values": [{key: row[key] for key in sorted(keys)} for row in pooled]}
     paint: Spec = {"opacity": FADED, **({"color": color} if color else {})}
     layers: list[Spec] = [
-        {"data": values, "mark": {"type": "point", "filled": True, "size": 110}, "encoding": {**encoding, **paint}}
+        {
+            "data": values,
+            "mark": {"type": "point", "filled": True, "shape": "cross", "size": 240},
+            "encoding": {**encoding, **paint},
+        }
     ]
     for own, key in (("x", "time_ns"), ("y", "energy_pj")):
         ends = {own: {**encoding[own], "field": f"low_{key}"}, f"{own}2": {"field": f"high_{key}"}}
