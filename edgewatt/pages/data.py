@@ -36,6 +36,8 @@ MAX_WIRE_POINTS = 24
 MAX_CURVES = 24
 MOST_RECORDS = 1 << 20
 """Characters of whole records that a page carries."""
+SIGNIFICANT = 7
+"""Digits of numbers on a page."""
 MOST_VALUES = 50
 """Values of a setting that a page lists."""
 
@@ -180,7 +182,7 @@ class About:
             self._take_value(key, record.config.get(key))
         self.count += 1
         if self._length <= MOST_RECORDS:
-            parts = [_short(part) for part in (record.config, record.results)]
+            parts = [_short(record.config), _short(_a_line_a_term(record.results))]
             self._length += len(json.dumps(parts))
             self.whole[record.hash] = parts
             if self._length > MOST_RECORDS:
@@ -208,7 +210,18 @@ class About:
 
 
 def _short(part: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
+    kept = {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
+    return {k: float(f"{v:.{SIGNIFICANT}g}") if isinstance(v, float) else v for k, v in kept.items()}
+
+
+def _a_line_a_term(results: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the results with each term of the energy as one text; of six values each, terms were half of a record."""
+    spent = results.get("energy_pj") or {}
+    lines = {
+        name: ", ".join(f"{key} {value}" for key, value in _short(term).items())
+        for name, term in spent.get("terms", {}).items()
+    }
+    return {**results, "energy_pj": {**spent, "terms": lines}} if lines else results
 
 
 def _as_json(value: Any) -> str:

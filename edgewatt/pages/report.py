@@ -11,7 +11,7 @@ from typing import Any
 
 from edgewatt.pages.card import card_html
 from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
-from edgewatt.pages.data import ReportData, gather
+from edgewatt.pages.data import SIGNIFICANT, ReportData, gather
 from edgewatt.pages.figures import overlaid, save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.words import summary
@@ -22,7 +22,6 @@ from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
 _DIGITS = {"text": None, "count": 0, "share": -1, "quantity": 0, "decimal": 4}  # after the point, by kind of column
-_SIGNIFICANT = 7
 
 
 def report(
@@ -229,7 +228,7 @@ def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Val
 
 
 def _column(given: Iterable[Any]) -> Values:
-    values = [float(f"{v:.{_SIGNIFICANT}g}") if isinstance(v, float) else v for v in given]
+    values = [float(f"{v:.{SIGNIFICANT}g}") if isinstance(v, float) else v for v in given]
     texts = {v for v in values if isinstance(v, str)}
     if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
         levels = sorted(texts)

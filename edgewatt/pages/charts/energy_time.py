@@ -8,6 +8,7 @@ from typing import Any
 
 from edgewatt.pages.chart import (
     CHARTS,
+    FADED,
     IS_CHOSEN,
     MANY_POINTS,
     Spec,
@@ -61,19 +62,20 @@ def energy_time(data: ReportData) -> Spec | None:
         transforms, point["tooltip"] = [], {"content": "data"}
     else:
         marks["tooltip"] = tips
-    pooled = _pooled(data)
-    if pooled and not many:
-        marks["opacity"]["condition"]["value"] = 0.25
+    pooled = [] if many else _pooled(data)
+    if pooled:
+        marks["opacity"]["condition"]["value"] = 0.45
     front: Spec = {"transform": [{"filter": "datum.on_front"}]}
     line: Spec = {"type": "line", "interpolate": "step-after", "color": "#8C8C8C", "strokeDash": [4, 3]}
     ring: Spec = {"type": "point", "filled": False, "size": 190, "color": "#8C8C8C", "shape": "circle"}
     return base(
         "Energy against time",
         "rows",
-        subtitle="the line is the Pareto front" + ("; crosses are medians and ranges over seeds" if pooled else ""),
+        subtitle="line: Pareto front" + ("; cross: range over seeds" if pooled else ""),
         transform=transforms,
         layer=[
             {**front, "mark": line, "encoding": encoding},
+            *_crosses(pooled, encoding, marks.get("color")),  # under the points, which answer the pointer
             {
                 "mark": point,
                 "params": [
@@ -87,13 +89,15 @@ def energy_time(data: ReportData) -> Spec | None:
                 "encoding": marks,
             },
             {**front, "mark": ring, "encoding": encoding},
-            *_crosses(pooled, encoding, marks.get("color")),
         ],
     )
 
 
 def _pooled(data: ReportData) -> list[dict[str, Any]]:
-    """Return the median and range of energy and time of each group of points that differ in the seed alone."""
+    """Return the median and range of energy and time of each group of points that differ in the seed alone.
+
+    The rest of a group's row is of its point in the middle by energy.
+    """
     groups: dict[str, list[int]] = defaultdict(list)
     for mark in data.spread:
         groups[mark["group"]].append(mark["id"])
@@ -102,7 +106,7 @@ def _pooled(data: ReportData) -> list[dict[str, Any]]:
         rows = [data.rows[number] for number in ids]
         if any(row.get("energy_pj") is None for row in rows):
             continue
-        cross = dict(rows[0])
+        cross = dict(sorted(rows, key=lambda row: float(row["energy_pj"]))[len(rows) // 2])
         for key in ("energy_pj", "time_ns"):
             values = [row[key] for row in rows]
             cross |= {key: median(values), f"low_{key}": min(values), f"high_{key}": max(values)}
@@ -114,12 +118,16 @@ def _crosses(pooled: list[dict[str, Any]], encoding: Spec, color: Spec | None) -
     """Return the layers of medians and ranges: over time at the median energy, over energy at the median time."""
     if not pooled:
         return []
-    fields = {"energy_pj", "time_ns", *([color["field"]] if color else [])}
+    fields = {"id", "energy_pj", "time_ns", *([color["field"]] if color else [])}
     keys = fields | {f"{end}_{key}" for end in ("low", "high") for key in ("energy_pj", "time_ns")}
     values: Spec = {"values": [{key: row[key] for key in sorted(keys)} for row in pooled]}
-    paint: Spec = {"color": color} if color else {}
+    paint: Spec = {"opacity": FADED, **({"color": color} if color else {})}
     layers: list[Spec] = [
-        {"data": values, "mark": {"type": "point", "filled": True, "size": 110}, "encoding": {**encoding, **paint}}
+        {
+            "data": values,
+            "mark": {"type": "point", "filled": True, "shape": "cross", "size": 240},
+            "encoding": {**encoding, **paint},
+        }
     ]
     for own, key in (("x", "time_ns"), ("y", "energy_pj")):
         ends = {own: {**encoding[own], "field": f"low_{key}"}, f"{own}2": {"field": f"high_{key}"}}

@@ -22,15 +22,16 @@ function setFront() {
     if (row[wanted.y] < best) { best = row[wanted.y]; row.on_front = true; }
   }
 }
+/* Without what has data of its own, which is of energy and time: medians over seeds and digitised figures. */
 function tradeoff(spec) {
   const x = axisOf(wanted.x), y = axisOf(wanted.y);
-  const layer = spec.layer.filter((part) => !part.name?.startsWith("overlay")).map((part) => {
+  const layer = spec.layer.filter((part) => !part.data).map((part) => {
     const encoding = { ...part.encoding, x, y };
     if (part.mark.filled && wanted.colour && fieldTitles[wanted.colour]) encoding.color = colourOf(wanted.colour);
     if (encoding.shape && encoding.shape.field === wanted.colour) delete encoding.shape;
     return { ...part, encoding };
   });
-  const title = { ...spec.title, text: `${y.title[0].toUpperCase()}${y.title.slice(1)} against ${x.title}` };
+  const title = { ...spec.title, text: `${y.title[0].toUpperCase()}${y.title.slice(1)} against ${x.title}`, subtitle: spec.title.subtitle.split(";")[0] };
   return { ...spec, title, layer };
 }
 specs.of = () => (data.charts.energy_time && changed() ? { ...data.charts, energy_time: tradeoff(data.charts.energy_time) } : data.charts);
