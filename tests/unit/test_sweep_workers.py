@@ -53,7 +53,8 @@ def children(parent: int | None = None) -> list[int]:
     for folder in Path("/proc").iterdir():
         try:
             state, ppid, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            worker = state == "Z" or b"traces.base.worker" in (folder / "cmdline").read_bytes()
+            command = (folder / "cmdline").read_bytes()  # empty for an instant after a process is started
+            worker = state == "Z" or not command or b"traces.base.worker" in command
             if worker:
                 states[int(folder.name)] = state, int(ppid), int(session)
         except (OSError, ValueError):
