@@ -81,7 +81,7 @@ def diagnose() -> dict[str, Any]:
     return {
         "edgewatt": __version__,
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": " ".join([platform.system(), platform.release(), platform.machine(), *platform.libc_ver()]),
         "traces_package": check_traces_package(),
         "configs": str(config_root()),
         "simd_level": cpu.simd_level(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
-from edgewatt.cli.parts.output import read_value, say, say_words, split_parameter
+from edgewatt.cli.parts.output import read_value, say, split_parameter
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def order_network(
         show_order(result)
         if view is not None:
             for words in filter(None, (view.sure, view.sentence, view.bound, view.note)):
-                say_words(words)
+                say(words)
         elif "predicted_us" in result:
             say(speed_in_words(result, made.lanes))
     _end_if_interrupted(result)
@@ -179,14 +179,12 @@ def _show_smallest(
     if write_json(result, json_file):
         return
     whose = "this order has" if asked else f"an order by {smallest.ordering.method} has"
-    say_words(
-        f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)"
-    )
+    say(f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
     if smallest.exact:
-        say_words(f"no order does with less: {smallest.argument}")
+        say(f"no order does with less: {smallest.argument}")
     else:
         bound = f"every order needs M of at least {smallest.lower_bound}: {smallest.argument}"
-        say_words(f"{bound}; what lies between is not known")
+        say(f"{bound}; what lies between is not known")
 
 
 def pays_command(
@@ -295,7 +293,7 @@ def pays_command(
     show_table(heads, rows, title=title, numeric=heads[len(varied) :])
     marked = any(map(study.marked, study.points))
     for words in filter(None, (f"{'* ' if marked else ''}{study.made_for}", study.verdict, study.note)):
-        say_words(words)
+        say(words)
 
 
 def add_to(app: typer.Typer) -> None:

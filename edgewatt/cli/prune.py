@@ -45,7 +45,7 @@ def prune_command(
     Example:  edgewatt prune net.npz --system scratchpad-64k --lanes 128 --density 0.1 --density 0.2
     --calibration inputs.npz --json report.json
     """
-    from edgewatt.cli.parts.output import progress, say_words, show_table, write_json
+    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.prune_request import PruneRequest, prune_request
     from traces.base.files import check_writable
 
@@ -63,7 +63,7 @@ def prune_command(
     numeric = [head for head in columns if head not in ("method", "front")]
     show_table(list(columns), list(zip(*columns.values(), strict=True)), title=title, numeric=numeric)
     for words in pruned.sentences:
-        say_words(words)
+        say(words)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -17,7 +17,7 @@ from edgewatt.cli.parts.arguments import (
     refuse_other_kinds,
     writes,
 )
-from edgewatt.cli.parts.output import say, say_words
+from edgewatt.cli.parts.output import say
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 _OVERRIDE = typer.Option(
@@ -86,7 +86,7 @@ def run(
         show_verdict(records, verdict)
         headline(records, title)
         if not verbose:
-            say_words(f"-v: tables of all {len(records)} points; records in {results}; edgewatt report {results}")
+            say(f"-v: tables of all {len(records)} points; records in {results}; edgewatt report {results}")
 
 
 def init(
@@ -305,7 +305,7 @@ def rerun(
     cut = cut_words(load_records(record)[0])
     if not write_json({"record": record, "differences": differences, "search": cut}, json_file):
         if cut:
-            say_words(f"the search of this record was {cut} by its time limit: another run may find another order")
+            say(f"the search of this record was {cut} by its time limit: another run may find another order")
         if differences:
             rows = [(d["key"], d["recorded"], d["repeated"]) for d in differences]
             show_table(("value", "recorded", "repeated"), rows, title=record)

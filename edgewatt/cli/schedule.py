@@ -36,9 +36,9 @@ def schedule(
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
     ),
-    onchip_bytes: int = typer.Option(None, help="On-chip memory for --objective traffic."),
+    onchip_bytes: int = typer.Option(None, parser=size_of, help="On-chip memory for --objective traffic (64KiB)."),
     block_bytes: int = typer.Option(256, min=1, help="Blocks in which off-chip traffic moves."),
-    budget_bytes: int = typer.Option(None, help="Fail unless the schedule fits in this memory."),
+    budget_bytes: int = typer.Option(None, parser=size_of, help="Fail unless the schedule fits in this memory."),
     recompute: int = typer.Option(0, min=0, help="How many results may be computed twice to lower the peak."),
     system: str = typer.Option(
         None, parser=MACHINE, help="Machine for --objective energy (`edgewatt list systems`, or a YAML file)."

@@ -125,14 +125,14 @@ def test_the_command_line(network: Network, tmp_path: Path) -> None:
 def test_the_sentence_is_broken_between_words_on_a_terminal(
     capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from edgewatt.cli.parts.output import say_words
+    from edgewatt.cli.parts.output import say
 
     text = (
         "It pays in energy on 8 KiB of scratchpad: 12.15 uJ for two-optimal, because energy -1.20 uJ (write -350 nJ). "
         * 2
     )
     monkeypatch.setenv("COLUMNS", "80")
-    say_words(text)
+    say(text)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1 and max(map(len, lines)) <= 80 and " ".join(lines) == text.strip()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgewatt.cli.parts.output import say_words, show_table
+from edgewatt.cli.parts.output import say, show_table
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import per_inference, row_of
 from edgewatt.results.swept import rows_with_axes
@@ -27,7 +27,7 @@ def headline(records: Sequence[Record], title: str) -> None:
     row, sizes = row_of(records[0]), records[0].results.get("network", {})
     size = f"{sizes['neurons']:,} neurons, {sizes['connections']:,} connections"
     name = "" if row["network"].startswith(title) else f"{row['network']}, "
-    say_words(f"{title}: {name}{size}; {row['part']}, {row['encoder']} bus")
+    say(f"{title}: {name}{size}; {row['part']}, {row['encoder']} bus")
 
 
 def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> bool:
@@ -37,7 +37,7 @@ def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> b
         return False
     if len(verdict.cards) <= FEW:
         for card in verdict.cards:
-            say_words(" ".join(card.sentences()))
+            say(" ".join(card.sentences()))
         _show_columns(verdict.cards)
     else:
         _show_cards(verdict.cards)
@@ -84,7 +84,7 @@ def _show_cards(cards: Sequence[Card]) -> None:
         [heads[k] for k in shown], [[row[k] for k in shown] for row in rows], title=title,
         numeric=[heads[k] for k in shown if k > 1],
     )  # fmt: skip
-    say_words("±%: put back to the baseline, the rest as taken; ?: the sign does not survive the constants' ranges; "
+    say("±%: put back to the baseline, the rest as taken; ?: the sign does not survive the constants' ranges; "
               "sure: share of their draws in which this needs least energy.")  # fmt: skip
 
 

@@ -22,10 +22,15 @@ def plain(value: object) -> str:
 
 
 def say(text: object, *, err: bool = False) -> None:
-    """Print a line of what may hold names from files."""
+    """Print lines of what may hold names from files, broken between words at the width of the terminal; what goes on
+    is indented as far. What is written to a file or pipe of errors is one line each, for programs that look for it."""
     import typer
 
-    typer.echo(plain(text), err=err)
+    typer.echo("\n".join(_folded(text)) if not err or sys.stderr.isatty() else plain(text), err=err)
+
+
+def _folded(text: object) -> list[str]:
+    return [part for line in plain(text).split("\n") for part in wrapped(line, line[: len(line) - len(line.lstrip())])]
 
 
 def terminal_width() -> int:
@@ -35,24 +40,20 @@ def terminal_width() -> int:
 
 def wrapped(text: str, indent: str = "", width: int | None = None) -> list[str]:
     """Return a text in lines no wider than the terminal; a number stays with its unit, what follows is indented."""
+    width = width or terminal_width()
+    if len(text) <= width:
+        return [text]
     bound = _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
-    lines = textwrap.wrap(
-        bound, width or terminal_width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [""]
+    lines = textwrap.wrap(bound, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 _UNIT = re.compile(r"([0-9]) (%|[pnµmkMGT]?[JsBW]\b|KiB|MiB)")
 
 
-def say_words(text: str, *, err: bool = False) -> None:
-    """Print a sentence, broken between words at the width of the terminal."""
-    say("\n".join(wrapped(text)), err=err)
-
-
 def put(console: Any, text: object = "", *, style: str | None = None) -> None:
-    """Print a line of what may hold names from files on a console of Rich's."""
-    console.print(plain(text), style=style, markup=False)
+    """Print a line of what may hold names from files on a console of Rich's, as `say` does."""
+    console.print("\n".join(_folded(text)), style=style, markup=False)
 
 
 def show_table(
@@ -254,22 +255,22 @@ def show_order(result: dict[str, Any]) -> None:
     def gap(value: float | None) -> str:
         return "none (two-optimal is at the bound)" if value is None else f"{100 * value:.1f} %"
 
-    say_words(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
-    say_words(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
-    say_words(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
+    say(f"bounds: {result['lower_bound']:,} = W + N + S, at most {result['upper_bound']:,} (Theorem 1)")
+    say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
+    say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
     if result["proved_optimal"]:
-        say_words("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
+        say("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
     if "best_evictions" in result:
         best = result["best_evictions"]
         words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
-        say_words(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
+        say(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
     if result["isolated_neurons"]:
-        say_words(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
+        say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
     if result["parameters"].get("interrupted"):
-        say_words("interrupted: this is the best order that the search had found")
+        say("interrupted: this is the best order that the search had found")
     elif result["truncated"]:
         steps = f" after {result['curve'][-1][0]:,} steps" if result["curve"] else ""
-        say_words(f"cut: the time limit ended the search{steps}; more time may find more, and another run may differ")
+        say(f"cut: the time limit ended the search{steps}; more time may find more, and another run may differ")
 
 
 def split_parameter(text: str) -> tuple[str, str]:
