@@ -42,8 +42,9 @@ def card_html(verdict: Verdict) -> str:
     base = cards[0].baseline
     more = f" The first {MOST_CARDS} of {len(verdict.cards)} machines." if len(verdict.cards) > MOST_CARDS else ""
     hint = (
-        f"Energy and time per inference. Each gain is against row by row ({base.order}, {base.stride}, {base.format}), "
-        "the rest as taken; in brackets its 5 to 95 % range over draws of the constants within theirs. "
+        "Energy and time per inference. Each gain is against row by row "
+        f"({base.order}, {base.format}, stride {base.stride}), the rest as taken; "
+        "in brackets its 5 to 95 % range over draws of the constants within theirs. "
         f"Sure: share of the draws in which this needs least energy.{more}"
     )
     few = "".join(f"<p>{text(' '.join(card.sentences()))}</p>" for card in cards) if len(cards) <= 2 else ""
@@ -56,9 +57,11 @@ def card_html(verdict: Verdict) -> str:
 def _cell(gain: Gain | None, head: str) -> str:
     if gain is None:
         return f'<td data-head="{head}" class="soft">-</td>'
-    if not gain.decided and gain.energy:
+    if not gain.matters:
+        return f'<td data-head="{head}" class="soft">irrelevant <small>({text(gain.ends)})</small></td>'
+    if not gain.decided:
         return f'<td data-head="{head}" class="soft">not decided <small>({text(gain.ends)})</small></td>'
-    colour = "good" if gain.energy < 0 else "bad" if gain.energy > 0 else "soft"
+    colour = "good" if gain.energy < 0 else "bad"
     seeds = "" if gain.seeds is None else f"; seeds {100 * gain.seeds[0]:+.0f} .. {100 * gain.seeds[1]:+.0f}"
     return (
         f'<td data-head="{head}" class="{colour}">{100 * gain.energy:+.1f} % '

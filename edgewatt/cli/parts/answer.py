@@ -91,7 +91,8 @@ def _show_cards(cards: Sequence[Card]) -> None:
 def _percent(gain: Gain | None, what: str) -> str:
     if gain is None:
         return "-"
-    return f"{100 * getattr(gain, what):+.1f}{'' if gain.decided or what == 'time' else '?'}"
+    sure = what == "time" or gain.decided or not gain.matters
+    return f"{100 * getattr(gain, what):+.1f}{'' if sure else '?'}"
 
 
 def _show_effects(effects: Sequence[Effect]) -> None:
