@@ -28,7 +28,6 @@ from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
-from edgewatt.pages.patches import patches_page
 from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
 from hwmodel.processor.cost import TERMS, Limits, Processor
@@ -147,11 +146,6 @@ def arena_html(text: str) -> str:
     return arena_page(ArenaMap("map " + text, names, lower, upper, size, offset, bank, banks, steps))
 
 
-def patches_html(text: str) -> str:
-    plan = {"peak": 64, "multiplications": 9, "factor": 1.5, "offchip": 12, "uj": 0.5, "blocks": "conv1" + text}
-    return patches_page("patches of " + text, ["words " + text], [plan, {**plan, "peak": 96, "uj": None}])
-
-
 def learning_html(text: str) -> str:
     curve = [SimpleNamespace(seconds=float(k), mean=9.0 - k, kept=8 - k, best=8 - k) for k in range(3)]
     run = SimpleNamespace(seed=0, iteration=2, seconds=3.0, curve=curve)
@@ -194,7 +188,6 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
         "bench": lambda: bench_html(text, folder),
         "cache": lambda: cache_html(text),
         "arena": lambda: arena_html(text),
-        "patches": lambda: patches_html(text),
         "learning": lambda: learning_html(text),
     }
 
@@ -204,7 +197,6 @@ PAGES = {
     "bench_page",
     "report",
     "arena",
-    "patches",
     "cache",
     "explain",
     "order_pages",
