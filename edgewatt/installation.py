@@ -12,7 +12,6 @@ RUNTIME = (
     "numpy",
     "scipy",
     "simpy",
-    "bitarray",
     "PyYAML",
     "pydantic",
     "typer",

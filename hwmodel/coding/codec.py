@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.coding.bits import bits_of, count_wires
 from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
@@ -32,7 +31,6 @@ class StreamState:
     flag_level: Bytes
     extra_level: Bytes
     lane: int
-    engine: str = "kernels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,20 +75,9 @@ def _as_bytes(data: Any) -> Bytes:
 
 
 def _continue(state: StreamState, *call: object) -> None:
-    made = (state.encoder, state.geometry, state.engine)
+    made = (state.encoder, state.geometry)
     if made != call:
-        raise InputError("the state belongs to {!r} with {} ({}), this call is {!r} with {} ({})".format(*made, *call))
-
-
-class BitBus(Bus):
-    """A bus whose wires are counted bit by bit: one stream, one segment a call."""
-
-    def send(self, data: Bytes, flags: Bytes | None = None, **_: Any) -> None:
-        """Put bytes on the wires."""
-        marks = None if flags is None else bits_of(flags)[: len(data)]
-        counts = count_wires(bits_of(data), marks, self.bus_bytes, self.lane, self.level, self.flag_level)
-        self._counts[0] += counts.counts
-        self.lane = (self.lane + len(data)) % self.bus_bytes
+        raise InputError("the state belongs to {!r} with {}, this call is {!r} with {}".format(*made, *call))
 
 
 def encode(
@@ -103,24 +90,21 @@ def encode(
     state: StreamState | None = None,
     last: bool = True,
     costs: WireCosts | None = None,
-    engine: str = "kernels",
 ) -> Encoded:
     """Encode bytes and count the wires of a `bus_bytes`-lane bus, O(n).
 
     data: bytes, or an array whose memory is taken as it lies (little endian). encoder: a name or chain of ENCODERS.
     state: of the call before, to continue its stream (wires included). last: False when more of the stream follows:
     bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere. costs: of the
-    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each). engine: 'kernels',
-    or 'bitarray' for the readable reference, which encodes and counts bit by bit (some hundred times slower); a state
-    goes on with the engine that made it.
+    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each).
 
     Raises InputError: unknown encoder, senseless chain, sizes that do not fit, a state of another encoder.
     """
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
-    chain = Chain(encoder, geometry, engine)
-    bus, extra_bus = ((Bus if engine == "kernels" else BitBus)(bus_bytes) for _ in range(2))
+    chain = Chain(encoder, geometry)
+    bus, extra_bus = (Bus(bus_bytes) for _ in range(2))
     if state is not None:
-        _continue(state, encoder, geometry, engine)
+        _continue(state, encoder, geometry)
         bus.restore(state.level, state.flag_level, state.lane)
         extra_bus.restore(state.extra_level, np.zeros(bus_bytes, np.uint8), state.lane)
     coded, after = chain.encode(_as_bytes(data), None if state is None else state.chain, last=last)
@@ -140,7 +124,7 @@ def encode(
         *totals,
         WireCounts(wires.counts[0]),
         extra_counts,
-        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane, engine),
+        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane),
     )
 
 

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits, pieces
 from hwmodel.coding.coded import Bytes, Coded
 from hwmodel.coding.stage import ENCODERS, ElementStage, Int64Array, Stage, packed_flags
 
@@ -73,12 +71,3 @@ class BaseXor(BaseXorDbi):
 
     dbi = False
     fused: ClassVar = {"dbi-dc": BaseXorDbi}
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """XOR whole elements with their predecessors."""
-        g, out, before = self.geometry, bitarray(endian="little"), state
-        for at, first, whole in pieces(sent.n_bytes, offset, g.block_bytes, g.element_bytes):
-            element = sent.data[at]
-            out += element if first or not whole else element ^ before
-            before = element
-        return Bits(out, order=sent.order), before

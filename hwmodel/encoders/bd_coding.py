@@ -11,11 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
-from bitarray.util import count_xor, int2ba, zeros
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.coded import Bytes, Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 
@@ -60,19 +57,3 @@ class BdCoding(Stage):
         """Undo it with the same table."""
         out, _, table = self._run(coded, state, decode=True)
         return Coded(out, order=coded.order), table
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """XOR with the nearest word of the table; its number goes on the flag wires. State: table, next to replace."""
-        size = 8 * BD_WORD_BYTES
-        table, following = state or ([zeros(size, endian="little")] * BD_ENTRIES, 1)
-        table, out, flags = list(table), bitarray(endian="little"), bitarray(endian="little")
-        for at in range(0, len(sent.data) - size + 1, size):
-            word = sent.data[at : at + size]
-            nearest = min(range(BD_ENTRIES), key=lambda k: count_xor(table[k], word))
-            out += word ^ table[nearest]
-            flags += int2ba(nearest, 8, endian="little")
-            table[following] = word
-            following = following % (BD_ENTRIES - 1) + 1
-        out += sent.data[len(out) :]
-        flags += zeros(sent.n_bytes - len(flags), endian="little")
-        return Bits(out, flags, order=sent.order), (table, following)

@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, packed_flags
 
@@ -58,13 +56,3 @@ class DbiDc(Stage):
         assert coded.flags is not None
         kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
         return Coded(out, order=coded.order), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """More than half of the levels are costly: invert."""
-        out, flags, shares = bitarray(endian="little"), bitarray(endian="little"), self.geometry.shares
-        size = 1 if shares is None else shares.cells.share_bytes
-        for share in each_byte(sent.data, size):
-            heavy = share.count(not self.zeros_cost) > 4 * size
-            out += ~share if heavy else share
-            flags += size * bitarray([heavy != self.low_active])
-        return Bits(out, flags, order=sent.order), state

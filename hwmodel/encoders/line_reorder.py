@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
-from bitarray.util import count_xor, zeros
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage
 from traces.base.errors import InputError
@@ -70,22 +67,3 @@ class LineReorder(Stage):
         np.put_along_axis(plain, coded.order.reshape(lines, words, 1), sent, axis=1)
         out[:whole] = plain.reshape(-1)
         return Coded(out, coded.flags), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """The word nearest to what the bus carries comes next; of equals the first. State: the last beat sent."""
-        g = self.geometry
-        word, line = 8 * g.bus_bytes, 8 * g.block_bytes
-        carried = zeros(word, endian="little") if state is None else state
-        out, order = bitarray(endian="little"), []
-        for start in range(0, len(sent.data) - line + 1, line):
-            words = [sent.data[at : at + word] for at in range(start, start + line, word)]
-            left = list(range(len(words)))
-            while left:
-                nearest = min(left, key=lambda k: count_xor(words[k], carried))
-                left.remove(nearest)
-                carried = words[nearest]
-                out += carried
-                order.append(nearest)
-        out += sent.data[len(out) :]
-        carried = out[-word:] if len(out) >= word else carried
-        return Bits(out, sent.flags, sent.extra, np.array(order, np.int64)), carried
