@@ -29,7 +29,6 @@ EXTRAS = {
     "waves": ("pyvcd",),
     "dask": ("distributed",),
     "optimize": ("optuna",),
-    "partition": ("mtkahypar",),
     "learn": ("cmaes", "torch"),
 }
 

@@ -1,4 +1,4 @@
-"""Fixed blocks of targets, long runs for processors, and the frontier order: constructions by sorting."""
+"""Fixed blocks of targets, and long runs for processors: constructions by sorting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
 from cython_ext.edges.runs import near_runs, pair_runs
 from reorder.base import ORDERINGS, Ordering, Task
@@ -257,22 +256,3 @@ def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> O
     """
     edges = by_long_runs(network, parameters)
     return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})
-
-
-def by_frontier(items: Items) -> Int64Array:
-    """Return the order that uses up one source after another, always the one that adds the fewest live neurons."""
-    start, target = items.by_source
-    order = frontier_order(start, target, items.start, items.source, items.own, items.item)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return items.edges[sorted_by(rank[items.source], items.target)]
-
-
-@ORDERINGS.register(
-    "frontier",
-    summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1",
-    effort=0.04,
-)
-def frontier(network: Network, task: Task, parameters: None) -> Ordering:
-    """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""
-    return Ordering(by_frontier(Items.of(network, task)), "frontier")
