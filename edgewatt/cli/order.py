@@ -51,9 +51,7 @@ def order_network(
     layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: chosen for each)."),
     timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
-    target: str = typer.Option(
-        None, "--target", help="For --objective time: this-cpu (default), or the system file of a processor."
-    ),
+    target: str = typer.Option(None, "--target", help="For --objective time: this-cpu, the only one."),
     lanes: int = typer.Option(
         None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
     ),
@@ -148,7 +146,7 @@ def order_network(
         if view is not None:
             for words in filter(None, (view.sure, view.sentence, view.bound, view.note)):
                 say_words(words)
-        elif "predicted_us" in result:
+        elif "measured_us" in result:
             say(speed_in_words(result, made.lanes))
     _end_if_interrupted(result)
 

@@ -13,8 +13,7 @@ from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
 from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
-from edgewatt.orders.timed import speed_up, time_objective
-from hwmodel.processor.calibration import processor_for
+from edgewatt.orders.timed import speed_up
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.bounds.bounds import NetworkBound
 from reorder.edges.bounds.eviction import optimal_eviction
@@ -191,9 +190,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         timed = {"machine": view.as_dict()}
     elif wish == "time":
         lanes_shown = r.lanes or PROCESSOR_LANES
-        processor = processor_for(r.target or "this-cpu")
-        timed = speed_up(processor, network, ordering, lanes_shown)
-        wish = time_objective(processor, network, lanes_shown)
+        timed, wish = speed_up(network, ordering, lanes_shown), "io"
     bound, left_out = bound_within(network, memory, r.time_limit_s)
     notes += (left_out,) if left_out else ()
     origins = origins_of({"orderings": {r.method, ordering.method}})

@@ -30,7 +30,7 @@ from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
-from hwmodel.processor.cost import TERMS, Limits, Processor
+from hwmodel.processor.limits import Limits
 from hwmodel.replay.profile import profile_caches
 from papers.claims import load_catalogue
 from papers.study import StudyRun, StudyTable
@@ -122,10 +122,9 @@ def pays_html(text: str) -> str:
 
 def bench_html(text: str, folder: Path) -> str:
     limits = Limits(*[1.0] * len(dataclasses.fields(Limits)))  # type: ignore[arg-type]
-    processor = Processor(limits, dict.fromkeys(TERMS, 1.0), 8, "avx2", 1, 0.1, text)
     rows = [Row(name, 1.5, 1.0, 0.9, 1.1, 2.0, 0.0) for name in (OURS, "peer " + text)]
     found = BenchComparison(
-        text, 10, 4, text, 8, text, 3, 100, 100, 2.0, rows, {text: text}, 2.0, 0.0, 0.1, processor, text, text
+        text, 10, 4, text, 8, text, 3, 100, 100, rows, {text: text}, 2.0, 0.0, 0.1, limits, text, text
     )
     bench_page([found], folder / "bench.html")
     return (folder / "bench.html").read_text("utf-8")

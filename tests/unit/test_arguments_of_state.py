@@ -14,7 +14,6 @@ import pytest
 import edgewatt as ew
 from edgewatt import InputError
 from hwmodel.bus import Bus
-from hwmodel.processor import calibration
 from traces.generators.networks import random_layered
 
 DATA = np.arange(64, dtype=np.uint8)
@@ -63,21 +62,6 @@ def test_threads_by_the_thousand() -> None:
     with pytest.raises(InputError, match="threads must be an integer from 1 to"):
         ew.compile_inference(random_layered(3, 12, 0.4, 1), lanes=64, threads=1000)
     assert threading.active_count() == before
-
-
-def test_a_calibration_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A full disk ended the command: the writer says it by InputError."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(calibration, "calibrate", lambda progress: "measured")
-    monkeypatch.setattr(calibration, "own_file", lambda: tmp_path / "x.yaml")
-
-    class Measured:
-        def save(self, path: Path) -> None:
-            raise InputError(f"{path}: cannot be written (No space left on device)")
-
-    measured = Measured()
-    monkeypatch.setattr(calibration, "calibrate", lambda progress: measured)
-    assert calibration.this_cpu() is measured
 
 
 def test_two_interrupts_end_worker_processes(tmp_path: Path) -> None:
