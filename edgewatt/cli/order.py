@@ -61,9 +61,6 @@ def order_network(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."
     ),
     orientation: str = typer.Option("rows-are-outputs", "--orientation", help="Of matrices: or rows-are-inputs."),
-    best_evictions: bool = typer.Option(
-        False, "--best-evictions", help="Also bound this order's I/Os over all evictions (integer program)."
-    ),
     smallest: bool = typer.Option(
         False,
         "--smallest-memory",
@@ -117,7 +114,7 @@ def order_network(
         method=method or "auto", memory=memory, policy=policy, pinning=pinning,
         objective=read_value(objective) if objective else None, system=system, layout=layout, timing=timing,
         value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=left(), renumber=renumber,
-        best_evictions=best_evictions, asked=asked,
+        asked=asked,
     )  # fmt: skip
     with Interrupts.keeping_the_best(), progress(request.method) as report_progress:
         made = find_order(loaded, request, report_progress)

@@ -16,7 +16,6 @@ from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
 from edgewatt.orders.timed import speed_up
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.bounds.bounds import NetworkBound
-from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
 from reorder.edges.search.budget import Interrupts
 from reorder.edges.search.objectives import machine_objective
@@ -57,7 +56,6 @@ def read_windows(given: list[str]) -> dict[str, dict[str, int]] | None:
 
 
 SAID = 1.0  # seconds after a time limit that are said
-MOST_EXACT = 5000  # connections up to which the best evictions are an integer program, not its relaxation
 
 
 def read_network(
@@ -114,7 +112,6 @@ class OrderRequest:
     seed: int = 0
     time_limit_s: float | None = None
     renumber: str | None = None
-    best_evictions: bool = False
     asked: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -195,10 +192,6 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     notes += (left_out,) if left_out else ()
     origins = origins_of({"orderings": {r.method, ordering.method}})
     result = {**describe_order(network, ordering, memory, policy, pinning, wish, bound), **timed, **origins}
-    if r.best_evictions:
-        relax = network.n_connections > MOST_EXACT
-        best = optimal_eviction(network, ordering, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)
-        result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
     return FoundOrder(network, ordering, memory, policy, pinning, lanes_shown, result, view, bound, notes)
 
 

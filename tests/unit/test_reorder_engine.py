@@ -15,12 +15,11 @@ from oracles.reference_networks import reorder_network
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import ORDERINGS, Task
-from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.methods import residency
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.objectives import make_objective
 from reorder.order import order
-from traces.base.errors import InputError, MissingExtraError
+from traces.base.errors import InputError
 from traces.generators.networks import compact_growth, random_layered
 from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
@@ -160,13 +159,6 @@ def test_groups_of_shared_sources_make_no_worse_start() -> None:
     network = clustered(1)
     alone = order(network, "residency", memory=60, moves=30_000).curve[-1][2]
     assert order(network, "auto", memory=60, moves=30_000).curve[-1][2] <= alone
-
-
-def test_exact_evictions_say_which_extra_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ortools", None)
-    monkeypatch.setitem(sys.modules, "ortools.linear_solver", None)
-    with pytest.raises(MissingExtraError, match=r"pip install .*\[exact\]'"):
-        optimal_eviction(clustered(1), None, memory=9)
 
 
 def test_constructions_find_the_structure_of_a_radix_net() -> None:

@@ -113,9 +113,6 @@ def test_worked_example_of_the_encoder_readme():
         (dict(effort="fats"), "unknown effort 'fats' .did you mean 'fast'"),
         (dict(method="exact"), "at most 12"),
         (dict(rows="padded", layout="coo"), "no rows to pad"),
-        (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
-        (dict(method="or-tools-tsp", solutions=0), "at least one"),
-        (dict(method="or-tools-tsp", time_limit_s=0), "above 0"),
         (dict(workers=0), "at least 1"),
     ],
 )
@@ -393,4 +390,3 @@ def test_only_compiled_methods_are_given_to_threads():
         "local-search",
         "greedy",
     }
-    assert TUPLE_ORDERS["or-tools-tsp"].item.workers == "processes"
