@@ -105,7 +105,7 @@ class Method:
 
     searches: it spends a budget and notes a curve; without it, the method is a construction.
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
-    start: an order of its own kind, from which a search may go on as well as from the rolling states.
+    start: an order of its own kind, from which a search may go on as well as from the streamed states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
     blocking: tiles of fixed shape, what a kernel writer does by hand: orders that search are compared with it.
     local: it may win on networks with locality too (reorder.edges.search.locality).

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import reorder.edges.search.initial_states as rolling
+import reorder.edges.search.initial_states as initial_states
 from edgewatt import count_io
 from edgewatt.operators.words import banks_in_words
 from reorder.edges.bounds.bounds import expansion_extra
@@ -102,18 +102,6 @@ def test_a_move_on_a_fan_takes_no_time_that_grows_with_the_square_of_its_targets
     assert time.process_time() - began < 1.5
 
 
-@pytest.mark.parametrize("looks", [1, 3, 5])
-def test_a_rolling_construction_that_is_ended_leaves_no_half_state(looks: int) -> None:
-    """Values that it kept had targets that were done: completing such a state counted those twice."""
-    items = Items(random_layered(6, 700, 0.1, seed=1))
-    seen = iter(range(1, 1000))
-    assert rolling.construct(items, 98, 49, 0.5, 0.5, lambda: next(seen) >= looks) is None
-    whole = rolling.construct(items, 98, 49, 0.5, 0.5, lambda: False)
-    assert whole is not None and len(whole.opens) == len(whole.drops) == len(items.items)
-    state, tried = rolling.best_state(items, 98, Budget(1e-9), rolling.StationaryParameters(keep=49))
-    assert tried == 1 and len(state.opens) == len(items.items)
-
-
 def test_blocks_are_annealed_for_the_time_there_is() -> None:
     """The swaps of the first size alone, 400 for each of 20,000 targets, take some ten times the limit in full."""
     network = random_layered(3, 10_000, 0.0015, seed=1)
@@ -177,7 +165,7 @@ def test_a_search_begins_nothing_that_its_limit_has_no_time_for(monkeypatch: pyt
     network = random_layered(n_layers=3, width=40, density=0.3, seed=1)
     now = iter(range(10_000_000))
     monkeypatch.setattr(Budget, "clock", staticmethod(lambda: 0.01 * next(now)))  # 10 ms each time that somebody looks
-    monkeypatch.setattr(rolling, "COSTS", replace(rolling.COSTS, overrun_s=0.0))
+    monkeypatch.setattr(initial_states, "COSTS", replace(initial_states.COSTS, overrun_s=0.0))
     counted: list[float] = []
     offer = Best.offer
 
