@@ -13,7 +13,6 @@ from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Geometry, Role, Stage
 from traces.base.errors import InputError, shown
 
 _WHY = {
-    Role.ORDER: "it must see the words before anything encodes them, so it comes first",
     Role.SIMILARITY: "it compares neighbouring values, which an earlier stage has changed",
     Role.SCRAMBLE: "it comes after similarity coding, which finds nothing in scrambled data, and before bus codes",
     Role.BUS_CODE: "it decides what goes on the wires in each beat, so nothing but signalling may follow it",

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
 from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
-from traces.base.checks import as_array, whole_numbers
+from traces.base.checks import as_array
 from traces.base.errors import InputError
 from traces.base.shown import Shown
 
@@ -38,8 +37,7 @@ class Encoded(Shown):
     """What went over the bus in one call of `encode`.
 
     data: uint8[n], one byte per lane and beat. flags: uint8[ceil(n / 8)] or None, bit i (LSB first) goes with byte i.
-    extra: uint8[n] or None, up to eight further wires per lane. order: what cache-line reordering keeps at the
-    controller. extra_wires: wires beyond the 8 * bus_bytes data wires.
+    extra: uint8[n] or None, up to eight further wires per lane. extra_wires: wires beyond the 8 * bus_bytes data wires.
     ones, toggles, rising: over ALL wires, flag (DBI) and extra wires included. wires: the same per wire (data, then one
     flag wire per lane). extra_counts: per extra wire. state: give it to the next call to continue the stream.
     """
@@ -47,7 +45,6 @@ class Encoded(Shown):
     data: Bytes
     flags: Bytes | None
     extra: Bytes | None
-    order: npt.NDArray[np.int64] | None
     extra_wires: int
     ones: int
     toggles: int
@@ -119,7 +116,6 @@ def encode(
         coded.data,
         coded.flags,
         coded.extra,
-        coded.order,
         chain.facts.flag_wires * bus_bytes,
         *totals,
         WireCounts(wires.counts[0]),
@@ -134,26 +130,20 @@ def decode(
     *,
     flags: Bytes | None = None,
     extra: Bytes | None = None,
-    order: npt.NDArray[np.int64] | None = None,
     element_bytes: int,
     bus_bytes: int = 2,
     block_bytes: int = 32,
     state: ChainState | None = None,
     costs: WireCosts | None = None,
 ) -> Bytes:
-    """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags, extra and order.
+    """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags and extra.
 
     For a stream in pieces use `Chain.decode`, which returns the decoder's state too.
     """
     if isinstance(data, Encoded):
-        coded = Coded(data.data, data.flags, data.extra, data.order)
+        coded = Coded(data.data, data.flags, data.extra)
     else:
         flag_bytes, extra_bytes = (None if given is None else _as_bytes(given) for given in (flags, extra))
-        coded = Coded(
-            _as_bytes(data),
-            flag_bytes,
-            extra_bytes,
-            None if order is None else whole_numbers(order, "order", most=2**31 - 1),
-        )
+        coded = Coded(_as_bytes(data), flag_bytes, extra_bytes)
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     return Chain(encoder, geometry).decode(coded, state)[0]

@@ -30,7 +30,6 @@ ONES_AND_EDGES = WireCosts()  # a 1 and a rising edge cost 1 each
 class Role(enum.IntEnum):
     """Where in a chain a stage makes sense; a chain's roles strictly ascend."""
 
-    ORDER = 0  # changes which word comes when
     SIMILARITY = 1  # sends differences between neighbouring values
     SCRAMBLE = 2  # whitens what is sent
     BUS_CODE = 3  # decides per beat, with wires of its own

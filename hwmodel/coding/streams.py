@@ -94,7 +94,7 @@ class StreamChain:
                 raise InputError(f"encoder {self.encoder!r} does not work on blocks of {self.block_bytes} bytes")
         check_wires(self.encoder, self.facts, coded, len(data))
         if self.shares is not None:
-            coded = Coded(self.shares.on_wires(coded.data, coded.flags), order=coded.order)
+            coded = Coded(self.shares.on_wires(coded.data, coded.flags))
             for part in self._signalling:
                 coded = part.encode(coded, kind)
         return coded

@@ -44,13 +44,13 @@ class DbiAc(LaneStage):
         n, last, shares = len(coded.data), state.copy(), self.geometry.shares
         if shares is not None:
             turned = shares.far(coded.data, last)
-            return Coded(*shares.inverted(coded.data, turned), order=coded.order), last
+            return Coded(*shares.inverted(coded.data, turned)), last
         out, flags = np.empty(n, np.uint8), packed_flags(n)
         kernels.encode_dbi_ac(coded.data, out, flags, last, self.lane(offset))
-        return Coded(out, flags, order=coded.order), last
+        return Coded(out, flags), last
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         kernels.invert_flagged(coded.data, coded.flags, out)
-        return Coded(out, order=coded.order), state
+        return Coded(out), state

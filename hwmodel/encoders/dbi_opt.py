@@ -64,7 +64,7 @@ class DbiOptimal(LaneStage):
         g, n, level = self.geometry, len(coded.data), state.copy()
         if self._least is not None:
             turned = self._least.flags(coded.data, level)
-            return Coded(*self._least.shares.inverted(coded.data, turned), order=coded.order), level
+            return Coded(*self._least.shares.inverted(coded.data, turned)), level
         out, flags, costs = np.empty(n, np.uint8), packed_flags(n), g.costs
         lane = self.lane(offset)
         encode_optimal_dbi(
@@ -79,11 +79,11 @@ class DbiOptimal(LaneStage):
             costs.rise_pj / 2,
             self.low_active,
         )
-        return Coded(out, flags, order=coded.order), level
+        return Coded(out, flags), level
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         assert coded.flags is not None
         invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
-        return Coded(out, order=coded.order), state
+        return Coded(out), state

@@ -38,7 +38,7 @@ class LimitedWeight(Stage):
         """Look the codewords up."""
         words = limited_weight_code()[0][coded.data]
         flags = np.packbits((words >> 8 & 1).astype(np.uint8), bitorder="little")
-        return Coded(words.astype(np.uint8), flags, (words >> 9).astype(np.uint8), coded.order), state
+        return Coded(words.astype(np.uint8), flags, (words >> 9).astype(np.uint8)), state
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Look the bytes up. Raises InputError for a word that is none of the code."""
@@ -48,4 +48,4 @@ class LimitedWeight(Stage):
         plain = limited_weight_code()[1][words]
         if (plain < 0).any():
             raise InputError(f"byte {int(np.argmax(plain < 0))}: not a word of the 3-limited-weight code")
-        return Coded(plain.astype(np.uint8), order=coded.order), state
+        return Coded(plain.astype(np.uint8)), state

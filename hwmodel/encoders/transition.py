@@ -38,7 +38,7 @@ class Transition(LaneStage):
             flags = np.packbits(signalled(bits, 1), bitorder="little")
         if extra is not None:
             extra = signalled(extra, 2)
-        return Coded(signalled(coded.data, 0), flags, extra, coded.order), levels
+        return Coded(signalled(coded.data, 0), flags, extra), levels
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Flip a wire for every 1."""

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from bitarray import bitarray
 from bitarray.util import ba2int, count_xor, int2ba, zeros
 
 from hwmodel.coding import ENCODERS, Coded
 from hwmodel.coding.coded import Bytes
 from hwmodel.coding.in_burst import LeastCost, ShareFlags
-from hwmodel.encoders.bd_coding import BD_ENTRIES, BD_WORD_BYTES
 from hwmodel.encoders.limited_weight import limited_weight_code
 
 
@@ -28,13 +26,11 @@ class Bits:
     """`Coded` as bitarrays: n bytes in 8 n bits of data.
 
     flags: n bits or None, bit i beside byte i. extra: 8 n bits or None, the flag wires of a lane beyond the first.
-    order: what the receiver must hold (Coded.order).
     """
 
     data: bitarray
     flags: bitarray | None = None
     extra: bitarray | None = None
-    order: npt.NDArray[np.int64] | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -58,13 +54,13 @@ def to_bits(coded: Coded) -> Bits:
     """Return what is sent as bitarrays."""
     n = len(coded.data)
     flags = None if coded.flags is None else bits_of(coded.flags)[:n]
-    return Bits(bits_of(coded.data), flags, None if coded.extra is None else bits_of(coded.extra), coded.order)
+    return Bits(bits_of(coded.data), flags, None if coded.extra is None else bits_of(coded.extra))
 
 
 def to_bytes(sent: Bits) -> Coded:
     """Return what is sent as bytes."""
     flags = None if sent.flags is None else bytes_of(sent.flags)
-    return Coded(bytes_of(sent.data), flags, None if sent.extra is None else bytes_of(sent.extra), sent.order)
+    return Coded(bytes_of(sent.data), flags, None if sent.extra is None else bytes_of(sent.extra))
 
 
 def each_byte(bits: bitarray, size: int = 1) -> Iterator[bitarray]:
@@ -188,7 +184,7 @@ class BaseXor(BitByBit, ENCODERS["base-xor"].item):
             element = sent.data[at]
             out += element if first or not whole else element ^ before
             before = element
-        return Bits(out, order=sent.order), before
+        return Bits(out), before
 
 
 class BaseXorZdr(BitByBit, ENCODERS["base-xor-zdr"].item):
@@ -206,25 +202,7 @@ class BaseXorZdr(BitByBit, ENCODERS["base-xor-zdr"].item):
             else:
                 out += before if element == before ^ constant else element ^ before
             before = element
-        return Bits(out, sent.flags, sent.extra, sent.order), before
-
-
-class BdCoding(BitByBit, ENCODERS["bd-coding"].item):
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """XOR with the nearest word of the table; its number goes on the flag wires. State: table, next to replace."""
-        size = 8 * BD_WORD_BYTES
-        table, following = state or ([zeros(size, endian="little")] * BD_ENTRIES, 1)
-        table, out, flags = list(table), bitarray(endian="little"), bitarray(endian="little")
-        for at in range(0, len(sent.data) - size + 1, size):
-            word = sent.data[at : at + size]
-            nearest = min(range(BD_ENTRIES), key=lambda k: count_xor(table[k], word))
-            out += word ^ table[nearest]
-            flags += int2ba(nearest, 8, endian="little")
-            table[following] = word
-            following = following % (BD_ENTRIES - 1) + 1
-        out += sent.data[len(out) :]
-        flags += zeros(sent.n_bytes - len(flags), endian="little")
-        return Bits(out, flags, order=sent.order), (table, following)
+        return Bits(out, sent.flags, sent.extra), before
 
 
 class DbiAc(BitByBit, ENCODERS["dbi-ac"].item):
@@ -239,7 +217,7 @@ class DbiAc(BitByBit, ENCODERS["dbi-ac"].item):
             flags.append(count_xor(byte, lanes[lane]) > 4)
             lanes[lane] = ~byte if flags[-1] else byte
             out += lanes[lane]
-        return Bits(out, flags, order=sent.order), lanes
+        return Bits(out, flags), lanes
 
     def _shares_bits(self, sent: Bits, shares: ShareFlags, state: Any) -> tuple[Bits, Any]:
         """More than half of the wires on which a share begins would flip: invert. State: what each wire carries."""
@@ -255,7 +233,7 @@ class DbiAc(BitByBit, ENCODERS["dbi-ac"].item):
             for share, bits in enumerate(each_byte(burst, shares.cells.share_bytes)):
                 out += ~bits if turned[share] else bits
                 flags += shares.cells.share_bytes * bitarray([turned[share]])
-        return Bits(out, flags, order=sent.order), level
+        return Bits(out, flags), level
 
 
 class DbiDc(BitByBit, ENCODERS["dbi-dc"].item):
@@ -267,7 +245,7 @@ class DbiDc(BitByBit, ENCODERS["dbi-dc"].item):
             heavy = share.count(not self.zeros_cost) > 4 * size
             out += ~share if heavy else share
             flags += size * bitarray([heavy != self.low_active])
-        return Bits(out, flags, order=sent.order), state
+        return Bits(out, flags), state
 
 
 class DbiOptimal(BitByBit, ENCODERS["dbi-opt"].item):
@@ -286,7 +264,7 @@ class DbiOptimal(BitByBit, ENCODERS["dbi-opt"].item):
                 for i, word in zip(places, words, strict=True):
                     out[8 * i : 8 * i + 8], flags[i] = word[:8], word[8]
                 lanes[lane] = words[-1]
-        return Bits(out, flags, order=sent.order), lanes
+        return Bits(out, flags), lanes
 
     def _cheapest(self, data: list[bitarray], level: bitarray) -> list[bitarray]:
         """Return the nine-bit words (flag last) that send these bytes at least cost from `level`."""
@@ -320,7 +298,7 @@ class DbiOptimal(BitByBit, ENCODERS["dbi-opt"].item):
             for share, bits in enumerate(each_byte(burst, cells.share_bytes)):
                 out += ~bits if chosen[share] else bits
                 flags += cells.share_bytes * bitarray([chosen[share]])
-        return Bits(out, flags, order=sent.order), level
+        return Bits(out, flags), level
 
 
 class LimitedWeight(BitByBit, ENCODERS["3-lwc"].item):
@@ -331,28 +309,7 @@ class LimitedWeight(BitByBit, ENCODERS["3-lwc"].item):
         for byte in each_byte(sent.data):
             word = int2ba(int(code[ba2int(byte)]), 17, endian="little")
             data, flags, extra = data + word[:8], flags + word[8:9], extra + word[9:]
-        return Bits(data, flags, extra, sent.order), state
-
-
-class LineReorder(BitByBit, ENCODERS["line-reorder"].item):
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """The word nearest to what the bus carries comes next; of equals the first. State: the last beat sent."""
-        g = self.geometry
-        word, line = 8 * g.bus_bytes, 8 * g.block_bytes
-        carried = zeros(word, endian="little") if state is None else state
-        out, order = bitarray(endian="little"), []
-        for start in range(0, len(sent.data) - line + 1, line):
-            words = [sent.data[at : at + word] for at in range(start, start + line, word)]
-            left = list(range(len(words)))
-            while left:
-                nearest = min(left, key=lambda k: count_xor(words[k], carried))
-                left.remove(nearest)
-                carried = words[nearest]
-                out += carried
-                order.append(nearest)
-        out += sent.data[len(out) :]
-        carried = out[-word:] if len(out) >= word else carried
-        return Bits(out, sent.flags, sent.extra, np.array(order, np.int64)), carried
+        return Bits(data, flags, extra), state
 
 
 class Raw(BitByBit, ENCODERS["raw"].item):
@@ -371,7 +328,7 @@ class Scrambler(BitByBit, ENCODERS["scrambler"].item):
             bit = (register >> 14 ^ register >> 13) & 1
             register = (register << 1 | bit) & 0x7FFF
             out[k] ^= bit
-        return Bits(out, sent.flags, sent.extra, sent.order), state
+        return Bits(out, sent.flags, sent.extra), state
 
 
 class Transition(BitByBit, ENCODERS["transition"].item):
@@ -392,7 +349,7 @@ class Transition(BitByBit, ENCODERS["transition"].item):
         data = signalled(sent.data, 0, 8)
         flags = None if sent.flags is None else signalled(sent.flags, 1, 1)
         extra = None if sent.extra is None else signalled(sent.extra, 2, 8)
-        return Bits(data, flags, extra, sent.order), levels
+        return Bits(data, flags, extra), levels
 
 
 class UniversalXor(BitByBit, ENCODERS["universal-xor"].item):
@@ -405,18 +362,16 @@ class UniversalXor(BitByBit, ENCODERS["universal-xor"].item):
                 half = low + size // 2
                 out[half : low + size] ^= out[low:half]
                 size //= 2
-        return Bits(out, sent.flags, sent.extra, sent.order), state
+        return Bits(out, sent.flags, sent.extra), state
 
 
 RULES: dict[str, Any] = {
     "base-xor": BaseXor,
     "base-xor-zdr": BaseXorZdr,
-    "bd-coding": BdCoding,
     "dbi-ac": DbiAc,
     "dbi-dc": DbiDc,
     "dbi-opt": DbiOptimal,
     "3-lwc": LimitedWeight,
-    "line-reorder": LineReorder,
     "raw": Raw,
     "scrambler": Scrambler,
     "transition": Transition,

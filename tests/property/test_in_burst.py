@@ -86,7 +86,7 @@ def chain(encoder, metadata=0):
 
 @settings(max_examples=8, deadline=None)
 @given(
-    st.sampled_from((*INVERTING, "base-xor+dbi-dc", "dbi-dc+transition", "transition", "line-reorder+dbi-ac")),
+    st.sampled_from((*INVERTING, "base-xor+dbi-dc", "dbi-dc+transition", "transition")),
     st.integers(0, 2**32), st.integers(1, 5), st.integers(0, 4),
 )  # fmt: skip
 def test_kernels_and_bitarrays_agree_on_lpddr6_cut_anywhere(encoder, seed, n, cut):
@@ -149,7 +149,7 @@ def test_the_system_sends_what_replay_sends(encoder):
     assert (one.total.ones, one.total.toggles) == (other.counts.total.ones, other.counts.total.toggles)
 
 
-@pytest.mark.parametrize(("encoder", "bits_beside"), [("bd-coding", 32), ("base-xor+3-lwc", 288)])
+@pytest.mark.parametrize(("encoder", "bits_beside"), [("3-lwc", 288), ("base-xor+3-lwc", 288)])
 def test_what_has_no_wires_is_refused_with_the_reason(encoder, bits_beside):
     machine = Machine(part=LPDDR6, bus=BusSpec(2, 32), encoder=encoder, flush=False)
     with pytest.raises(InputError) as caught:

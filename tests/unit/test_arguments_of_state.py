@@ -20,17 +20,6 @@ DATA = np.arange(64, dtype=np.uint8)
 SIZES = {"element_bytes": 4, "bus_bytes": 2, "block_bytes": 32}
 
 
-@pytest.mark.parametrize(
-    "order",
-    [[0], [10**6] * 32, [-1] * 32, [0] * 32, [0.5] * 32, ["a"] * 32, np.zeros((2, 16), np.int64), list(range(64))],
-)
-def test_an_order_that_is_none(order: object) -> None:
-    sent = ew.encode(DATA, "line-reorder", **SIZES)
-    assert (ew.decode(sent, "line-reorder", **SIZES) == DATA).all()
-    with pytest.raises(InputError, match="order"):
-        ew.decode(sent.data, "line-reorder", order=order, **SIZES)
-
-
 @pytest.mark.parametrize("size", [0, 63, 65, 128])
 def test_extra_wires_of_other_bytes(size: int) -> None:
     sent = ew.encode(DATA, "3-lwc", **SIZES)
