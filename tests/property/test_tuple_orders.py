@@ -185,7 +185,6 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
     matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)
     storage = Storage(
         kind.get("layout", "csr"), value_format, 16, kind["stride"], kind.get("stride_restart", "row"),
-        kind.get("rows", "packed"),
     )  # fmt: skip
     wires = WireRequest(
         kind.get("encoder", "base-xor+dbi-dc"), 32, kind.get("base_interval"), "joint", kind.get("metric", "ones"),
