@@ -91,12 +91,13 @@ def fastest_order(
     blocks = [most for most in FUSED if len(widths) > 2 and most < widths[1::2].max()]
     tiles = [most for most in TILES if most < widths.max()]
     sizes: list[dict[str, Any]] = [{}, *({"fused": most} for most in blocks), *({"sources": most} for most in tiles)]
-    best, csr, complete = (float("inf"), 0, None), float("inf"), True
+    best: tuple[float, int, Ordering] | None = None
+    csr, complete = float("inf"), True
     began = time.perf_counter()
     for number, size in enumerate(sizes):
         least = float("inf")
         for shape, widths_tried in _shapes(network, size, tuple(lanes)):
-            if best[2] is not None and time_limit_s is not None and time.perf_counter() > began + time_limit_s:
+            if best is not None and time_limit_s is not None and time.perf_counter() > began + time_limit_s:
                 complete = False
                 break
             ordering = order_edges(network, "long-runs", memory=memory, **shape)
@@ -104,13 +105,14 @@ def fastest_order(
                 seconds = seconds_of_pass(network, ordering, width) * -(-batch // width)
                 least = min(least, seconds)
                 csr = csr if shape else min(csr, seconds)
-                if best[2] is None or seconds < (WORTH if ordering is not best[2] else 1.0) * best[0]:
+                if best is None or seconds < (1.0 if ordering is best[2] else WORTH) * best[0]:
                     best = seconds, width, ordering
         if progress:
             progress(number + 1, len(sizes), "orders")
+        assert best is not None
         if not complete or ("sources" in size and least > USELESS * best[0]):
             break
-    assert best[2] is not None
+    assert best is not None
     return Fastest(best[2], best[1], best[0], csr, complete)
 
 
