@@ -40,7 +40,6 @@ _FACADE = {
     "recompute": "reorder.operators.recompute",
     "allocate": "reorder.operators.arena.allocate",
     "Bank": "reorder.operators.arena.banks",
-    "patches": "edgewatt.operators.patches",
     "rewrite_graph": "reorder.operators.rewriting.rewrite",
     "footprint": "reorder.operators.schedule.operator_problem",
     "offchip_traffic": "reorder.operators.schedule.traffic",

@@ -12,7 +12,6 @@ RUNTIME = (
     "numpy",
     "scipy",
     "simpy",
-    "bitarray",
     "PyYAML",
     "pydantic",
     "typer",
@@ -30,7 +29,6 @@ EXTRAS = {
     "waves": ("pyvcd",),
     "dask": ("distributed",),
     "optimize": ("optuna",),
-    "partition": ("mtkahypar",),
     "learn": ("cmaes", "torch"),
 }
 

@@ -213,11 +213,10 @@ class Machine(Shown):
         """What the encoder chain declares: its flag wires, whether it inverts, its latency."""
         return chain_facts(self.encoder)
 
-    def encoder_chain(self, own: Mapping[str, int] | None = None, engine: str = "kernels") -> StreamChain:
+    def encoder_chain(self, own: Mapping[str, int] | None = None) -> StreamChain:
         """Return the encoder chain on the bus, whose blocks are of one stream each (numbers of STREAMS).
 
-        own: bytes of one element of each stream, `element_bytes` in the description of a trace. engine: as in
-        `hwmodel.coding.encode`.
+        own: bytes of one element of each stream, `element_bytes` in the description of a trace.
         """
         chosen = self.element_bytes
         if isinstance(chosen, int):
@@ -229,9 +228,7 @@ class Machine(Shown):
 
         part = self._part()
         costs = None if part is None else kept(part, data_wire_costs)
-        return stream_chain(
-            self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, engine, self._share_flags()
-        )
+        return stream_chain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, self._share_flags())
 
     def _share_flags(self) -> ShareFlags | None:
         """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""

@@ -96,15 +96,6 @@ class Make(Protocol):
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering: ...
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Why an order came about, for a page: a heading, a few sentences and tables of texts (heads, rows)."""
-
-    title: str
-    words: str
-    tables: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
-
-
 F = TypeVar("F", bound=Make)
 
 
@@ -114,7 +105,7 @@ class Method:
 
     searches: it spends a budget and notes a curve; without it, the method is a construction.
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
-    start: an order of its own kind, from which a search may go on as well as from the rolling states.
+    start: an order of its own kind, from which a search may go on as well as from the streamed states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
     blocking: tiles of fixed shape, what a kernel writer does by hand: orders that search are compared with it.
     local: it may win on networks with locality too (reorder.edges.search.locality).
@@ -126,7 +117,6 @@ class Method:
     takes its place.
     steps: its parameter that says how many steps it searches for; None: it has none.
     effort: microseconds per connection that a construction takes, roughly: choosers in a hurry begin with low ones.
-    explain: why an order of its own came about, as tables for a page; None: it does not say.
     """
 
     make: Make
@@ -143,7 +133,6 @@ class Method:
     chooses: bool = False
     steps: str | None = None
     effort: float = 0.1
-    explain: Callable[[Network, Task, Ordering], Explanation | None] | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
         """Make an order whose edges are not checked: for portfolios and tests; others call reorder.order.order."""

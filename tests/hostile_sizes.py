@@ -304,12 +304,11 @@ def scalesim() -> Made:
 
 
 def words(kind: str) -> Made:
-    """Lists of numbers as text and tables: orders, buffers, chains."""
+    """Lists of numbers as text and tables: orders, buffers."""
     table = b"id,lower,upper,size\n"
     heads = {
         "order": [b"0\n", b"0 ", b"00000\n", b"\n", b"9" * 50],
         "buffers": [table + b"a,0,1,1\n", table + b",,,\n", b"\n", b"id\n" + b"a" * 99, b",\n"],
-        "chain": [b"name\n", b",\n", b"\n", b'"a\n', b"a,"],
     }  # fmt: skip
     for word in heads[kind]:
         for n in (10**6, 3 * 10**6, 10**7, 4 * 10**7):
@@ -322,7 +321,7 @@ READERS: dict[str, tuple[str, Callable[[], Made]]] = {
     "safetensors": ("m.safetensors", safetensors_files), "weights": ("m.safetensors", safetensors_files),
     "onnx": ("m.onnx", onnx), "tflite": ("m.tflite", tflite), "opgraph": ("g.json", opgraph), "traces": ("t", traces),
     "scalesim": ("layer0/IFMAP_DRAM_TRACE.csv.gz", scalesim), "order": ("o.txt", partial(words, "order")),
-    "buffers": ("b.csv", partial(words, "buffers")), "chain": ("c.csv", partial(words, "chain")),
+    "buffers": ("b.csv", partial(words, "buffers")),
 }  # fmt: skip
 
 
@@ -333,7 +332,6 @@ def reading(reader: str) -> Callable[[Path], Any]:
     import edgewatt as ew
     from edgewatt.checks.orders import read_order
     from reorder.operators.arena.files import read_buffers
-    from reorder.operators.patches.chain import read_chain
     from reorder.tuples.files import read_matrix
     from traces.accelerators.scalesim import read_run
     from traces.readers import NETWORK_READERS
@@ -361,7 +359,7 @@ def reading(reader: str) -> Callable[[Path], Any]:
 
     return {
         "matrix": read_matrix, "weights": weights, "traces": open_trace, "scalesim": run, "order": read_order,
-        "buffers": read_buffers, "chain": read_chain, "opgraph": schedule,
+        "buffers": read_buffers, "opgraph": schedule,
     }.get(reader, ew.load)  # fmt: skip
 
 

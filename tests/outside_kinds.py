@@ -122,7 +122,7 @@ class Flip(Stage):
     role = Role.BUS_CODE
 
     def encode(self, coded, offset, state):
-        return type(coded)(~coded.data, coded.flags, coded.extra, coded.order), state
+        return type(coded)(~coded.data, coded.flags, coded.extra), state
 
     decode = encode
 ''',

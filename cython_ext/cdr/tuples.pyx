@@ -86,14 +86,13 @@ cdef enum:
 
 
 def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
-                  const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds,
+                  const uint8_t[::1] slot_class, const int64_t[::1] bounds,
                   int64_t first, int64_t last, int64_t[::1] order, int method, bint refine, double kicks_per_tuple,
                   uint64_t seed, bint dbi, bint symmetric, int64_t before=0):
     """Order the tuples of strides [first, last), left to right, in place.
 
     out_words, in_words: uint64[N, 1 or 2], what a tuple leaves on and first puts on its wires. keep: uint64[8, words].
     slot_class: uint8[N]. bounds: int64[S + 1], stride k is order[bounds[k]:bounds[k+1]].
-    end_class: uint8[S], 255, or the class of a slot of zeros that follows the stride (row padding).
     refine: start from `order` and look ahead to the tuple after the stride; otherwise order afresh without looking ahead.
     The work is a number of kicks, kicks_per_tuple * n each; stride k draws from a generator seeded by (seed, before + k).
     """
@@ -102,7 +101,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     cdef cdr_stride s
     cdef uint64_t state
     cdef int failed = 0
-    _check(out_words, in_words, keep, slot_class, end_class, bounds, first, last, order)
+    _check(out_words, in_words, keep, slot_class, bounds, first, last, order)
     need(method != EXACT_METHOD or longest <= MAX_EXACT, "exact orders at most 16 tuples")
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
@@ -112,7 +111,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
                 n = bounds[k + 1] - start
                 if n == 0:
                     continue
-                _fill(&s, &space, out_words, in_words, slot_class, end_class, bounds, k, order, refine)
+                _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, refine)
                 state = seed ^ (<uint64_t>(before + k) * 0x9e3779b97f4a7c15u)
                 if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_splitmix64(&state)):
                     failed = 1
@@ -126,7 +125,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
 
 
 def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
-                  const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds,
+                  const uint8_t[::1] slot_class, const int64_t[::1] bounds,
                   int64_t first, int64_t last, int64_t[::1] order, int rounds, bint dbi, bint symmetric,
                   double[::1] bound):
     """Write a lower bound on the cost of each stride in [first, last), over all orders of it and of the stride before.
@@ -141,7 +140,7 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     before = max(first - 1, 0)
     while before > 0 and bounds[before + 1] == bounds[before]:
         before -= 1
-    _check(out_words, in_words, keep, slot_class, end_class, bounds, before, last, order)
+    _check(out_words, in_words, keep, slot_class, bounds, before, last, order)
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
         with nogil:
@@ -151,7 +150,7 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
                 bound[k] = 0
                 if n == 0:
                     continue
-                _fill(&s, &space, out_words, in_words, slot_class, end_class, bounds, k, order, False)
+                _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, False)
                 space.slot_class[n + 1] = CDR_OPEN
                 if cdr_open(&s):
                     failed = 1
@@ -193,15 +192,14 @@ cdef int64_t _longest(const int64_t[::1] bounds, int64_t first, int64_t last) ex
 
 
 cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
-                const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds, int64_t first,
+                const uint8_t[::1] slot_class, const int64_t[::1] bounds, int64_t first,
                 int64_t last, int64_t[::1] order) except -1:
     cdef int64_t total = order.shape[0], words = out_words.shape[1], i
     need(words in (1, 2) and in_words.shape[1] == words and keep.shape[1] == words and keep.shape[0] == CDR_CLASSES,
          "a tuple has one or two words, in all arrays alike")
     need(out_words.shape[0] == total and in_words.shape[0] == total and slot_class.shape[0] == total,
          "one row for each tuple")
-    need(0 <= bounds[0] <= bounds[first] and bounds[last] <= total and end_class.shape[0] == bounds.shape[0] - 1,
-         "strides lie inside the order, each with its end")
+    need(0 <= bounds[0] <= bounds[first] and bounds[last] <= total, "strides lie inside the order")
     for i in range(max(bounds[first] - 1, 0), min(bounds[last] + 1, total)):  # what these strides and their ends read
         need(0 <= order[i] < total, "a tuple outside the matrix")
     return 0
@@ -241,11 +239,11 @@ cdef void _release(Workspace *space) noexcept:
 
 
 cdef void _fill(cdr_stride *s, Workspace *space, const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words,
-                const uint8_t[::1] slot_class, const uint8_t[::1] end_class, const int64_t[::1] bounds, int64_t k,
+                const uint8_t[::1] slot_class, const int64_t[::1] bounds, int64_t k,
                 int64_t[::1] order, bint look_ahead) noexcept nogil:
-    """Copy stride k, the tuple before it and, with look_ahead, the tuple (or padding) after it into the workspace."""
+    """Copy stride k, the tuple before it and, with look_ahead, the tuple after it into the workspace."""
     cdef int64_t start = bounds[k], stop = bounds[k + 1], n = stop - start, words = out_words.shape[1], i, w
-    cdef bint padded = end_class[k] != 255, follows = look_ahead and not padded and stop < order.shape[0]
+    cdef bint follows = look_ahead and stop < order.shape[0]
     s.n = n
     for i in range(n):
         space.place[i] = order[start + i]
@@ -254,7 +252,7 @@ cdef void _fill(cdr_stride *s, Workspace *space, const uint64_t[:, ::1] out_word
             space.out[i * words + w] = out_words[space.place[i], w]
             space.in_[i * words + w] = in_words[space.place[i], w]
     space.slot_class[0] = 0
-    space.slot_class[n + 1] = end_class[k] if padded else slot_class[stop] if follows else CDR_OPEN
+    space.slot_class[n + 1] = slot_class[stop] if follows else CDR_OPEN
     for w in range(words):
         space.out[n * words + w] = out_words[order[start - 1], w] if start else 0
         space.in_[n * words + w] = in_words[order[stop], w] if follows else 0

@@ -3,7 +3,7 @@
 UNCHECKED = frozenset(
     {
         "blocks", "connections.Annealer", "contents.LineData", "counts.count_many", "encode", "geometry",
-        "greedy.go_ranks", "places", "probe", "residency.Residency", "runs.read_sums", "runs.write_bytes", "stationary",
+        "greedy.go_ranks", "places", "probe", "residency.Residency", "runs.read_sums", "runs.write_bytes",
         "streams", "topological.components", "topological.least_live",
     }
 )  # fmt: skip

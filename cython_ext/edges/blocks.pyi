@@ -15,11 +15,3 @@ def swap_blocks(
     seed: int,
     spent: Any = None,
 ) -> int: ...
-def frontier(
-    out_start: npt.NDArray[np.int64],
-    out_target: npt.NDArray[np.int32],
-    in_start: npt.NDArray[np.int32],
-    in_source: npt.NDArray[np.int32],
-    own: npt.NDArray[np.int32],
-    item: npt.NDArray[np.int32],
-) -> npt.NDArray[np.int32]: ...

@@ -1,4 +1,4 @@
-"""Blocks of targets improved by swap annealing, and the frontier order. Index arrays as in reorder.edges.search.intervals."""
+"""Blocks of targets improved by swap annealing. Index arrays as in reorder.edges.search.intervals."""
 
 import numpy as np
 
@@ -73,62 +73,3 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
         done = stop
         PyErr_CheckSignals()
     return saved
-
-
-def frontier(const int64_t[::1] out_start, const int32_t[::1] out_target, const int32_t[::1] in_start,
-             const int32_t[::1] in_source, const int32_t[::1] own, const int32_t[::1] item):
-    """Return int32[n_sources]: an order in which to use up the sources, each at once with all its connections.
-
-    Always the ready source that adds the fewest live neurons: targets not touched yet, less itself if it is hidden and
-    so takes room already. Ties: the one that came down last, so the order stays where it is. O(W).
-    """
-    cdef int64_t n = own.shape[0], n_sources = item.shape[0], w = in_source.shape[0], k, e, s, t, v, key
-    cdef int64_t widest = int(np.diff(out_start).max()) + 1, low, size = 0, filled = 0
-    cdef int32_t[::1] growth = np.diff(out_start).astype(np.int32), waiting = np.diff(in_start).astype(np.int32)
-    cdef int32_t[::1] used = np.zeros(n_sources, np.int32), touched = np.zeros(max(1, n), np.int32)
-    cdef int32_t[::1] head = np.full(widest + 1, -1, np.int32)  # a stack per key: linked entries, stale ones skipped
-    cdef int32_t[::1] entry = np.zeros(w + 2 * n_sources + 1, np.int32), below_it = np.zeros(w + 2 * n_sources + 1,
-                                                                                             np.int32)
-    result = np.empty(n_sources, np.int32)
-    cdef int32_t[::1] order = result
-    for k in range(n_sources - 1, -1, -1):
-        if item[k] < 0 or in_start[item[k]] == in_start[item[k] + 1]:
-            key = growth[k]
-            entry[size], below_it[size] = <int32_t> k, head[key]
-            head[key] = <int32_t> size
-            size += 1
-    with nogil:
-        low = 0
-        while filled < n_sources:
-            while head[low] < 0:
-                low += 1
-            s = entry[head[low]]
-            head[low] = below_it[head[low]]
-            key = growth[s] - (1 if item[s] >= 0 else 0) if growth[s] > 0 else 0
-            if used[s] or key != low:
-                continue
-            used[s] = 1
-            order[filled] = <int32_t> s
-            filled += 1
-            for k in range(out_start[s], out_start[s + 1]):
-                t = out_target[k]
-                if not touched[t]:
-                    touched[t] = 1
-                    for e in range(in_start[t], in_start[t + 1]):
-                        v = in_source[e]
-                        growth[v] -= 1
-                        if not used[v] and (item[v] < 0 or waiting[item[v]] == 0):
-                            key = growth[v] - (1 if item[v] >= 0 else 0) if growth[v] > 0 else 0
-                            entry[size], below_it[size] = <int32_t> v, head[key]
-                            head[key] = <int32_t> size
-                            size += 1
-                            low = min(low, key)
-                waiting[t] -= 1
-                if waiting[t] == 0 and own[t] >= 0:
-                    v = own[t]
-                    key = growth[v] - 1 if growth[v] > 0 else 0
-                    entry[size], below_it[size] = <int32_t> v, head[key]
-                    head[key] = <int32_t> size
-                    size += 1
-                    low = min(low, key)
-    return result

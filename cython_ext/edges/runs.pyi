@@ -16,10 +16,3 @@ def near_runs(
     n_neurons: int,
     capacity: int,
 ) -> npt.NDArray[np.int64]: ...
-def pair_runs(
-    sources: npt.NDArray[np.int64],
-    starts: npt.NDArray[np.int64],
-    groups: npt.NDArray[np.int64],
-    n_neurons: int,
-    least: int,
-) -> npt.NDArray[np.int64]: ...

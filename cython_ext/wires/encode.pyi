@@ -58,20 +58,6 @@ def code_zdr(
 def code_universal(
     data: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8], element_bytes: int, block_bytes: int, decode: bool
 ) -> None: ...
-def code_bit_difference(
-    data: npt.NDArray[np.uint8],
-    out: npt.NDArray[np.uint8],
-    index: npt.NDArray[np.uint8],
-    table: npt.NDArray[np.uint64],
-    decode: bool,
-) -> None: ...
-def reorder_lines(
-    data: npt.NDArray[np.uint8],
-    out: npt.NDArray[np.uint8],
-    order: npt.NDArray[np.int64],
-    last: npt.NDArray[np.uint8],
-    line_bytes: int,
-) -> None: ...
 def encode_optimal_dbi(
     data: npt.NDArray[np.uint8],
     out: npt.NDArray[np.uint8],

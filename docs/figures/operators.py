@@ -49,18 +49,6 @@ def arena() -> str:
     return str(picture)
 
 
-def patches() -> str:
-    """Draw the front of peak memory and extra work."""
-    front = ew.patches("configs/examples/chains/inverted-residual-96.csv")
-    points = [(plan.factor, plan.peak_bytes / 1e3) for plan in front.plans]
-    return lines(
-        "inverted-residual-96: every plan that no other one beats",
-        {"plans": points},
-        "multiplications, times those of layer by layer",
-        "peak, kB",
-    )
-
-
 def inference() -> str:
     """Draw the bytes that an inference streams, by order."""
     network = ew.load("configs/examples/networks/digits_small.npz")
@@ -79,6 +67,5 @@ def inference() -> str:
 FIGURES = {
     "operator-schedules": operator_schedules,
     "arena": arena,
-    "patches": patches,
     "inference": inference,
 }

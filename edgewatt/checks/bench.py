@@ -14,15 +14,12 @@ import numpy as np
 from edgewatt.checks.clocks import LEAST_ROUNDS, NotCounted, Rounds, counted, measure, one_core
 from edgewatt.checks.peer import PEERS, Float32, MissingPeer, Step, layers_of, table_of
 from edgewatt.orders.timed import fastest_order
-from hwmodel.processor.calibration import calibrate, processor_for
-from hwmodel.processor.cost import Processor
 from hwmodel.processor.inference import CompiledInference, compile_inference
-from hwmodel.processor.traffic import LINE_BYTES, traffic
-from hwmodel.processor.work import PAIRING, ordered_work
+from hwmodel.processor.limits import Limits, cpu_name, measure_limits
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.base.units import engineering, in_one_unit
+from traces.base.units import in_one_unit
 from traces.networks.network import Network
 from traces.readers import load
 
@@ -64,13 +61,12 @@ class BenchComparison:
     runs: int
     stream_bytes: int
     arena_bytes: int
-    predicted_microseconds: float
     rows: list[Row]
     missing: dict[str, str]
     aa: float
     other_cpu: float
     fma_share: float
-    processor: Processor
+    limits: Limits
     machine: str
     date: str
     details: dict[str, Any] = field(default_factory=dict)
@@ -95,16 +91,15 @@ def bench(
     lanes: int | None = None,
     peers: Sequence[str] | None = None,
     rounds: int = LEAST_ROUNDS,
-    target: str = "this-cpu",
     inputs: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> BenchComparison:
     """Time inference of one batch by our kernel and by every peer that is present, by thread CPU time on one core.
 
-    order: 'time': the fastest order of the cost model, with its lanes; None: the network's own; or an Ordering or
-    int[W]. lanes: None: of the cost model (one vector: 1). peers: names of PEERS; None: all. Absent ones are skipped
-    and named with the reason. rounds: at least 11, each in a new random order. target: the processor of the cost model.
+    order: 'time': the fastest of `fastest_order`, with its lanes; None: the network's own; or an Ordering or
+    int[W]. lanes: None: those of the fastest (one vector: 1). peers: names of PEERS; None: all. Absent ones are skipped
+    and named with the reason. rounds: at least 11, each in a new random order.
     inputs: float[batch, I]; None: the network's batch repeated, or random numbers. All results are compared with ours
     on every neuron. Every peer, ours too, starts from its inputs where and how it reads them ([neuron, vector]).
 
@@ -117,16 +112,16 @@ def bench(
     layers_of(network)  # refuses what libraries cannot compute, before anything is measured
     vectors = _vectors(network, batch, inputs, seed)
     with one_core():
-        processor = processor_for(target, progress)
+        limits = measure_limits()
         chosen, name = order, "as given"
         if isinstance(order, str):
             if order != "time":
                 raise InputError(f"order is 'time', None, an Ordering or int[W], not {order!r}")
-            name = "fastest predicted"
+            name = "fastest timed"
             if batch == 1:
                 chosen, lanes = None, 1
             else:
-                fastest = fastest_order(network, processor, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
+                fastest = fastest_order(network, batch=batch, lanes=(lanes,) if lanes else (32, 64, 128))
                 chosen, lanes = fastest.ordering, fastest.lanes
                 shape = fastest.ordering.parameters.items()
                 name += ": " + ", ".join([fastest.ordering.method, *(k if v is True else f"{k} {v}" for k, v in shape)])
@@ -150,15 +145,12 @@ def bench(
             counters, not_counted = _counters(steps)
     work = 2 * network.n_connections * batch
     rows = [_row(title, measured, work, errors[title]) for title in steps]
-    peak = processor.limits.fma_gflops
-    predicted = processor.seconds(network, chosen, lanes=lanes, batch=batch) if lanes > 1 else float("nan")
     return BenchComparison(
         network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
-        ours.arena_bytes, predicted * 1e6 if lanes > 1 else 0.0, sorted(rows, key=lambda r: r.microseconds), missing,
-        measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / peak, processor,
-        f"{platform.machine()}, {processor.source}", time.strftime("%Y-%m-%d"),
-        {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor, ours.simd == PAIRING),
-         "seconds": {title: measured.seconds[title].tolist() for title in steps}},
+        ours.arena_bytes, sorted(rows, key=lambda r: r.microseconds), missing,
+        measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / limits.fma_gflops,
+        limits,         f"{platform.machine()} {cpu_name()}", time.strftime("%Y-%m-%d"),
+        {"seconds": {title: measured.seconds[title].tolist() for title in steps}},
         counters, not_counted,
     )  # fmt: skip
 
@@ -201,14 +193,6 @@ def peer_steps(
             steps[peer]()
         errors[peer] = _checked(peer, network, values[row].T, expected)
     return steps, missing, errors
-
-
-def _bytes_from_l2(network: Network, order: Any, lanes: int, batch: int, processor: Processor, pairs: bool) -> float:
-    """Bytes from L2 and beyond for the batch, as the cost model counts them: rows missed by L1, and the stream."""
-    if lanes == 1:
-        return 0.0
-    moved = traffic(ordered_work(network, order), lanes, processor.limits.caches, pairs)
-    return float(LINE_BYTES * (moved.l1_fills + moved.l1_stream) * -(-batch // lanes))
 
 
 def _row(title: str, measured: Rounds, work: int, error: float) -> Row:
@@ -265,19 +249,6 @@ def summary(result: BenchComparison) -> list[Mapping[str, object]]:
         }
         for row, time in zip(result.rows, times, strict=True)
     ]
-
-
-def calibrated(file: str, progress: Progress | None = None) -> Processor:
-    """Measure this processor on one core and write its system file."""
-    with one_core():
-        processor = calibrate(progress)
-    processor.save(file)
-    return processor
-
-
-def predicted_in_words(comparison: BenchComparison) -> str:
-    """Say what the cost model predicted."""
-    return f"the cost model predicted {engineering(comparison.predicted_microseconds * 1e-6, 's')}"
 
 
 def network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:

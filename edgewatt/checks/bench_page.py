@@ -35,8 +35,6 @@ def _section(result: BenchComparison) -> str:
         "bytes. "
         f"{100 * result.fma_share:.0f} % of the multiply-add peak."
     )
-    if result.predicted_microseconds:
-        words += f" The cost model predicted {duration(1e3 * result.predicted_microseconds)}."
     warning = ""
     if not result.steady:
         warning = f"<p class='warn'>The A/A control is {result.aa:.2f}: not steady; do not believe the ratios.</p>"
@@ -48,8 +46,8 @@ def _section(result: BenchComparison) -> str:
         f"<p></p>{listed}{missing}"
         f"<h2>Roofline</h2><div class='card'>{_roofline(result)}</div>"
         "<p>Roofs are measured: reading from each level of memory, and "
-        "multiply-adds on registers, one core. The marks are our kernel, by the bytes it takes from L1 (rows, stream) "
-        "and, as the cost model counts them, from L2.</p>"
+        "multiply-adds on registers, one core. "
+        "The mark is our kernel, by the bytes it takes from L1 (rows, stream).</p>"
     )
 
 
@@ -70,12 +68,11 @@ def _bars(result: BenchComparison) -> str:
 
 
 def _roofline(result: BenchComparison) -> str:
-    limits = result.processor.limits
+    limits = result.limits
     ours = next(row for row in result.rows if row.name == OURS)
     passes = -(-result.batch // result.lanes)
     flops = 2.0 * result.connections * result.batch
     rows = result.connections * result.batch * 4 + result.stream_bytes * passes
-    near = float(result.details.get("l2_bytes") or 0)
     low, high, bottom, top = 1 / 64, 64.0, 0.5, 2 ** math.ceil(math.log2(limits.fma_gflops * 1.2))
     span = PLOT_HEIGHT - BOTTOM - 10
 
@@ -102,13 +99,10 @@ def _roofline(result: BenchComparison) -> str:
         "stroke='var(--soft)'/>"
         f"<text x='{x(high) + 4:.1f}' y='{y(peak) + 4:.1f}'>{peak:.0f} GFLOP/s</text>"
     )
-    for label, n_bytes in (("from L1", rows), ("from L2", near)):
-        if n_bytes > 0:
-            at = flops / n_bytes
-            shapes.append(
-                f"<circle cx='{x(at):.1f}' cy='{y(ours.gflops):.1f}' r='5' fill='var(--warm)'/>"
-                f"<text class='over' x='{x(at) + 8:.1f}' y='{y(ours.gflops) + 16:.1f}'>{label}</text>"
-            )
+    shapes.append(
+        f"<circle cx='{x(flops / rows):.1f}' cy='{y(ours.gflops):.1f}' r='5' fill='var(--warm)'/>"
+        f"<text class='over' x='{x(flops / rows) + 8:.1f}' y='{y(ours.gflops) + 16:.1f}'>from L1</text>"
+    )
     for power in range(-6, 7, 2):
         at = 2.0**power
         label = f"{at:g}" if at >= 1 else f"1/{round(1 / at)}"

@@ -1,13 +1,12 @@
 """Checks of a configuration, and of an order on a machine.
 
-A configuration must load and fit its parts, its DRAM controller must issue only legal commands, and its encoders must
-send its own bytes as their bit-by-bit references do. An order is held against its bytes, rows and counts on a machine.
+A configuration must load and fit its parts, and its DRAM controller must issue only legal commands. An order
+is held against its bytes, rows and counts on a machine.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,6 @@ from edgewatt.checks.check import Check, equal, relative
 from edgewatt.evaluation.costs import rows_of
 from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.pays import METRICS, WORDS
-from edgewatt.runs.model import Member, Point
-from hwmodel.bus import Bus
-from hwmodel.coding import ENCODERS, Stage, parse_chain
-from hwmodel.coding.codec import BitBus
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
@@ -31,7 +26,6 @@ from traces.trace.build import build_trace, final_image
 from traces.trace.chunks import Trace
 
 REQUESTS = 2000
-BURSTS = 2000
 
 
 def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
@@ -49,56 +43,7 @@ def configuration_checks(path: Path, *, seed: int = 0) -> list[Check]:
     drams = {json.dumps(point.config["dram"], sort_keys=True): point for point in points}
     for point in drams.values():
         checks += _command_checks(build_machine(point), seed)
-    encoders = {(point.machine.encoder, repr((point.machine.bus, point.layout))): point for point in reversed(points)}
-    checks += [check for point in reversed(encoders.values()) for check in _encoder_checks(point)]
     return checks
-
-
-def _encoder_checks(point: Point) -> list[Check]:
-    """Send the first bursts of a point through its encoder chain twice: by the kernels and bit by bit."""
-    from edgewatt.runs.compute import Computation
-    from edgewatt.runs.memo import Memo
-    from edgewatt.runs.model import build_machine
-    from edgewatt.runs.steps import STEPS
-
-    if not STEPS["trace"].when(point):
-        return []  # I/Os alone, or a GPU's products: nothing crosses a bus
-    if point.order is not None:
-        own = replace(point.order, ordering=Member("two-optimal"), stride=Member("none"))
-        point = replace(point, order=own)
-    trace, machine = Computation(point, Memo())["trace"], build_machine(point)
-    stages = [ENCODERS[stage].item for stage in parse_chain(machine.encoder)]
-    if not trace.has_data or any(stage.encode_bits is Stage.encode_bits for stage in stages):
-        return []  # nothing to send, or an encoder without a reference
-    data, stream = _first_bursts(trace, machine)
-    sent = [
-        machine.encoder_chain(trace.description.get("element_bytes"), engine).encode(data, stream)
-        for engine in ("kernels", "bitarray")
-    ]
-    buses = Bus(machine.bus.bus_bytes), BitBus(machine.bus.bus_bytes)
-    for bus, coded in zip(buses, sent, strict=True):
-        bus.send(coded.data, coded.flags)
-    n = len(stream)
-    name = f"{machine.encoder}, {point.layout.format if point.layout else 'recorded'} data"
-    differing = int(np.count_nonzero((sent[0].data != sent[1].data).reshape(n, -1).any(axis=1))) if n else 0
-    kernels, bits = (bus.counts.totals for bus in buses)
-    return [
-        equal(f"{name}: of {n} bursts, sent otherwise than bit by bit", 0, differing),
-        equal(f"{name}: ones, toggles, rising edges", ", ".join(map(str, bits)), ", ".join(map(str, kernels))),
-    ]
-
-
-def _first_bursts(trace: Trace, machine: Machine) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes uint8[n * block_bytes] and streams uint8[n] of the first bursts a trace causes."""
-    data, stream, n = [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], 0
-    for chunk in burst_trace(trace, machine):
-        assert chunk.payload is not None
-        data.append(chunk.payload[: BURSTS * machine.bus.block_bytes])
-        stream.append(np.asarray(chunk.stream, np.uint8))
-        n += len(chunk)
-        if n >= BURSTS:
-            break
-    return np.concatenate(data)[: BURSTS * machine.bus.block_bytes], np.concatenate(stream)[:BURSTS]
 
 
 def _command_checks(machine: Machine, seed: int) -> list[Check]:

@@ -87,20 +87,18 @@ def validate(
 
 def bench_network(
     source: str = typer.Argument(
-        None,
+        ...,
         metavar="CONFIG",
         parser=reads("a run configuration or a network", *CONFIGURATIONS, *NETWORKS),
         help="A run configuration (YAML), or a network file.",
     ),
     batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
     order: str = typer.Option(
-        "time", "--order", help="time: the fastest predicted; own: the network's; config: the configuration's first."
+        "time", "--order", help="time: the fastest timed; own: the network's; config: the configuration's first."
     ),
-    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: by the cost model)."),
+    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: those of the fastest)."),
     peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
     rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
-    target: str = typer.Option("this-cpu", "--target", help="Processor of the cost model, or a system file."),
-    calibrate: str = writes("Measure this processor and write its system file.", "--calibrate"),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
     output: str = writes("Write a page with charts (HTML).", "-o", "--output"),
     json_file: str = json_option(),
@@ -111,24 +109,14 @@ def bench_network(
     the two says how steady the machine is.
 
     Example:  edgewatt bench quickstart -o bench.html
-
-    Example:  edgewatt bench --calibrate this-machine.yaml
     """
-    from edgewatt.checks.bench import bench, calibrated, network_of, predicted_in_words, summary
+    from edgewatt.checks.bench import bench, network_of, summary
     from edgewatt.checks.bench_page import bench_page
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import check_writable
 
-    check_writable(calibrate, output, json_file)
-    if calibrate is not None:
-        with progress("probe") as update:
-            processor = calibrated(calibrate, update)
-        say(f"{calibrate}: fitted to {processor.fitted_on} passes, median error {processor.median_error:.1%}")
-    if source is None:
-        if calibrate is None:
-            raise InputError("name a configuration or a network file (or --calibrate FILE)")
-        return
+    check_writable(output, json_file)
     if order not in ("time", "own", "config"):
         raise unknown_name("order", order, ("time", "own", "config"))
     network, edges = network_of(source, list(overrides or []))
@@ -138,7 +126,7 @@ def bench_network(
     with progress("bench") as update:
         result = bench(
             network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds,
-            target=target, progress=update,
+            progress=update,
         )  # fmt: skip
     page = bench_page([result], output) if output else None
     if write_json({**result.as_json(), "page": page}, json_file):
@@ -147,9 +135,7 @@ def bench_network(
     title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
     show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
     say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
-    say(f"{result.fma_share:.0%} of the multiply-add peak of {result.processor.limits.fma_gflops:.0f} GFLOP/s")
-    if result.predicted_microseconds:
-        say(predicted_in_words(result))
+    say(f"{result.fma_share:.0%} of the multiply-add peak of {result.limits.fma_gflops:.0f} GFLOP/s")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
     if result.not_counted:

@@ -51,9 +51,7 @@ def order_network(
     layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: chosen for each)."),
     timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
-    target: str = typer.Option(
-        None, "--target", help="For --objective time: this-cpu (default), or the system file of a processor."
-    ),
+    target: str = typer.Option(None, "--target", help="For --objective time: this-cpu, the only one."),
     lanes: int = typer.Option(
         None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
     ),
@@ -63,9 +61,6 @@ def order_network(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."
     ),
     orientation: str = typer.Option("rows-are-outputs", "--orientation", help="Of matrices: or rows-are-inputs."),
-    best_evictions: bool = typer.Option(
-        False, "--best-evictions", help="Also bound this order's I/Os over all evictions (integer program)."
-    ),
     smallest: bool = typer.Option(
         False,
         "--smallest-memory",
@@ -119,7 +114,7 @@ def order_network(
         method=method or "auto", memory=memory, policy=policy, pinning=pinning,
         objective=read_value(objective) if objective else None, system=system, layout=layout, timing=timing,
         value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=left(), renumber=renumber,
-        best_evictions=best_evictions, asked=asked,
+        asked=asked,
     )  # fmt: skip
     with Interrupts.keeping_the_best(), progress(request.method) as report_progress:
         made = find_order(loaded, request, report_progress)
@@ -148,7 +143,7 @@ def order_network(
         if view is not None:
             for words in filter(None, (view.sure, view.sentence, view.bound, view.note)):
                 say(words)
-        elif "predicted_us" in result:
+        elif "measured_us" in result:
             say(speed_in_words(result, made.lanes))
     _end_if_interrupted(result)
 

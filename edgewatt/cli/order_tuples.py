@@ -49,7 +49,6 @@ def order_tuples(
         None, help="Where bases stand if not at blocks: every so many bytes, 'row' or 'matrix'."
     ),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
-    rows: str = typer.Option("packed", help="Rows packed, or padded to whole blocks."),
     effort: str = typer.Option(
         "default", help="Work of local-search: fast, default, best, or a number, 1 for about 60 us per tuple."
     ),
@@ -91,7 +90,7 @@ def order_tuples(
     check_writable(None if Path(matrix).is_dir() else output, json_file)
     options: dict[str, Any] = {
         "names": names, "prune": prune, "part": part, "checkpoint": checkpoint, "layout": layout, "metric": metric,
-        "rows": rows, "stride_restart": stride_restart, "stride": stride, "base_interval": base_interval,
+        "stride_restart": stride_restart, "stride": stride, "base_interval": base_interval,
         "value_format": value_format, "encoder": encoder, "objective": objective, "block_bytes": block_bytes,
         "id_bits": id_bits, "method": method, "effort": effort, "seed": seed, "workers": workers,
         "executor": executor, "scheduler": scheduler,

@@ -1,4 +1,4 @@
-"""`edgewatt schedule`, `arena` and `patches`: orders of operators, places of buffers, layers run patch by patch."""
+"""`edgewatt schedule` and `arena`: orders of operators, places of buffers."""
 
 from __future__ import annotations
 
@@ -168,95 +168,7 @@ def arena(
         raise typer.Exit(1)
 
 
-def patches(
-    model: str = typer.Argument(
-        ...,
-        metavar="MODEL",
-        parser=reads("a chain of layers", "layers", "model", "graph"),
-        help="CSV with a line for each layer, or a .tflite or .onnx model that begins with a chain.",
-    ),
-    mode: list[str] = typer.Option([], help="Ways to run a block: rows, lines, mixed; may be repeated (default: all)."),
-    tile: list[int] = typer.Option([], help="Rows of output at a time; may be repeated (default: 1, 2, 4, 8)."),
-    peak_bytes: int = typer.Option(None, help="Show the plan of fewest multiplications within this memory."),
-    factor: float = typer.Option(
-        None, help="Show the plan of least peak that multiplies at most so many times as much."
-    ),
-    run: bool = typer.Option(
-        False, "--run", help="Run that plan (else the one of least peak) in NumPy and compare the results bit by bit."
-    ),
-    part: str = typer.Option(None, parser=PART, help="Also weigh the joules of off-chip transfers on this DRAM."),
-    encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
-    weight_buffer_bytes: int = typer.Option(0, help="Buffer in which weights of a fused block stay while it runs."),
-    plans: int = typer.Option(40, min=2, help="How many plans of the front are priced in joules."),
-    seed: int = typer.Option(0, help="Seed of the input and weights that are drawn."),
-    batch: int = typer.Option(None, help=BATCH),
-    shape: list[str] = typer.Option([], metavar="NAME=SIZES", help=SHAPE),
-    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found."),
-    page: str = writes("Write a page with the front."),
-    json_file: str = json_option(),
-) -> None:
-    """Run a chain of convolutions patch by patch for less memory.
-
-    Example:  edgewatt patches layers.csv --part lpddr4-3200 --factor 1.3 --run --page front.html
-    """
-    from edgewatt.cli.parts.output import progress, show_table, write_json
-    from edgewatt.operators.patches import check_plan, chosen_ways
-    from edgewatt.operators.patches import patches as find
-    from edgewatt.operators.words import front_in_words, plan_rows
-    from edgewatt.pages.patches import plan_table
-    from traces.base.errors import InputError
-    from traces.base.progress import left_of
-
-    left = left_of(time_limit)
-    with progress("patches") as report:
-        front = find(
-            model, **chosen_ways(mode, tile), weight_buffer=weight_buffer_bytes,
-            part=part, encoder=encoder, most=plans, seed=seed, batch=batch, shapes=shapes_of(shape),
-            time_limit_s=time_limit, progress=report,
-        )  # fmt: skip
-    rows = plan_rows(front)
-    words = front_in_words(front, rows)
-    summary: dict[str, Any] = {"model": model, "plans": rows, "left": list(front.left)}
-    summary["truncated"] = front.truncated
-    chosen = None
-    if run or peak_bytes is not None or factor is not None:
-        chosen = front.best(peak_bytes, factor)
-        if chosen is None:
-            raise InputError(f"{model}: no plan within the limits: the least peak is {rows[0]['peak']} bytes")
-        summary["chosen"] = rows[chosen]
-        say_chosen = f"chosen: {rows[chosen]['peak']:,} B at {rows[chosen]['factor']:.3f}: {rows[chosen]['blocks']}"
-        words.append(say_chosen)
-    if run and chosen is not None:
-        with progress("run") as report:
-            checked = check_plan(
-                front.chain, front.plans[chosen], weight_buffer=weight_buffer_bytes, seed=seed, time_limit_s=left(),
-                progress=report,
-            )  # fmt: skip
-        summary["run"] = checked
-        words.append(
-            "run in NumPy: not finished within the time limit" if checked is None else
-            f"run in NumPy: {'equal to layer by layer, bit by bit' if checked['equal'] else 'NOT EQUAL'}; "
-            f"{checked['peak_bytes']:,} B held, {checked['multiplications']:,} multiplications"
-        )  # fmt: skip
-    if page is not None:
-        from edgewatt.pages.patches import patches_page
-        from traces.base.files import whole_file
-
-        with whole_file(page) as stream:
-            stream.write(patches_page(f"{front.chain.name}: patch by patch", words, rows).encode())
-    if write_json(summary, json_file):
-        return
-    columns, cells = plan_table(rows)
-    show_table(columns, cells, title=front.chain.name, numeric=columns[:5])
-    for line in words:
-        say(line)
-    for path in (page, json_file):
-        if path:
-            say(f"written: {path}")
-
-
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command()(schedule)
     app.command()(arena)
-    app.command()(patches)

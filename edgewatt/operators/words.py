@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from reorder.operators.patches.plans import make_block
 from traces.base.units import duration, energy
 
 
@@ -129,49 +128,3 @@ def written_in_words(back: Any, result: Any) -> list[str]:
         more = f" and {len(names) - 1} more stay" if names[1:] else " stays"
         lines.append(f"{names[0]!r}{more} whole: {reason}")
     return lines
-
-
-def blocks_in_words(blocks: Any) -> str:
-    """Return a plan's blocks as text: 0-6 by rows of 2, 7-9 by lines, 10-12 mixed to 11; single layers are left out."""
-    parts = []
-    for b in blocks:
-        if b.mode == "rows":
-            parts.append(f"{b.first}-{b.last} by rows of {b.tile}" if b.tile > 1 else f"{b.first}-{b.last} by rows")
-        elif b.mode == "lines":
-            parts.append(f"{b.first}-{b.last} by lines")
-        elif b.mode == "mixed":
-            parts.append(f"{b.first}-{b.last} by rows to {b.split}, then lines")
-    return ", ".join(parts) or "layer by layer"
-
-
-def plan_rows(front: Any) -> list[dict[str, Any]]:
-    """Return what tables, pages and --json say of each plan of a front."""
-    return [
-        {
-            "peak": plan.peak_bytes,
-            "multiplications": plan.multiplications,
-            "factor": plan.factor,
-            "offchip": plan.offchip_bytes,
-            "uj": None if spent is None else spent["total_pj"] / 1e6,
-            "blocks": blocks_in_words(plan.blocks),
-        }
-        for plan, spent in zip(front.plans, front.energy, strict=True)
-    ]
-
-
-def front_in_words(front: Any, plans: list[dict[str, Any]]) -> list[str]:
-    """Say what layer by layer needs, where the front ends, and what of a model is not part of the chain."""
-    layers = front.chain.layers
-    alone = (make_block(front.chain, k, k, "whole") for k in range(len(layers)))
-    whole = max(block.peak_bytes for block in alone if block is not None)
-    low, high = plans[0], plans[-1]
-    sentences = [
-        f"{len(layers)} layers need {whole:,} B layer by layer, {front.chain.multiplications:,} multiplications.",
-        f"{len(plans)} plans: from {low['peak']:,} B at {low['factor']:.3f} times the multiplications to "
-        f"{high['peak']:,} B at {high['factor']:.3f}.",
-    ]
-    if front.truncated:
-        sentences.append("Stopped at the time limit: plans of what was weighed until then.")
-    if front.left:
-        sentences.append(f"Not part of the chain: {len(front.left)} operators from {front.left[0]!r} on.")
-    return sentences

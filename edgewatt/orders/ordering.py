@@ -9,9 +9,8 @@ from typing import Any
 from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
 from edgewatt.evaluation.renumber import Renumbered, renumber_on_machine
 from edgewatt.orders.pays_machine import machine_of
-from edgewatt.orders.timed import LIMIT_S, fastest_order, time_objective
+from edgewatt.orders.timed import LIMIT_S, fastest_order
 from hwmodel.machine import Machine
-from hwmodel.processor.calibration import processor_for
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
 from reorder.order import order as order_edges
@@ -45,8 +44,7 @@ def order(
     """Return an order of the network's connections; see `reorder.order.order`, plus objectives of machines.
 
     objective: as there, or with `machine` 'energy' (pJ), 'time' (ns) or 'bytes' over the memory bus; or 'time' alone:
-    predicted seconds on `target`, 'this-cpu' (calibrated by a probe of some seconds, at the first use) or the system
-    file of a processor.
+    seconds on `target`, 'this-cpu', by the clock.
 
     machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation judges orders
     as they lie in `layout` (a Layout or a kind; 'auto': chosen for each order) for one pass of `lanes` vectors
@@ -55,8 +53,8 @@ def order(
     moves); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
     machine; with one, M for other methods than 'auto' (None: the machine's own).
 
-    With `target`, method 'auto' compares orders by layers in tiles of sources (see `fastest_order`); other methods
-    search with the objective, for rows of `lanes` values (default: 64).
+    With `target`, method 'auto' times orders by layers in tiles of sources (see `fastest_order`), for rows of `lanes`
+    values (default: 64); constructions are made as they are, and methods that search are refused.
     Raises InputError for an option that does not belong to the objective, and what the engine raises.
     """
     objective = machine_objective(objective) or objective
@@ -84,17 +82,22 @@ def order(
             time_limit_s=time_limit_s, progress=progress, **parameters,
         )  # fmt: skip
     lanes = PROCESSOR_LANES if lanes is None else lanes
-    processor = processor_for(target or "this-cpu", progress)
+    if target not in (None, "this-cpu"):
+        raise InputError(f"target {target!r}: 'this-cpu' is the only one: orders are timed where they run")
     if ORDERINGS[method].item.chooses:
         if parameters:
             raise InputError(f"method {method!r} takes no {next(iter(parameters))!r} with objective 'time'")
         return fastest_order(
-            network, processor, lanes=(lanes,), memory=memory, time_limit_s=time_limit_s or LIMIT_S, progress=progress
+            network, lanes=(lanes,), memory=memory, time_limit_s=time_limit_s or LIMIT_S, progress=progress
         ).ordering
+    if ORDERINGS[method].item.searches:
+        raise InputError(
+            f"method {method!r} cannot search by the clock: use 'auto', or the objective "
+            "{kind: weighted, a: ..., b: ...} of runs and I/Os"
+        )
     return order_edges(
-        network, method, memory=memory, policy=policy, pinning=pinning,
-        objective=time_objective(processor, network, lanes), seed=seed, time_limit_s=time_limit_s, progress=progress,
-        **parameters,
+        network, method, memory=memory, policy=policy, pinning=pinning, seed=seed, time_limit_s=time_limit_s,
+        progress=progress, **parameters,
     )  # fmt: skip
 
 

@@ -13,11 +13,9 @@ from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
 from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
-from edgewatt.orders.timed import speed_up, time_objective
-from hwmodel.processor.calibration import processor_for
+from edgewatt.orders.timed import speed_up
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.bounds.bounds import NetworkBound
-from reorder.edges.bounds.eviction import optimal_eviction
 from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
 from reorder.edges.search.budget import Interrupts
 from reorder.edges.search.objectives import machine_objective
@@ -58,7 +56,6 @@ def read_windows(given: list[str]) -> dict[str, dict[str, int]] | None:
 
 
 SAID = 1.0  # seconds after a time limit that are said
-MOST_EXACT = 5000  # connections up to which the best evictions are an integer program, not its relaxation
 
 
 def read_network(
@@ -115,7 +112,6 @@ class OrderRequest:
     seed: int = 0
     time_limit_s: float | None = None
     renumber: str | None = None
-    best_evictions: bool = False
     asked: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -191,17 +187,11 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         timed = {"machine": view.as_dict()}
     elif wish == "time":
         lanes_shown = r.lanes or PROCESSOR_LANES
-        processor = processor_for(r.target or "this-cpu")
-        timed = speed_up(processor, network, ordering, lanes_shown)
-        wish = time_objective(processor, network, lanes_shown)
+        timed, wish = speed_up(network, ordering, lanes_shown), "io"
     bound, left_out = bound_within(network, memory, r.time_limit_s)
     notes += (left_out,) if left_out else ()
     origins = origins_of({"orderings": {r.method, ordering.method}})
     result = {**describe_order(network, ordering, memory, policy, pinning, wish, bound), **timed, **origins}
-    if r.best_evictions:
-        relax = network.n_connections > MOST_EXACT
-        best = optimal_eviction(network, ordering, memory=memory, relax=relax, time_limit_s=r.time_limit_s or 60)
-        result["best_evictions"] = {"total": best.total, "lower_bound": best.lower_bound, "proved": best.proved}
     return FoundOrder(network, ordering, memory, policy, pinning, lanes_shown, result, view, bound, notes)
 
 

@@ -61,7 +61,7 @@ def choose_tuple_stride(
 QUICK_PART = "lpddr4-3200"  # the memory of the GPU on which strides are tried
 _NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it
     "names": None, "prune": None, "part": None, "checkpoint": None, "layout": "csr", "metric": "ones",
-    "rows": "packed", "stride_restart": "row",
+    "stride_restart": "row",
 }  # fmt: skip
 
 

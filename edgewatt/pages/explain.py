@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.machine_cost import MachineView
-from edgewatt.pages.html.page import Page, asset, table, text
+from edgewatt.pages.html.page import Page, asset, text
 from hwmodel.fastmemory.iomodel import KINDS, Occupancy, count_io, gap, io_bounds, occupancy
-from reorder.base import ORDERINGS, Ordering, Task
+from reorder.base import Ordering
 from reorder.edges.bounds.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
 from traces.base.units import in_one_unit
@@ -65,7 +65,6 @@ def explain_page(
     body = asset(__file__, "explain.html").format(
         sentence=text(_sentence(sides, lower, bound)),
         machine="" if view is None else machine_part(view),
-        reasons=_reasons(network, ordering, Task(memory, policy, pinning)),
     )
     return Page(
         f"{network.name}, ordered by {ordering.method}",
@@ -75,16 +74,6 @@ def explain_page(
         data=data,
         script=asset(__file__, "explain.js"),
     ).html()
-
-
-def _reasons(network: Network, ordering: Ordering, task: Task) -> str:
-    """Return what the method of an order says of how it came about; nothing where it does not say."""
-    method = ORDERINGS[ordering.method].item if ordering.method in ORDERINGS else None
-    said = None if method is None or method.explain is None else method.explain(network, task, ordering)
-    if said is None:
-        return ""
-    tables = "".join(f'<div class="panel">{table(heads, rows)}</div>' for heads, rows in said.tables)
-    return f'<h2>{text(said.title)}</h2><p class="soft">{text(said.words)}</p>{tables}'
 
 
 def machine_part(view: MachineView) -> str:

@@ -3,8 +3,6 @@
 The members are the modules of hwmodel.encoders.
 """
 
-from hwmodel.coding.bit_stage import BitStage
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.chain import Chain, ChainFacts, chain_facts, parse_chain
 from hwmodel.coding.codec import Encoded, decode, encode
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
@@ -13,8 +11,6 @@ from hwmodel.coding.streams import StreamChain
 
 __all__ = [
     "ENCODERS",
-    "BitStage",
-    "Bits",
     "Bytes",
     "Chain",
     "ChainFacts",

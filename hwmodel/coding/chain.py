@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.bit_stage import BitByBit
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Geometry, Role, Stage
-from traces.base.errors import InputError, shown, unknown_name
-
-ENGINES = ("kernels", "bitarray")
+from traces.base.errors import InputError, shown
 
 _WHY = {
-    Role.ORDER: "it must see the words before anything encodes them, so it comes first",
     Role.SIMILARITY: "it compares neighbouring values, which an earlier stage has changed",
     Role.SCRAMBLE: "it comes after similarity coding, which finds nothing in scrambled data, and before bus codes",
     Role.BUS_CODE: "it decides what goes on the wires in each beat, so nothing but signalling may follow it",
@@ -99,11 +95,10 @@ class ChainState:
 class Chain:
     """An encoder chain on a bus. `encode` and `decode` continue a stream; neither changes the state it is given.
 
-    facts: what its stages declare. engine: 'kernels', or 'bitarray' for each stage's bit-by-bit reference (decoding is
-    always the kernels'). Raises InputError for unknown encoders, senseless chains and impossible sizes.
+    facts: what its stages declare. Raises InputError for unknown encoders, senseless chains and impossible sizes.
     """
 
-    def __init__(self, encoder: str, geometry: Geometry, engine: str = "kernels") -> None:
+    def __init__(self, encoder: str, geometry: Geometry) -> None:
         self.encoder = encoder
         self.geometry = geometry
         names = parse_chain(encoder)
@@ -117,7 +112,7 @@ class Chain:
             if geometry.element_bytes not in sizes:
                 known = ", ".join(map(str, sizes))
                 raise InputError(f"encoder {name!r} takes elements of {known} bytes, not {geometry.element_bytes}")
-        self.stages = make_stages(names, geometry, engine)
+        self.stages = [stage(geometry) for stage in fused_stages(names, geometry.costs)]
 
     def start(self) -> ChainState:
         """Return the state before the first byte."""
@@ -196,15 +191,6 @@ def check_wires(encoder: str, facts: ChainFacts, coded: Coded, n: int) -> None:
             raise InputError(f"encoder {encoder!r} made {what} as its {name}, not uint8[{needed}]")
     if coded.extra is not None and wires < MAX_FLAG_WIRES and (coded.extra >> np.uint8(wires - 1)).any():
         raise InputError(f"encoder {encoder!r} declares {wires} flag wires and drives more")
-
-
-def make_stages(names: list[str], geometry: Geometry, engine: str) -> list[Stage]:
-    """Return the stages of a chain on one engine, 'kernels' or 'bitarray'. Raises InputError for another name."""
-    if engine not in ENGINES:
-        raise unknown_name("encoding engine", engine, ENGINES)
-    if engine == "kernels":
-        return [stage(geometry) for stage in fused_stages(names, geometry.costs)]
-    return [BitByBit(ENCODERS[name].item(geometry)) for name in names]
 
 
 def fused_stages(names: list[str], costs: WireCosts, single_pass: bool = True) -> list[type[Stage]]:

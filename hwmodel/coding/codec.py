@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hwmodel.bus import Bus, WireCounts
-from hwmodel.coding.bits import bits_of, count_wires
 from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
-from traces.base.checks import as_array, whole_numbers
+from traces.base.checks import as_array
 from traces.base.errors import InputError
 from traces.base.shown import Shown
 
@@ -32,7 +30,6 @@ class StreamState:
     flag_level: Bytes
     extra_level: Bytes
     lane: int
-    engine: str = "kernels"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +37,7 @@ class Encoded(Shown):
     """What went over the bus in one call of `encode`.
 
     data: uint8[n], one byte per lane and beat. flags: uint8[ceil(n / 8)] or None, bit i (LSB first) goes with byte i.
-    extra: uint8[n] or None, up to eight further wires per lane. order: what cache-line reordering keeps at the
-    controller. extra_wires: wires beyond the 8 * bus_bytes data wires.
+    extra: uint8[n] or None, up to eight further wires per lane. extra_wires: wires beyond the 8 * bus_bytes data wires.
     ones, toggles, rising: over ALL wires, flag (DBI) and extra wires included. wires: the same per wire (data, then one
     flag wire per lane). extra_counts: per extra wire. state: give it to the next call to continue the stream.
     """
@@ -49,7 +45,6 @@ class Encoded(Shown):
     data: Bytes
     flags: Bytes | None
     extra: Bytes | None
-    order: npt.NDArray[np.int64] | None
     extra_wires: int
     ones: int
     toggles: int
@@ -77,20 +72,9 @@ def _as_bytes(data: Any) -> Bytes:
 
 
 def _continue(state: StreamState, *call: object) -> None:
-    made = (state.encoder, state.geometry, state.engine)
+    made = (state.encoder, state.geometry)
     if made != call:
-        raise InputError("the state belongs to {!r} with {} ({}), this call is {!r} with {} ({})".format(*made, *call))
-
-
-class BitBus(Bus):
-    """A bus whose wires are counted bit by bit: one stream, one segment a call."""
-
-    def send(self, data: Bytes, flags: Bytes | None = None, **_: Any) -> None:
-        """Put bytes on the wires."""
-        marks = None if flags is None else bits_of(flags)[: len(data)]
-        counts = count_wires(bits_of(data), marks, self.bus_bytes, self.lane, self.level, self.flag_level)
-        self._counts[0] += counts.counts
-        self.lane = (self.lane + len(data)) % self.bus_bytes
+        raise InputError("the state belongs to {!r} with {}, this call is {!r} with {}".format(*made, *call))
 
 
 def encode(
@@ -103,24 +87,21 @@ def encode(
     state: StreamState | None = None,
     last: bool = True,
     costs: WireCosts | None = None,
-    engine: str = "kernels",
 ) -> Encoded:
     """Encode bytes and count the wires of a `bus_bytes`-lane bus, O(n).
 
     data: bytes, or an array whose memory is taken as it lies (little endian). encoder: a name or chain of ENCODERS.
     state: of the call before, to continue its stream (wires included). last: False when more of the stream follows:
     bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere. costs: of the
-    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each). engine: 'kernels',
-    or 'bitarray' for the readable reference, which encodes and counts bit by bit (some hundred times slower); a state
-    goes on with the engine that made it.
+    wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each).
 
     Raises InputError: unknown encoder, senseless chain, sizes that do not fit, a state of another encoder.
     """
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
-    chain = Chain(encoder, geometry, engine)
-    bus, extra_bus = ((Bus if engine == "kernels" else BitBus)(bus_bytes) for _ in range(2))
+    chain = Chain(encoder, geometry)
+    bus, extra_bus = (Bus(bus_bytes) for _ in range(2))
     if state is not None:
-        _continue(state, encoder, geometry, engine)
+        _continue(state, encoder, geometry)
         bus.restore(state.level, state.flag_level, state.lane)
         extra_bus.restore(state.extra_level, np.zeros(bus_bytes, np.uint8), state.lane)
     coded, after = chain.encode(_as_bytes(data), None if state is None else state.chain, last=last)
@@ -135,12 +116,11 @@ def encode(
         coded.data,
         coded.flags,
         coded.extra,
-        coded.order,
         chain.facts.flag_wires * bus_bytes,
         *totals,
         WireCounts(wires.counts[0]),
         extra_counts,
-        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane, engine),
+        StreamState(encoder, geometry, after, bus.level, bus.flag_level, extra_bus.level, bus.lane),
     )
 
 
@@ -150,26 +130,20 @@ def decode(
     *,
     flags: Bytes | None = None,
     extra: Bytes | None = None,
-    order: npt.NDArray[np.int64] | None = None,
     element_bytes: int,
     bus_bytes: int = 2,
     block_bytes: int = 32,
     state: ChainState | None = None,
     costs: WireCosts | None = None,
 ) -> Bytes:
-    """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags, extra and order.
+    """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags and extra.
 
     For a stream in pieces use `Chain.decode`, which returns the decoder's state too.
     """
     if isinstance(data, Encoded):
-        coded = Coded(data.data, data.flags, data.extra, data.order)
+        coded = Coded(data.data, data.flags, data.extra)
     else:
         flag_bytes, extra_bytes = (None if given is None else _as_bytes(given) for given in (flags, extra))
-        coded = Coded(
-            _as_bytes(data),
-            flag_bytes,
-            extra_bytes,
-            None if order is None else whole_numbers(order, "order", most=2**31 - 1),
-        )
+        coded = Coded(_as_bytes(data), flag_bytes, extra_bytes)
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     return Chain(encoder, geometry).decode(coded, state)[0]

@@ -32,15 +32,13 @@ class Coded:
     flags: uint8[ceil(n / 8)] or None: bit i (LSB first) travels with byte i on its lane's first flag (DBI) wire.
     extra: uint8[n] or None: the flag wires of a lane beyond the first; bit k of byte i is flag wire k + 1 beside data
     byte i.
-    order: int64[k] or None: what the receiver must already hold to decode (cache-line reordering); not on any wire.
     """
 
     data: Bytes
     flags: Bytes | None = None
     extra: Bytes | None = None
-    order: npt.NDArray[np.int64] | None = None
 
     def part(self, start: int, end: int) -> Coded:
-        """Return what goes with bytes `start` to `end`, multiples of 8; the order is left out."""
+        """Return what goes with bytes `start` to `end`, multiples of 8."""
         flags = None if self.flags is None else self.flags[start // 8 : end // 8]
         return Coded(self.data[start:end], flags, None if self.extra is None else self.extra[start:end])

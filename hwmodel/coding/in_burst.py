@@ -7,12 +7,10 @@ instead of bytes; nothing else has wires of its own there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from bitarray import bitarray
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
 from hwmodel.coding.coded import Bytes, WireCosts
@@ -160,67 +158,3 @@ def whole_costs(costs: WireCosts) -> tuple[int, int, int]:
     most = max(costs.one_pj, costs.zero_pj, costs.rise_pj / 2) or 1.0
     one, zero, edge = (round(FINEST_COST * c / most) for c in (costs.one_pj, costs.zero_pj, costs.rise_pj / 2))
     return one, zero, edge
-
-
-class BitWires:
-    """One burst bit by bit, for encoders' readable references. level: of each wire before it; None: 0."""
-
-    def __init__(self, shares: ShareFlags, burst: bitarray, level: list[int] | None) -> None:
-        self._source, self._given = shares.source.tolist(), shares.given.tolist()
-        self._share_bits, self._burst = shares.share_bits, burst
-        self._level = level or [0] * shares.wires
-
-    def places(self, share: int) -> list[tuple[int, int]]:
-        """Return the (beat, wire) of a share's bits, beat by beat."""
-        beats, wires = range(len(self._source)), range(len(self._level))
-        return [(beat, wire) for beat in beats for wire in wires if self.share(beat, wire) == share]
-
-    def share(self, beat: int, wire: int) -> int:
-        """Return the share whose data a wire carries in a beat, -1 for none."""
-        source = self._source[beat][wire] if beat >= 0 else -1
-        return source // self._share_bits if source >= 0 else -1
-
-    def flag(self, beat: int, wire: int) -> int:
-        """Return the flag that turns what a wire carries in a beat (itself, or that of a share), -1 for none."""
-        source = self._source[beat][wire] if beat >= 0 else -1
-        return -2 - source if source < -1 else self.share(beat, wire)
-
-    def plain(self, beat: int, wire: int) -> int:
-        """Return what a wire carries in a beat while no share is inverted; beat -1: before the burst."""
-        if beat < 0:
-            return self._level[wire]
-        source = self._source[beat][wire]
-        if source >= 0:
-            return self._burst[source]
-        return int(self._given[beat][wire]) if source == -1 else 0
-
-    def carried(self, beat: int, wire: int, flags: Sequence[Any]) -> Any:
-        """Return what it carries with these flags (0 or 1, or an array of choices each)."""
-        flag = self.flag(beat, wire)
-        return self.plain(beat, wire) if flag < 0 else self.plain(beat, wire) ^ flags[flag]
-
-    def after(self, flags: Sequence[Any]) -> list[int]:
-        """Return what each wire carries after the burst."""
-        last = len(self._source) - 1
-        return [int(self.carried(last, wire, flags)) for wire in range(len(self._level))]
-
-    def cost(self, flags: Sequence[np.ndarray], one: int, zero: int, edge: int) -> np.ndarray:
-        """Return the cost of each choice of flags, less what all of them cost."""
-        alone = [0] * len(flags)
-        both: dict[tuple[int, int], int] = {}
-        for wire in range(len(self._level)):
-            for beat in range(len(self._source)):
-                before, now = (self.flag(at, wire) for at in (beat - 1, beat))
-                high = self.plain(beat, wire)
-                if now >= 0:
-                    alone[now] += zero - one if high else one - zero
-                flips = -edge if high != self.plain(beat - 1, wire) else edge  # more where just one of them turns
-                if before != now and min(before, now) >= 0:
-                    pair = (min(before, now), max(before, now))
-                    both[pair] = both.get(pair, 0) + flips
-                elif before != now:
-                    alone[max(before, now)] += flips
-        total = sum(weight * turned.astype(np.int64) for weight, turned in zip(alone, flags, strict=True))
-        for (a, b), weight in both.items():
-            total = total + weight * (flags[a] != flags[b]).astype(np.int64)
-        return np.asarray(total)

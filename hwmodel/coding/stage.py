@@ -19,7 +19,6 @@ from traces.base.errors import InputError
 from traces.base.registry import Registry
 
 if TYPE_CHECKING:
-    from hwmodel.coding.bits import Bits
     from hwmodel.coding.in_burst import ShareFlags
 
 Int64Array = npt.NDArray[np.int64]
@@ -31,7 +30,6 @@ ONES_AND_EDGES = WireCosts()  # a 1 and a rising edge cost 1 each
 class Role(enum.IntEnum):
     """Where in a chain a stage makes sense; a chain's roles strictly ascend."""
 
-    ORDER = 0  # changes which word comes when
     SIMILARITY = 1  # sends differences between neighbouring values
     SCRAMBLE = 2  # whitens what is sent
     BUS_CODE = 3  # decides per beat, with wires of its own
@@ -125,14 +123,6 @@ class Stage:
     def encode_blocks(cls, stages: Sequence[Stage], coded: Coded, which: Int64Array, kind: Bytes) -> Coded | None:
         """Encode blocks in one pass, block k as stages[which[kind[k]]] does; None: by one stage after the other."""
         return None
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Do as `encode`, bit by bit over bitarrays: the readable reference (hwmodel.coding.bits).
-
-        state: None before the first byte of a stream, then what the call before returned.
-        Raises InputError for an encoder that has none.
-        """
-        raise InputError(f"encoder {type(self).__name__} has no bit-by-bit reference: use engine='kernels'")
 
 
 ENCODERS: Registry[type[Stage]] = Registry(

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.wires.counting as kernels
-from hwmodel.coding.bit_stage import BitByBit
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.in_burst import ShareFlags
@@ -39,7 +38,7 @@ class StreamChain:
     call.
 
     element_bytes: bytes after which the data of each kind recur (elements, or records), 1 or more. costs: of the wires.
-    engine: 'kernels' or 'bitarray', as in `encode`. shares: of a part whose inversion flags travel inside its bursts
+    shares: of a part whose inversion flags travel inside its bursts
     (the blocks): what is sent are then its wires beat by beat, flags and metadata among them, and signalling is done
     on those. flag_wires: of a lane, beside the data. sent_bytes: of a block on the wires. by_block: blocks of several
     channels may be encoded together, in any order.
@@ -54,7 +53,6 @@ class StreamChain:
         bus_bytes: int,
         block_bytes: int,
         costs: WireCosts | None = None,
-        engine: str = "kernels",
         shares: ShareFlags | None = None,
     ) -> None:
         self.encoder, self.block_bytes, self.shares = encoder, block_bytes, shares
@@ -70,16 +68,12 @@ class StreamChain:
                     f"{shares.cells.lanes} lanes and bursts of {shares.cells.burst_bytes} bytes"
                 )
             _check_flags(encoder, names, shares)
-        stages = (
-            fused_stages(names, geometry.costs, single_pass)
-            if engine == "kernels"
-            else [ENCODERS[name].item for name in names]
-        )
+        stages = fused_stages(names, geometry.costs, single_pass)
         on_wires = stages if shares is None else [stage for stage in stages if stage.role < Role.SIGNALLING]
-        self._parts = [_Part(stage, element_bytes, geometry, engine) for stage in on_wires]
+        self._parts = [_Part(stage, element_bytes, geometry) for stage in on_wires]
         self.flag_wires, self.sent_bytes = (self.facts.flag_wires, block_bytes) if shares is None else (0, shares.size)
         beats = Geometry(1, bus_bytes, self.sent_bytes)
-        self._signalling = [_Part(stage, element_bytes, beats, engine) for stage in stages[len(on_wires) :]]
+        self._signalling = [_Part(stage, element_bytes, beats) for stage in stages[len(on_wires) :]]
         self.by_block = all(stage.by_block for stage in stages) and block_bytes % 8 == self.sent_bytes % 8 == 0
 
     def fresh(self) -> StreamChain:
@@ -100,7 +94,7 @@ class StreamChain:
                 raise InputError(f"encoder {self.encoder!r} does not work on blocks of {self.block_bytes} bytes")
         check_wires(self.encoder, self.facts, coded, len(data))
         if self.shares is not None:
-            coded = Coded(self.shares.on_wires(coded.data, coded.flags), order=coded.order)
+            coded = Coded(self.shares.on_wires(coded.data, coded.flags))
             for part in self._signalling:
                 coded = part.encode(coded, kind)
         return coded
@@ -112,13 +106,12 @@ def stream_chain(
     bus_bytes: int,
     block_bytes: int,
     costs: WireCosts | None = None,
-    engine: str = "kernels",
     shares: ShareFlags | None = None,
 ) -> StreamChain:
     """Return StreamChain(...) at its start. Alike ones share their stages, which keep no state: each is made once."""
     names = parse_chain(encoder)
     stages = *(ENCODERS[name].item for name in names), *fused_stages(names, costs or WireCosts())  # may be others now
-    return _chain_of(stages, encoder, element_bytes, bus_bytes, block_bytes, costs, engine, shares).fresh()
+    return _chain_of(stages, encoder, element_bytes, bus_bytes, block_bytes, costs, shares).fresh()
 
 
 @lru_cache(maxsize=64)
@@ -145,16 +138,15 @@ def _check_flags(encoder: str, names: Sequence[str], shares: ShareFlags) -> None
 class _Part:
     """One stage: an instance for each element size, or one for all blocks."""
 
-    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], geometry: Geometry, engine: str) -> None:
+    def __init__(self, stage: type[Stage], element_bytes: Sequence[int], geometry: Geometry) -> None:
         self.block_bytes = block_bytes = geometry.block_bytes
         fitting = [fitting_element(stage, n, block_bytes) for n in element_bytes] if stage.uses_elements else [1]
         sizes = sorted(set(fitting))
         self.which = np.array([sizes.index(n) for n in fitting], np.int64)
-        made = [
+        self.stages = [
             stage(replace(geometry, element_bytes=n, records=n not in (1, 2, 4, 8) or block_bytes % n > 0))
             for n in sizes
         ]
-        self.stages = made if engine == "kernels" else [BitByBit(each) for each in made]
         self.states = [each.start() for each in self.stages]
         self.offsets = [0] * len(sizes)
 

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits, pieces
 from hwmodel.coding.coded import Bytes, Coded
 from hwmodel.coding.stage import ENCODERS, ElementStage, Int64Array, Stage, packed_flags
 
@@ -41,7 +39,7 @@ class BaseXorDbi(ElementStage):
             marks = np.unpackbits(tail_flags, bitorder="little", count=n - whole).astype(bool)
             for i in whole + np.flatnonzero(marks) if self.dbi else ():
                 flags[i >> 3] |= np.uint8(1 << (i & 7))
-        return Coded(out, flags if self.dbi else None, order=coded.order), self.after(state, data)
+        return Coded(out, flags if self.dbi else None), self.after(state, data)
 
     @classmethod
     def encode_blocks(cls, stages: Sequence[Stage], coded: Coded, which: Int64Array, kind: Bytes) -> Coded | None:
@@ -52,7 +50,7 @@ class BaseXorDbi(ElementStage):
         out, flags = kernels.aligned_empty(n), packed_flags(n)
         sizes = np.array([stage.geometry.element_bytes for stage in stages], np.int64)
         kernels.encode_xor_dbi_blocks(coded.data, out, flags, sizes, which, kind, block_bytes, cls.dbi)
-        return Coded(out, flags if cls.dbi else None, order=coded.order)
+        return Coded(out, flags if cls.dbi else None)
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes, then XOR with the decoded predecessors."""
@@ -62,7 +60,7 @@ class BaseXorDbi(ElementStage):
             kernels.invert_flagged(coded.data, coded.flags, data)
         whole, out = self.whole(offset, len(data)), data.copy()
         kernels.decode_base_xor(data[:whole], out, state, g.element_bytes, g.block_bytes, offset % g.block_bytes)
-        return Coded(out, order=coded.order), self.after(state, out)
+        return Coded(out), self.after(state, out)
 
 
 @ENCODERS.register(
@@ -73,12 +71,3 @@ class BaseXor(BaseXorDbi):
 
     dbi = False
     fused: ClassVar = {"dbi-dc": BaseXorDbi}
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """XOR whole elements with their predecessors."""
-        g, out, before = self.geometry, bitarray(endian="little"), state
-        for at, first, whole in pieces(sent.n_bytes, offset, g.block_bytes, g.element_bytes):
-            element = sent.data[at]
-            out += element if first or not whole else element ^ before
-            before = element
-        return Bits(out, order=sent.order), before

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bitarray import bitarray
-from bitarray.util import zeros
-
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits, pieces
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, ElementStage, same_bytes
 
@@ -33,19 +29,3 @@ class BaseXorZdr(ElementStage):
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Undo it."""
         return self._run(coded, offset, state, decode=True)
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Zeros send the constant, what would send the constant sends its predecessor, the others XOR."""
-        g, out, before = self.geometry, bitarray(endian="little"), state
-        constant = zeros(8 * g.element_bytes, endian="little")
-        constant[-2] = 1
-        for at, first, whole in pieces(sent.n_bytes, offset, g.block_bytes, g.element_bytes):
-            element = sent.data[at]
-            if first or not whole:
-                out += element
-            elif not element.any():
-                out += constant
-            else:
-                out += before if element == before ^ constant else element ^ before
-            before = element
-        return Bits(out, sent.flags, sent.extra, sent.order), before

@@ -12,13 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
-from bitarray.util import count_xor, zeros
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
-from hwmodel.coding.in_burst import BitWires, ShareFlags
 from hwmodel.coding.stage import ENCODERS, LaneStage, Role, Stage, packed_flags
 
 
@@ -48,42 +44,13 @@ class DbiAc(LaneStage):
         n, last, shares = len(coded.data), state.copy(), self.geometry.shares
         if shares is not None:
             turned = shares.far(coded.data, last)
-            return Coded(*shares.inverted(coded.data, turned), order=coded.order), last
+            return Coded(*shares.inverted(coded.data, turned)), last
         out, flags = np.empty(n, np.uint8), packed_flags(n)
         kernels.encode_dbi_ac(coded.data, out, flags, last, self.lane(offset))
-        return Coded(out, flags, order=coded.order), last
+        return Coded(out, flags), last
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         kernels.invert_flagged(coded.data, coded.flags, out)
-        return Coded(out, order=coded.order), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """More than four wires of the lane would flip: invert. State: the byte each lane carries."""
-        if self.geometry.shares is not None:
-            return self._shares_bits(sent, self.geometry.shares, state)
-        out, flags = bitarray(endian="little"), bitarray(endian="little")
-        lanes = list(state or [zeros(8, endian="little")] * self.geometry.bus_bytes)
-        for i, byte in enumerate(each_byte(sent.data)):
-            lane = self.lane(offset + i)
-            flags.append(count_xor(byte, lanes[lane]) > 4)
-            lanes[lane] = ~byte if flags[-1] else byte
-            out += lanes[lane]
-        return Bits(out, flags, order=sent.order), lanes
-
-    def _shares_bits(self, sent: Bits, shares: ShareFlags, state: Any) -> tuple[Bits, Any]:
-        """More than half of the wires on which a share begins would flip: invert. State: what each wire carries."""
-        out, flags, level = bitarray(endian="little"), bitarray(endian="little"), state
-        for burst in each_byte(sent.data, shares.cells.burst_bytes):
-            wires = BitWires(shares, burst, level)
-            turned = [False] * shares.cells.flags
-            for share in range(len(turned)):
-                begins = [(beat, wire) for beat, wire in wires.places(share) if wires.share(beat - 1, wire) != share]
-                flips = [wires.carried(beat - 1, wire, turned) != wires.plain(beat, wire) for beat, wire in begins]
-                turned[share] = 2 * sum(flips) > len(flips)
-            level = wires.after(turned)
-            for share, bits in enumerate(each_byte(burst, shares.cells.share_bytes)):
-                out += ~bits if turned[share] else bits
-                flags += shares.cells.share_bytes * bitarray([turned[share]])
-        return Bits(out, flags, order=sent.order), level
+        return Coded(out), state

@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, packed_flags
 
@@ -41,7 +39,7 @@ class DbiDc(Stage):
         n, shares = len(coded.data), self.geometry.shares
         if shares is not None:
             flags = shares.costly(coded.data, self.zeros_cost)
-            return Coded(*shares.inverted(coded.data, flags), order=coded.order), state
+            return Coded(*shares.inverted(coded.data, flags)), state
         out, flags = kernels.aligned_empty(n), packed_flags(n)
         data = ~coded.data if self.low_active else coded.data  # inversion against zeros is that of the complement
         kernels.encode_xor_dbi(data, out, flags, NO_BYTES, 0, 64, 0, True)
@@ -50,21 +48,11 @@ class DbiDc(Stage):
             flags = ~flags
             if n % 8:
                 flags[-1] &= np.uint8((1 << n % 8) - 1)
-        return Coded(out, flags, order=coded.order), state
+        return Coded(out, flags), state
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         assert coded.flags is not None
         kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
-        return Coded(out, order=coded.order), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """More than half of the levels are costly: invert."""
-        out, flags, shares = bitarray(endian="little"), bitarray(endian="little"), self.geometry.shares
-        size = 1 if shares is None else shares.cells.share_bytes
-        for share in each_byte(sent.data, size):
-            heavy = share.count(not self.zeros_cost) > 4 * size
-            out += ~share if heavy else share
-            flags += size * bitarray([heavy != self.low_active])
-        return Bits(out, flags, order=sent.order), state
+        return Coded(out), state

@@ -16,13 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
-from bitarray.util import count_xor, zeros
 
 from cython_ext.wires.encode import encode_optimal_dbi, invert_flagged
-from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
-from hwmodel.coding.in_burst import BitWires, LeastCost
+from hwmodel.coding.in_burst import LeastCost
 from hwmodel.coding.stage import ENCODERS, Geometry, LaneStage, Role, Stage, packed_flags
 from traces.base.errors import InputError
 
@@ -67,7 +64,7 @@ class DbiOptimal(LaneStage):
         g, n, level = self.geometry, len(coded.data), state.copy()
         if self._least is not None:
             turned = self._least.flags(coded.data, level)
-            return Coded(*self._least.shares.inverted(coded.data, turned), order=coded.order), level
+            return Coded(*self._least.shares.inverted(coded.data, turned)), level
         out, flags, costs = np.empty(n, np.uint8), packed_flags(n), g.costs
         lane = self.lane(offset)
         encode_optimal_dbi(
@@ -82,62 +79,11 @@ class DbiOptimal(LaneStage):
             costs.rise_pj / 2,
             self.low_active,
         )
-        return Coded(out, flags, order=coded.order), level
+        return Coded(out, flags), level
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         assert coded.flags is not None
         invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
-        return Coded(out, order=coded.order), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Of all ways to invert the bytes of a burst on a lane the cheapest; plain where two cost the same."""
-        if self._least is not None:
-            return self._shares_bits(sent, self._least, state)
-        g, out, flags = self.geometry, sent.data.copy(), zeros(sent.n_bytes, endian="little")
-        lanes = list(state or [zeros(9, endian="little")] * g.bus_bytes)
-        for start in range(0, sent.n_bytes, g.block_bytes):
-            end = min(start + g.block_bytes, sent.n_bytes)
-            for first in range(start, min(start + g.bus_bytes, end)):
-                places = range(first, end, g.bus_bytes)
-                lane = self.lane(offset + first)
-                words = self._cheapest([sent.data[8 * i : 8 * i + 8] for i in places], lanes[lane])
-                for i, word in zip(places, words, strict=True):
-                    out[8 * i : 8 * i + 8], flags[i] = word[:8], word[8]
-                lanes[lane] = words[-1]
-        return Bits(out, flags, order=sent.order), lanes
-
-    def _cheapest(self, data: list[bitarray], level: bitarray) -> list[bitarray]:
-        """Return the nine-bit words (flag last) that send these bytes at least cost from `level`."""
-        costs, paths = self.geometry.costs, [(0.0, [level]), (0.0, [level])]
-        for byte in data:
-            plain = byte + bitarray([self.low_active], endian="little")
-            extended = []
-            for word in (plain, ~plain):
-                ones = word.count(1)
-                beat = [
-                    costs.one_pj * ones + costs.zero_pj * (9 - ones) + costs.rise_pj / 2 * count_xor(word, path[-1])
-                    for _, path in paths
-                ]
-                ends = [cost + more for (cost, _), more in zip(paths, beat, strict=True)]
-                best = int(ends[1] < ends[0])
-                extended.append((ends[best], [*paths[best][1], word]))
-            paths = extended
-        return paths[int(paths[1][0] < paths[0][0])][1][1:]
-
-    def _shares_bits(self, sent: Bits, least: LeastCost, state: Any) -> tuple[Bits, Any]:
-        """Of all ways to flag the shares of a burst the cheapest; of those that cost the same the lowest number."""
-        out, flags, level = bitarray(endian="little"), bitarray(endian="little"), state
-        cells = least.shares.cells
-        settings = np.arange(1 << cells.flags)
-        turned = [(settings >> (cells.flags - 1 - c) & 1).astype(bool) for c in range(cells.flags)]
-        for burst in each_byte(sent.data, cells.burst_bytes):
-            wires = BitWires(least.shares, burst, level)
-            best = int(np.argmin(wires.cost(turned, least.one, least.zero, least.edge)))
-            chosen = [bool(column[best]) for column in turned]
-            level = wires.after(chosen)
-            for share, bits in enumerate(each_byte(burst, cells.share_bytes)):
-                out += ~bits if chosen[share] else bits
-                flags += cells.share_bytes * bitarray([chosen[share]])
-        return Bits(out, flags, order=sent.order), level
+        return Coded(out), state

@@ -10,10 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
-from bitarray.util import ba2int, int2ba
 
-from hwmodel.coding.bits import Bits, each_byte
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 from traces.base.errors import InputError
@@ -41,7 +38,7 @@ class LimitedWeight(Stage):
         """Look the codewords up."""
         words = limited_weight_code()[0][coded.data]
         flags = np.packbits((words >> 8 & 1).astype(np.uint8), bitorder="little")
-        return Coded(words.astype(np.uint8), flags, (words >> 9).astype(np.uint8), coded.order), state
+        return Coded(words.astype(np.uint8), flags, (words >> 9).astype(np.uint8)), state
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Look the bytes up. Raises InputError for a word that is none of the code."""
@@ -51,13 +48,4 @@ class LimitedWeight(Stage):
         plain = limited_weight_code()[1][words]
         if (plain < 0).any():
             raise InputError(f"byte {int(np.argmax(plain < 0))}: not a word of the 3-limited-weight code")
-        return Coded(plain.astype(np.uint8), order=coded.order), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """A byte's rank by weight and value names the codeword of that rank."""
-        code, _ = limited_weight_code()
-        data, flags, extra = (bitarray(endian="little") for _ in range(3))
-        for byte in each_byte(sent.data):
-            word = int2ba(int(code[ba2int(byte)]), 17, endian="little")
-            data, flags, extra = data + word[:8], flags + word[8:9], extra + word[9:]
-        return Bits(data, flags, extra, sent.order), state
+        return Coded(plain.astype(np.uint8)), state

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 
@@ -28,7 +27,3 @@ class Raw(Stage):
         return coded, state
 
     decode = encode
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """Hand the bits on."""
-        return sent, state

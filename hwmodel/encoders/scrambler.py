@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.coded import Bytes, Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage, same_bytes
 
@@ -41,14 +40,3 @@ class Scrambler(Stage):
         return same_bytes(coded, coded.data ^ sequence[at]), state
 
     decode = encode
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """XOR with the shift register's output, bit 0 of byte 0 first."""
-        register, out = 0x7FFF, sent.data.copy()
-        for _ in range(8 * offset % 32767):
-            register = (register << 1 | (register >> 14 ^ register >> 13) & 1) & 0x7FFF
-        for k in range(len(out)):
-            bit = (register >> 14 ^ register >> 13) & 1
-            register = (register << 1 | bit) & 0x7FFF
-            out[k] ^= bit
-        return Bits(out, sent.flags, sent.extra, sent.order), state

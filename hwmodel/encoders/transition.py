@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bitarray import bitarray
-from bitarray.util import zeros
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, LaneStage, Role
 
@@ -41,7 +38,7 @@ class Transition(LaneStage):
             flags = np.packbits(signalled(bits, 1), bitorder="little")
         if extra is not None:
             extra = signalled(extra, 2)
-        return Coded(signalled(coded.data, 0), flags, extra, coded.order), levels
+        return Coded(signalled(coded.data, 0), flags, extra), levels
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Flip a wire for every 1."""
@@ -50,22 +47,3 @@ class Transition(LaneStage):
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """Read flips as ones."""
         return self._run(kernels.decode_transition, coded, offset, state)
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """A wire carries the XOR of all its bits so far. State: what the wires of the three groups carry, by lane."""
-        lanes = self.geometry.bus_bytes
-        levels = list(state or [[zeros(width, endian="little")] * lanes for width in (8, 1, 8)])
-
-        def signalled(bits: bitarray, group: int, width: int) -> bitarray:
-            out, level = bitarray(endian="little"), list(levels[group])
-            for i in range(len(bits) // width):
-                lane = self.lane(offset + i)
-                level[lane] = level[lane] ^ bits[width * i : width * (i + 1)]
-                out += level[lane]
-            levels[group] = level
-            return out
-
-        data = signalled(sent.data, 0, 8)
-        flags = None if sent.flags is None else signalled(sent.flags, 1, 1)
-        extra = None if sent.extra is None else signalled(sent.extra, 2, 8)
-        return Bits(data, flags, extra, sent.order), levels

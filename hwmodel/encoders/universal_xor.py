@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.bits import Bits
 from hwmodel.coding.coded import Coded
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, same_bytes
 from traces.base.errors import InputError
@@ -50,14 +49,3 @@ class UniversalXor(Stage):
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         """XOR halves, smallest first."""
         return self._run(coded, decode=True), state
-
-    def encode_bits(self, sent: Bits, offset: int, state: Any) -> tuple[Bits, Any]:
-        """XOR the upper half with the lower, then halve the lower half."""
-        g, out = self.geometry, sent.data.copy()
-        for start in range(0, sent.n_bytes - g.block_bytes + 1, g.block_bytes):
-            low, size = 8 * start, 8 * g.block_bytes
-            while size > 8 * g.element_bytes:
-                half = low + size // 2
-                out[half : low + size] ^= out[low:half]
-                size //= 2
-        return Bits(out, sent.flags, sent.extra, sent.order), state

@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from cython_ext.inference.runs import LINE_UNITS, NARROW_PLACES, UNIT_BYTES
 from cython_ext.streams.places import assign_rows
-from cython_ext.streams.streams import RUN_WORDS, run_starts, shared_quads
+from cython_ext.streams.streams import run_starts, shared_quads
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 from traces.networks.processing import processing_arrays
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
-RUN_BYTES = 4 * RUN_WORDS
 PAIRING = "avx512"
 """The SIMD level whose registers hold the sums of two targets: its kernels take two runs that begin alike at a time."""
 

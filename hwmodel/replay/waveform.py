@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.bits import bits_of
 from hwmodel.machine import Machine
 from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
@@ -162,17 +161,16 @@ def _wires(window: _Window, machine: Machine, trace: Trace, first: int) -> Itera
     lanes, block = machine.bus.bus_bytes, chain.sent_bytes
     wires = 8 * lanes if machine.part is None else load_part(machine.part).organisation.dq_bits
     sent = chain.encode(window.data.reshape(-1), window.stream)
-    groups = [("dq", 8, bits_of(sent.data))]
+    groups = [("dq", 8, sent.data)]
     if sent.flags is not None:
-        groups.append(("dbi", 1, bits_of(sent.flags)[: len(sent.data)]))
+        groups.append(("dbi", 1, np.unpackbits(sent.flags, bitorder="little", count=len(sent.data))))
     if sent.extra is not None:
-        groups.append(("extra", chain.flag_wires - 1, bits_of(sent.extra)))
-    for prefix, width, bits in groups:
-        stored = 1 if prefix == "dbi" else 8  # bits kept for each byte of the stream
+        groups.append(("extra", chain.flag_wires - 1, sent.extra))
+    for prefix, width, levels in groups:
         for lane in range(lanes):
             beats = range(max(0, first * block - lanes) + lane, len(sent.data), lanes)
             there = min(width, wires - 8 * lane) if prefix == "dq" else width
-            values = [bits[stored * i : stored * i + there][::-1].to01() for i in beats]
+            values = [f"{levels[i] & (1 << there) - 1:0{there}b}" for i in beats]
             yield f"{prefix}{lane}", there, values if first else ["0" * there, *values]
 
 

@@ -21,7 +21,7 @@ from reorder.edges.search.budget import Scorer
 from reorder.edges.search.initial_states import slot_choices
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import make_objective
-from reorder.edges.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights, stream_items
+from reorder.edges.search.streaming import StreamingWeights, plain_weights, stream_items
 from traces.base.errors import InputError, MissingExtraError
 from traces.networks.network import Network
 
@@ -30,8 +30,6 @@ PER_GENERATION = 8  # networks on which a generation is judged
 SPREAD, SPREAD_AGAIN = 0.3, 0.12  # of the first generation, from the plain start and from trained weights
 LOOKS = 20  # at the validation networks, per seed
 DELAYS = {"min": (0,), "lru": (0, 8), "rr": (0, 8)}  # tried when a candidate is judged
-
-START = {"log_left": -1.0, "age": 2.0, "hot": 2.0, "resident": 2.0, "in_degree": -1.0, "early": -1.0, "missing": 0.9}
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,6 @@ class Case:
         return float(np.log((self.extra(weights) + 1) / (self.start + 1)))
 
 
-def starting_weights() -> StreamingWeights:
-    """Return plain weights: what is nearly done first, older first; open what shares most with the open ones."""
-    names = (*STREAM, *FACTOR, *OPEN)
-    return StreamingWeights.from_vector(np.array([*(START.get(name, 0.0) for name in names), 0.1]), "start")
-
-
 def train(
     training: Sequence[tuple[Network, int]],
     validation: Sequence[tuple[Network, int]],
@@ -110,9 +102,9 @@ def train(
         raise InputError("training needs networks to train on, others to validate on, and at least one seed")
     if not 0 < seconds <= LONGEST_S:
         raise InputError(f"seconds must be above 0 and at most {LONGEST_S:g}, not {seconds!r}")
-    first = start or starting_weights()
+    first = start or plain_weights()
     cases, checks = ([Case(n, m, policy, objective) for n, m in some] for some in (training, validation))
-    reference = starting_weights()
+    reference = plain_weights()
     for case in (*cases, *checks):
         case.start = case.extra(reference)
     curve: list[Validation] = []

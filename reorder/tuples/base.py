@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 from reorder.tuples.tuple_problem import OBJECTIVES, Int64Array, TupleProblem
@@ -11,18 +10,10 @@ from traces.base.progress import Progress
 from traces.base.registry import Registry
 
 
-@dataclass(frozen=True)
-class EllSweeps:
-    """How rows of ELLPACK are reordered: passes over all rows, and whether later ones also look at the row below."""
-
-    most: int
-    look_ahead: bool
-
-
 class TupleOrderMethod(ABC):
     """A member of TUPLE_ORDERS: an object with `order`, and what others need to know of it.
 
-    layouts: storage layouts it can order; 'ell' also needs `ell_sweeps`. objectives: fields it can be told to count.
+    layouts: storage layouts it can order. objectives: fields it can be told to count.
     guards: names of other orders whose result replaces its own where that is cheaper; 'given' is the order given.
     workers: who does its work best, of traces.base.workers.EXECUTORS: 'threads' where `order` is compiled or NumPy all
         through, so that others run meanwhile, and calls `progress` now and then.
@@ -49,10 +40,6 @@ class TupleOrderMethod(ABC):
         progress: Progress,
     ) -> None:
         """Order strides [first, last) of a problem, left to right, in place in `order` (int64[N], slot -> tuple)."""
-
-    def ell_sweeps(self, parameters: Any) -> EllSweeps:
-        """Say how to sweep over the rows of ELLPACK (only asked of orders that serve it)."""
-        raise NotImplementedError
 
 
 TUPLE_ORDERS: Registry[TupleOrderMethod] = Registry(

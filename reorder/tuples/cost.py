@@ -37,14 +37,12 @@ def field_ones(problem: TupleProblem, f: Field, order: Int64Array | None, skip: 
 
     order: None for the one that tuples are given in.
     """
-    if order is None and (f.element_bits < 8 or problem.padded):
+    if order is None and f.element_bits < 8:
         return field_ones(problem, f, np.arange(problem.size, dtype=np.int64), skip, each)
     if order is not None and f.element_bits < 8:
         return _nibble_ones(problem, f, order)
     base = problem.is_base(f)
     totals = []
-    if order is not None and problem.xor and problem.padded:
-        totals.append(_ones(f.bits[order[problem.ends_in_padding(f)]], f.element_bytes, problem.dbi))
 
     def count(start: int, stop: int) -> None:
         for at in range(start + skip, stop + skip, _AT_ONCE):
@@ -63,7 +61,7 @@ def field_ones(problem: TupleProblem, f: Field, order: Int64Array | None, skip: 
 
 def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
     """int4: two values share a byte and bytes are the elements of Base+XOR."""
-    slots = problem.slots(f.element_bits)
+    slots = problem.before.slots + np.arange(problem.size)
     n = int(slots[-1]) + 1 if len(slots) else 0
     nibbles = np.zeros(n + n % 2, np.uint64)
     nibbles[slots] = f.bits[order]
@@ -171,7 +169,6 @@ def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:
             model.into,
             model.keep,
             model.slot_class,
-            model.end_class,
             problem.bounds,
             at,
             min(at + 16, piece.last),

@@ -126,6 +126,6 @@ def _digest(problem: TupleProblem, method: str, seed: int, parameters: Any) -> s
         seen.update(repr((f.name, f.element_bits)).encode())
     for part in (problem.bounds, problem.rows):
         seen.update(np.ascontiguousarray(part).data)
-    names = ("encoder", "block_bytes", "objective", "metric", "padded", "bus_bytes", "energy_pj")
+    names = ("encoder", "block_bytes", "objective", "metric", "bus_bytes", "energy_pj")
     seen.update(repr([getattr(problem, name) for name in names]).encode())
     return seen.hexdigest()

@@ -25,13 +25,12 @@ class MatrixLayout:
     """How a matrix is stored.
 
     ids: the id arrays beside the values. by_columns: entry after entry of a column, else of a row. rows_mix: entries
-    name their row and column and may stand in any order. stacked: entry k of a row lies above entry k of the next one.
+    name their row and column and may stand in any order.
     """
 
     ids: tuple[str, ...]
     by_columns: bool = False
     rows_mix: bool = False
-    stacked: bool = False
 
     def read(self, matrix: Any, each: Each) -> tuple[Any, Any, Any]:
         """Return major and minor ids and values of a SciPy matrix, as stored."""
@@ -66,7 +65,6 @@ LAYOUTS = {
     "csr": MatrixLayout(("column ids",)),
     "csc": MatrixLayout(("row ids",), by_columns=True),
     "coo": MatrixLayout(("row ids", "column ids"), rows_mix=True),
-    "ell": MatrixLayout(("column ids",), stacked=True),
 }
 
 

@@ -8,14 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
-from reorder.tuples.ell import EllProblem
 from reorder.tuples.matrix import LAYOUTS, Entries, MatrixLayout, entries_of, id_field, stride_bounds, value_field
-from reorder.tuples.tuple_problem import CHAINS, OBJECTIVES, Coding, Field, Int64Array, TupleProblem
+from reorder.tuples.tuple_problem import OBJECTIVES, Field, Int64Array, TupleProblem
 from traces.base.errors import InputError, unknown_name
 from traces.base.workers import Each, in_turn
-
-ROW_STORAGES = ("packed", "padded")
-_COUNTED = {"joint": (0, 1), "values": (0,), "ids": (1,)}
 
 
 @dataclass(frozen=True)
@@ -55,15 +51,10 @@ class Storage:
     id_bits: int
     stride: int | str
     stride_restart: str
-    rows: str
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
             raise unknown_name("layout", self.layout, LAYOUTS)
-        if self.rows not in ROW_STORAGES:
-            raise unknown_name("row storage", self.rows, ROW_STORAGES)
-        if self.rows == "padded" and self.kind.rows_mix:
-            raise InputError(f"{self.layout} has no rows to pad: use rows='packed'")
 
     @property
     def kind(self) -> MatrixLayout:
@@ -130,7 +121,7 @@ class StoredTuples:
         return stride_bounds(self.entries.major, storage.stride, storage.stride_restart, rows_may_mix=mix)
 
     def problem(self, storage: Storage, wires: WireRequest) -> TupleProblem:
-        """Return the problem of a layout whose rows are stored one after another."""
+        """Return the problem."""
         return TupleProblem(
             self.fields,
             self.bounds(storage),
@@ -139,24 +130,6 @@ class StoredTuples:
             wires.interval,
             wires.objective,
             wires.metric,
-            storage.rows == "padded",
             wires.bus_bytes,
             wires.energy_pj,
         )
-
-    def ell_problem(self, storage: Storage, wires: WireRequest) -> EllProblem:
-        """Return the problem of ELLPACK; InputError for what that layout cannot be ordered for."""
-        coding = CHAINS.get(wires.encoder, Coding())
-        if wires.metric != "ones" or not coding.xor or coding.transition:
-            raise InputError("layout 'ell' is ordered for ones under base-xor or base-xor+dbi-dc")
-        interval = wires.interval
-        if isinstance(interval, str) or (interval is not None and interval % 4):
-            raise InputError(
-                "layout 'ell' needs bases at whole elements: base_interval in multiples of 4 bytes, or 'matrix'"
-            )
-        if self.fields[0].element_bits < 8:
-            raise InputError(
-                f"layout 'ell' has no order for {storage.value_format}: values of different rows share a byte"
-            )
-        n_rows = self.entries.shape[0]
-        return EllProblem(self.fields, _COUNTED[wires.objective], self.entries.major, n_rows, coding.dbi, interval)

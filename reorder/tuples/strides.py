@@ -35,7 +35,6 @@ def run_kernel(
     """Call the kernel on strides [first, last), a slice at a time."""
     numbered = bounds is None or bounds is problem.bounds  # pieces of long strides count from 0 in each group
     bounds = problem.bounds if bounds is None else bounds
-    ends = model.end_class if len(model.end_class) == len(bounds) - 1 else np.full(len(bounds) - 1, 255, np.uint8)
     at = first
     while at < last:
         stop = int(np.searchsorted(bounds, bounds[at] + _SLICE_TUPLES, side="right")) - 1
@@ -45,7 +44,6 @@ def run_kernel(
             model.into,
             model.keep,
             model.slot_class,
-            ends,
             bounds,
             at,
             stop,

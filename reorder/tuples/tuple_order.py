@@ -11,11 +11,10 @@ import numpy as np
 
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import metric_bound, what_is_sent
-from reorder.tuples.ell import ell_bound, order_ell
 from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
 from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
-from reorder.tuples.tuple_problem import Int64Array, TupleProblem
+from reorder.tuples.tuple_problem import Int64Array
 from traces.base.progress import Progress
 from traces.base.shown import Shown
 from traces.base.workers import Workers
@@ -89,7 +88,6 @@ def order_tuples(
     bus_bytes: int | None = None,
     energy_pj: tuple[float, float] | None = None,
     stride_restart: str = "row",
-    rows: str = "packed",
     method: str = "local-search",
     effort: float | str = 1.0,
     seed: int = 0,
@@ -104,10 +102,9 @@ def order_tuples(
     """Order the tuples of a sparse matrix so that sending its arrays costs little. The matrix itself does not change.
 
     matrix: SciPy sparse or dense (its non-zeros); the stored order is the order to start from, sorted or not. Stored
-        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc, coo,
-        or ell (methods that declare it; positions refer to the csr order, `.matrix()` is csr).
+        zeros stay. value_format: of traces.formats. id_bits: 8, 16 or 32. layout: csr, csc or coo.
     stride: tuples that may change places, 'row', or 'matrix' (coo). stride_restart: 'row' starts strides at each row,
-        'continuous' runs them on. rows: 'packed', or 'padded' to whole blocks with zeros.
+        'continuous' runs them on.
     encoder: a chain of Base+XOR and DBI-DC; 'raw' and 'dbi-dc' for metric 'toggles'. block_bytes: bases are sent at
         each block start; base_interval replaces it: bytes between bases, 'row' (once per row) or 'matrix' (once).
     objective: 'joint', 'values' or 'ids'. metric: 'ones' (terminated buses), 'toggles' (unterminated; each array alone
@@ -127,21 +124,19 @@ def order_tuples(
     if kinds is not None and any(f.name == "effort" for f in fields(kinds)):
         given = {"effort": effort, **given}
     request = TupleRequest(
-        Storage(layout, value_format, id_bits, stride, stride_restart, rows),
+        Storage(layout, value_format, id_bits, stride, stride_restart),
         WireRequest(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj),
         method,
         given,
     )
     with Workers(workers, executor or request.member.workers, scheduler, request.member.workers) as team:
         stored = StoredTuples.of(matrix, request.storage, team.each)
-        if request.storage.kind.stacked:
-            return _order_ell(request, stored, bound)
         run: dict[str, Any] = {"seed": seed, "workers": team, "progress": progress, "checkpoint": checkpoint}
         return _order_rows(request, stored, bound, run)
 
 
 def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: Mapping[str, Any]) -> TupleOrder:
-    """Order a layout whose rows are stored one after another."""
+    """Order the tuples, count what is sent, and take what is least."""
     problem, team = stored.problem(request.storage, request.wires), run["workers"]
     positions = order_all(problem, request.method, parameters=request.own, **run)
     after, before = what_is_sent(problem, positions, team.each), what_is_sent(problem, None, team.each)
@@ -170,43 +165,5 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
             "seed": run["seed"],
             **request.parameters,
         },
-        entries=stored.entries,
-    )
-
-
-def _order_ell(request: TupleRequest, stored: StoredTuples, bound: bool) -> TupleOrder:
-    """Order ELLPACK: whole rows against the rows above and below them."""
-    member, own, problem = request.member, request.own, stored.ell_problem(request.storage, request.wires)
-    bounds = stored.bounds(request.storage)
-    limit: float | None = None
-    if problem.n_rows == 1:  # memory order is the row's own
-        wires = request.wires
-        plain = TupleProblem(
-            stored.fields, bounds, stored.entries.major, wires.encoder, wires.interval, wires.objective
-        )
-        positions = order_all(plain, request.method, parameters=own)
-        limit = metric_bound(plain, positions) if bound else None
-    else:
-        positions = order_ell(problem, bounds, member.ell_sweeps(own))
-        limit = float(ell_bound(problem, bounds)) if bound else None
-    given = np.arange(len(positions), dtype=np.int64)
-    before, after = problem.field_ones(given), problem.field_ones(positions)
-    costs = [sum(ones[k] for k in problem.counted) for ones in (after, before)]
-    if costs[0] > costs[1]:
-        positions, after, costs = given, before, [costs[1], costs[1]]
-    return TupleOrder(
-        positions=positions,
-        ones_values=after[0],
-        ones_ids=after[1],
-        original_ones_values=before[0],
-        original_ones_ids=before[1],
-        cost=costs[0],
-        original_cost=costs[1],
-        toggles=None,
-        original_toggles=None,
-        lower_bound=limit,
-        zeroed=stored.zeroed,
-        method=request.method,
-        parameters={"stride": request.storage.stride, "layout": request.storage.layout},
         entries=stored.entries,
     )

@@ -78,8 +78,8 @@ def first_of_rows(rows: Int64Array, before: int = -1) -> npt.NDArray[np.bool_]:
 class TuplesBefore:
     """What lies before a piece in the problem that it was cut from.
 
-    slots: in the array, or where rows are padded in the first slot's row. row: of the slot before, -1 where there is
-    none. strides: how many, by which searches draw their numbers.
+    slots: how many. row: of the slot before, -1 where there is none. strides: how many, by which searches draw their
+    numbers.
     """
 
     slots: int = 0
@@ -95,7 +95,6 @@ class TupleProblem:
     rows: int64[N] row of each slot (which row owns a slot never changes, except where a stride spans rows).
     encoder: one of CHAINS. block_bytes: distance of bases in bytes; None: a base only at the start of an array;
     'row': at the start of each row. objective: which fields count ('joint': all). metric: see METRICS.
-    padded: rows start on a block boundary in every array, the rest of a row's last block is zeros.
     bus_bytes: byte lanes for toggles, None: as wide as one element. energy_pj: (per one, per rising edge).
     before: what lies before a problem that is a piece of another.
     """
@@ -107,7 +106,6 @@ class TupleProblem:
     block_bytes: int | str | None = 32
     objective: str = "joint"
     metric: str = "ones"
-    padded: bool = False
     bus_bytes: int | None = None
     energy_pj: tuple[float, float] | None = None
     notes: Mapping[str, int] = field(default_factory=dict)
@@ -197,27 +195,6 @@ class TupleProblem:
         """bool[N]: the slot is the first of its row."""
         return first_of_rows(self.rows, self.before.row)
 
-    @cached_property
-    def _first_slots(self) -> Int64Array:
-        return np.flatnonzero(self.row_starts)
-
-    def slots(self, element_bits: int) -> Int64Array:
-        """int64[N]: each tuple's element index in an array of elements of that size, row padding included.
-
-        Of a piece of a problem with padded rows: counted from where its first row begins.
-        """
-        plain = np.arange(self.size, dtype=np.int64)
-        if not self.padded or not self.size:
-            return plain + self.before.slots
-        per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // element_bits
-        starts = self._first_slots
-        if not self.row_starts[0]:
-            starts = np.concatenate(([-self.before.slots], starts))
-        room = -(-np.diff(starts, append=self.size) // per_block) * per_block
-        first = np.cumsum(room) - room
-        moved: Int64Array = np.repeat(first - starts, np.diff(np.maximum(starts, 0), append=self.size))
-        return plain + moved
-
     def piece(self, first: int, last: int, before: int = 1) -> Piece:
         """Return strides [first, last) with `before` slots before them and one behind, on which their orders depend."""
         start, stop = int(self.bounds[first]), int(self.bounds[last])
@@ -226,9 +203,6 @@ class TupleProblem:
         leads = int(low < start)
         bounds = np.concatenate(([0] * leads, own, [high - low] * (stop < high))).astype(np.int64)
         slots = low + self.before.slots
-        if self.padded and self.size:
-            at = int(np.searchsorted(self._first_slots, low, side="right"))
-            slots = low - int(self._first_slots[at - 1]) if at else slots
         there = TuplesBefore(
             slots, int(self.rows[low - 1]) if low else self.before.row, self.before.strides + first - leads
         )
@@ -237,32 +211,20 @@ class TupleProblem:
         return Piece(cut, leads, leads + last - first, low)
 
     def is_base(self, f: Field) -> npt.NDArray[np.bool_]:
-        """bool[N]: the field's slot is sent as it is. Padding is zero, so what follows it is a base in effect."""
+        """bool[N]: the field's slot is sent as it is."""
         base = np.zeros(self.size, bool)
         base[:1] = self.before.row < 0
-        if self.block_bytes == "row" or self.padded:
+        if self.block_bytes == "row":
             base |= self.row_starts
         if isinstance(self.block_bytes, int):
             per_block = self.block_bytes * 8 // f.element_bits
-            if self.padded:
-                base |= self.slots(f.element_bits) % per_block == 0
-            else:
-                base[-self.before.slots % per_block :: per_block] = True
+            base[-self.before.slots % per_block :: per_block] = True
         return base
 
     @cached_property
     def model(self) -> CostModel:
         """The kernels' words of the whole problem, made once: groups of strides share them."""
         return first_order(self)
-
-    def ends_in_padding(self, f: Field) -> npt.NDArray[np.bool_]:
-        """bool[N]: zeros follow the field's slot inside its block, so its value is XORed into the first of them."""
-        if not self.padded or not self.size:
-            return np.zeros(self.size, bool)
-        per_block = (self.block_bytes if isinstance(self.block_bytes, int) else 32) * 8 // f.element_bits
-        last: npt.NDArray[np.bool_] = np.append(self.row_starts[1:], True)
-        inside: npt.NDArray[np.bool_] = self.slots(f.element_bits) % per_block != per_block - 1
-        return last & inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +245,6 @@ class CostModel:
     into: Words
     keep: Words
     slot_class: npt.NDArray[np.uint8]
-    end_class: npt.NDArray[np.uint8]
     dbi: bool
     symmetric: bool
 
@@ -338,34 +299,26 @@ def first_order(problem: TupleProblem) -> CostModel:
     toggles = problem.counts_edges and not problem.xor
     n, out, into = problem.size, [], []
     classes = np.zeros(n, np.uint8)
-    ends = np.zeros(n, np.uint8)
     for k, f in enumerate(problem.counted):
         if toggles:
             beats = sent_beats(problem, f)
             out.append(beats[-1])
             into.append(beats[0])
-            base, cut = np.zeros(n, bool), np.zeros(n, bool)
+            base = np.zeros(n, bool)
             base[:1] = problem.before.row < 0  # the wires rest at 0 before the first beat
         else:
             bits = f.bits if problem.xor else np.zeros_like(f.bits)
             out.append((bits, f.element_bytes))
             into.append((f.bits, f.element_bytes))
-            base, cut = problem.is_base(f), ~problem.ends_in_padding(f)
+            base = problem.is_base(f)
         classes |= (base << k).astype(np.uint8)
-        ends |= (cut << k).astype(np.uint8)
     n_fields = len(problem.counted)
-    last = problem.bounds[1:][np.diff(problem.bounds) > 0] - 1
-    end_class = np.full(len(problem.bounds) - 1, 255, np.uint8)
-    if problem.padded and not toggles:
-        closes = np.append(problem.row_starts[1:], True)[last]
-        end_class[np.diff(problem.bounds) > 0] = np.where(closes, ends[last], 255)
     same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
     return CostModel(
         _place(out, n),
         _place(into, n),
         _keep(tuple(size for _, size in out)),
         classes,
-        end_class,
         problem.dbi and not toggles,
         same and n_fields > 0,
     )

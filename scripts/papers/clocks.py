@@ -11,8 +11,8 @@ import numpy as np
 
 from edgewatt.checks.bench import one_thread, packed_step, peer_steps
 from edgewatt.checks.clocks import measure, one_core
-from hwmodel.processor.calibration import cpu_name
 from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.limits import cpu_name
 from traces.networks.network import Network
 
 CONTROL = "control"

@@ -60,7 +60,7 @@ def test_decoding_inverts_encoding_however_the_stream_is_cut(encoder, data):
     for k, (start, stop) in enumerate(zip([0, *bounds], bounds, strict=False)):
         coded, state = chain.encode(plain[start:stop], state, last=k == len(bounds) - 1)
         sent.append(coded)
-        got, decoder = chain.decode(Coded(coded.data, coded.flags, coded.extra, coded.order), decoder)
+        got, decoder = chain.decode(Coded(coded.data, coded.flags, coded.extra), decoder)
         back.append(got)
     assert (np.concatenate(back) == plain).all()
     sizes = dict(element_bytes=geometry.element_bytes, bus_bytes=geometry.bus_bytes)
@@ -141,11 +141,11 @@ class NibbleInvert(Stage):
         low, high = coded.data & 15, coded.data >> 4
         marks = [np.bitwise_count(half) > 2 for half in (low, high)]
         sent = coded.data ^ (marks[0] * np.uint8(15)) ^ (marks[1] * np.uint8(240))
-        return Coded(sent, np.packbits(marks[0], bitorder="little"), marks[1].astype(np.uint8), coded.order), state
+        return Coded(sent, np.packbits(marks[0], bitorder="little"), marks[1].astype(np.uint8)), state
 
     def decode(self, coded, offset, state):
         low = np.unpackbits(coded.flags, bitorder="little", count=len(coded.data)).astype(np.uint8)
-        return Coded(coded.data ^ low * np.uint8(15) ^ coded.extra * np.uint8(240), order=coded.order), state
+        return Coded(coded.data ^ low * np.uint8(15) ^ coded.extra * np.uint8(240)), state
 '''
 USE = """
 import numpy as np

@@ -13,7 +13,7 @@ import pytest
 
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import ORDERINGS, Method, Orderings
-from reorder.edges.methods.auto import AutoParameters, constructions
+from reorder.edges.methods.auto import constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -21,7 +21,7 @@ from traces.networks.network import Network
 
 NETWORK = random_layered(3, 30, 0.2, seed=1)
 SHORT = {"residency": {"moves": 500}, "auto": {"moves": 500}, "connection-reordering": {"iterations": 20}}
-MODULES = {"partition": "mtkahypar", "learn": "torch"}  # extra -> what it brings
+MODULES = {"learn": "torch"}  # extra -> what it brings
 
 
 def parameters(name: str, folder: Path) -> dict[str, Any]:
@@ -71,11 +71,10 @@ def test_unknown_parameters_are_named(name: str, tmp_path: Path) -> None:
 
 
 def test_what_auto_tries_is_declared() -> None:
-    tried = [name for name, _ in constructions(NETWORK, AutoParameters())]
-    assert tried[0] == "two-optimal" and "partition" not in tried and "auto" not in tried and "own" in tried
-    assert "partition" in [name for name, _ in constructions(NETWORK, AutoParameters(partition=True))]
+    tried = [name for name, _ in constructions(NETWORK)]
+    assert tried[0] == "two-optimal" and "auto" not in tried and "own" in tried
     backwards = NETWORK.in_order(np.arange(NETWORK.n_connections)[::-1])
-    assert "own" not in [name for name, _ in constructions(backwards, AutoParameters())]
+    assert "own" not in [name for name, _ in constructions(backwards)]
 
 
 def test_a_newcomer_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +126,7 @@ def test_members_of_other_distributions(tmp_path: Path) -> None:
     code = """
 import numpy as np
 from reorder.base import ORDERINGS
-from reorder.edges.methods.auto import AutoParameters, constructions
+from reorder.edges.methods.auto import constructions
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -137,7 +136,7 @@ assert found.parameters == {"turns": 3}, found.parameters
 origin = ORDERINGS["backwards"].origin
 assert (origin.distribution, origin.version, origin.code) == ("outside-orders", "1.2", "")
 assert {"broken", "ends"} <= set(ORDERINGS) and not {"broken", "ends"} & set(ORDERINGS.sound())
-assert "backwards" in [name for name, _ in constructions(network, AutoParameters())]
+assert "backwards" in [name for name, _ in constructions(network)]
 order(network, "auto", memory=20, moves=100)
 for name in ("broken", "ends"):
     try:

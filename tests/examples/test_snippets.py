@@ -74,7 +74,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(ROOT / "configs", tmp_path / "configs")  # no links: a page may write
     for name in ("net.npz", "mine.npz"):
         shutil.copy(tmp_path / "configs" / "examples" / "networks" / "digits_small.npz", tmp_path / name)
-    shutil.copy(tmp_path / "configs" / "examples" / "chains" / "basic-residual-64.csv", tmp_path / "layers.csv")
     for name, shape in {"fc1": (96, 64), "fc2": (10, 96), "weights": (64, 64)}.items():
         made = scipy.sparse.random(*shape, density=0.1, format="csr", random_state=1, dtype="float32")
         scipy.sparse.save_npz(tmp_path / f"{name}.npz", made)

@@ -1,4 +1,4 @@
-"""Models written back, chains run patch by patch, buffers placed: damaged files through all that a command does."""
+"""Models written back, buffers placed: damaged files through all that a command does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from branching_models import onnx_cells, tflite_cells
 from model_files import MLP
 
 from edgewatt.operators.energy import schedule
-from edgewatt.operators.patches import check_plan, patches
 from edgewatt.operators.request import load_graph
 from edgewatt.operators.write_back import write_back
-from fuzz.other_samples import BUFFERS, CHAIN, Sample
+from fuzz.other_samples import BUFFERS, Sample
 from reorder.operators.arena.allocate import allocate
 from reorder.operators.arena.files import read_buffers, write_placement
 
@@ -32,7 +31,6 @@ def operator_samples(folder: Path) -> dict[str, Sample]:
         add(f"tflite cells {name}", "c.tflite", tflite_cells(), lambda path, r=rewrite: _written_back(path, r))
         add(f"onnx cells {name}", "c.onnx", onnx, lambda path, r=rewrite: _written_back(path, r))
     add("tflite written back", "m.tflite", MLP, lambda path: _written_back(path, ""))
-    add("chain run", "c.csv", CHAIN, _run_by_patches)
     add("buffers placed", "b.csv", BUFFERS, _placed)
     return found
 
@@ -43,11 +41,6 @@ def _written_back(path: Path, rewrite: str) -> Any:
     output = path.parent / f"back{path.suffix}"
     write_back(str(path), graph, found, output, rewrite=rewrite or ())
     return load_graph(str(output))
-
-
-def _run_by_patches(path: Path) -> Any:
-    front = patches(str(path), part="lpddr4-3200", most=2, time_limit_s=LIMIT_S)
-    return front, check_plan(front.chain, front.plans[0], time_limit_s=LIMIT_S)
 
 
 def _placed(path: Path) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import io
 import json
@@ -24,10 +23,8 @@ from edgewatt.runs.memo import Memo
 from hwmodel.dram.command_table import command_table
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part_file import load_part
-from hwmodel.processor.cost import TERMS, Limits, load_processor
 from reorder.edges.search.streaming import read_weights, shipped_weights, weights_file
 from reorder.operators.arena.files import read_buffers
-from reorder.operators.patches.chain import read_chain
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.accelerators.scalesim import read_run
 from traces.base.resources import shipped_path
@@ -40,21 +37,7 @@ COMMANDS = b"""timestamp_cycles,command,rank,bank_group,bank,row,column,data_hex
 0,ACT,0,0,0,341,0,
 29,RD,0,0,0,341,0,0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff
 """
-CHAIN = b"""kind,kernel,stride,padding,in_h,in_w,in_c,out_h,out_w,out_c,adds
-conv,3,1,1,4,4,2,4,4,2,
-conv,1,1,0,4,4,2,4,4,2,0
-"""
 SCALESIM = "[architecture_presets]\nIfmapOffset=0\nFilterOffset=100\nOfmapOffset=200\n[run_presets]\nInterfaceBandwidth=CALC\n"  # fmt: skip # noqa: E501
-LIMITS = [each.name for each in dataclasses.fields(Limits)]
-PROCESSOR = f"""kind: processor
-limits: {json.dumps({name: 8 if name.endswith("_ways") else 65536 for name in LIMITS})}
-nanoseconds: {json.dumps(dict.fromkeys(TERMS, 0.5))}
-remembered_runs: 8
-simd: avx2
-fitted_on: 12
-median_error: 0.05
-source: measured
-"""
 
 
 def other_samples(net: Network, folder: Path) -> dict[str, Sample]:
@@ -81,12 +64,10 @@ def other_samples(net: Network, folder: Path) -> dict[str, Sample]:
     add("order npy", "o.npy", _npy(order), lambda path: ew.order(net, "file", memory=5, path=str(path)))
     add("weights", "w.json", weights_file(list(shipped_weights())[:1]), read_weights)
     add("buffers", "b.csv", BUFFERS, read_buffers)
-    add("chain", "c.csv", CHAIN, read_chain)
     part = load_part("lpddr4-3200")
     add("commands", "d.csv", COMMANDS, lambda path: command_table(path, part=part))
     add("part", "p.yaml", shipped_path("dram", "lpddr4-3200").read_bytes(), load_part)
     add("technology", "t.yaml", shipped_path("onchip", "lop-22nm").read_bytes(), load_technology)
-    add("processor", "s.yaml", PROCESSOR.encode(), load_processor)
 
     layer = folder / "run" / "layer0"
     layer.mkdir(parents=True)

@@ -5,7 +5,6 @@ Fast memory is a Python list scanned in full; nothing here is fast, and nothing 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -88,50 +87,3 @@ def least_memory_without_extra(connections: Sequence[tuple[int, int]]) -> int:
             first.setdefault(neuron, step)
             last[neuron] = step
     return 1 + max(sum(first[n] <= step <= last[n] for n in first) for step in range(len(connections)))
-
-
-def least_total_over_evictions(connections: Sequence[tuple[int, int]], outputs: Sequence[int], memory: int) -> int:
-    """Return the least reads + writes over every choice of evictions for this order (exhaustive dynamic program).
-
-    State: the resident values and which of them are dirty. Values leave only to make room, as in Algorithm 1.
-    """
-    capacity = memory - 1
-    last_use: dict[int, int] = {}
-    for position, neuron in enumerate(itertools.chain.from_iterable(connections)):
-        last_use[neuron] = position
-    states: dict[tuple[frozenset[int], frozenset[int]], int] = {(frozenset(), frozenset()): 0}
-
-    def loads(neuron: int, now: int, pinned: int | None) -> None:
-        nonlocal states
-        following: dict[tuple[frozenset[int], frozenset[int]], int] = {}
-        for (resident, dirty), cost in states.items():
-            if neuron in resident:
-                options = [(resident, dirty, cost)]
-            elif len(resident) < capacity:
-                options = [(resident | {neuron}, dirty, cost + 1)]
-            else:
-                options = [
-                    (
-                        resident - {out} | {neuron},
-                        dirty - {out},
-                        cost + 1 + (out in dirty and (last_use[out] > now or out in outputs)),
-                    )
-                    for out in resident
-                    if out != pinned
-                ]
-            for resident_, dirty_, cost_ in options:
-                key = (resident_, dirty_)
-                following[key] = min(cost_, following.get(key, cost_))
-        states = following
-
-    for step, (a, b) in enumerate(connections):
-        loads(a, 2 * step, None)
-        loads(b, 2 * step + 1, a)
-        merged: dict[tuple[frozenset[int], frozenset[int]], int] = {}
-        for (resident, dirty), cost in states.items():
-            key = (resident, dirty | {b})
-            merged[key] = min(cost, merged.get(key, cost))
-        states = merged
-    return len(connections) + min(
-        cost + sum(1 for neuron in dirty if neuron in outputs) for (_, dirty), cost in states.items()
-    )

@@ -28,10 +28,9 @@ from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
-from edgewatt.pages.patches import patches_page
 from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
-from hwmodel.processor.cost import TERMS, Limits, Processor
+from hwmodel.processor.limits import Limits
 from hwmodel.replay.profile import profile_caches
 from papers.claims import load_catalogue
 from papers.study import StudyRun, StudyTable
@@ -123,10 +122,9 @@ def pays_html(text: str) -> str:
 
 def bench_html(text: str, folder: Path) -> str:
     limits = Limits(*[1.0] * len(dataclasses.fields(Limits)))  # type: ignore[arg-type]
-    processor = Processor(limits, dict.fromkeys(TERMS, 1.0), 8, "avx2", 1, 0.1, text)
     rows = [Row(name, 1.5, 1.0, 0.9, 1.1, 2.0, 0.0) for name in (OURS, "peer " + text)]
     found = BenchComparison(
-        text, 10, 4, text, 8, text, 3, 100, 100, 2.0, rows, {text: text}, 2.0, 0.0, 0.1, processor, text, text
+        text, 10, 4, text, 8, text, 3, 100, 100, rows, {text: text}, 2.0, 0.0, 0.1, limits, text, text
     )
     bench_page([found], folder / "bench.html")
     return (folder / "bench.html").read_text("utf-8")
@@ -145,11 +143,6 @@ def arena_html(text: str) -> str:
     banks = [BankShown("fast " + text, 64, 128), BankShown("slow " + text, 32)]
     names, steps = ["a" + text, "b" + text], ["one" + text, "two", "three"]
     return arena_page(ArenaMap("map " + text, names, lower, upper, size, offset, bank, banks, steps))
-
-
-def patches_html(text: str) -> str:
-    plan = {"peak": 64, "multiplications": 9, "factor": 1.5, "offchip": 12, "uj": 0.5, "blocks": "conv1" + text}
-    return patches_page("patches of " + text, ["words " + text], [plan, {**plan, "peak": 96, "uj": None}])
 
 
 def learning_html(text: str) -> str:
@@ -194,7 +187,6 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
         "bench": lambda: bench_html(text, folder),
         "cache": lambda: cache_html(text),
         "arena": lambda: arena_html(text),
-        "patches": lambda: patches_html(text),
         "learning": lambda: learning_html(text),
     }
 
@@ -204,7 +196,6 @@ PAGES = {
     "bench_page",
     "report",
     "arena",
-    "patches",
     "cache",
     "explain",
     "order_pages",

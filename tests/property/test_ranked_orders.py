@@ -1,7 +1,6 @@
 """Orders along ranks of the whole network: the ranks against slow obvious ones, the orders by what they promise."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -10,18 +9,15 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
-from reorder.base import ORDERINGS
-from reorder.edges.methods.ranked import rcm_rank, slash_burn_rank
-from reorder.edges.search.budget import Budget
+from reorder.edges.methods.ranked import rcm_rank
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import known_places, places
-from reorder.edges.search.rank_orders import WAYS, rank_by
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.networks.network import Network
 
-RANKED = ("rcm", "slash-burn", "raster", "output-tiles")
+RANKED = ("rcm", "sweep", "slices")
 
 
 def pictures(height: int = 8, width: int = 10, layers: int = 3, seed: int = 0) -> Network:
@@ -49,37 +45,6 @@ def test_every_network_has_such_orders(network: Network, method: str, memory: in
     assert found.curve[-1][2] == count_io(network, found, memory=memory, policy=policy).total
 
 
-@settings(max_examples=60, deadline=None)
-@given(dags(max_neurons=16), st.sampled_from((0.05, 0.2, 0.5, 1.0)))
-def test_slash_burn_takes_hubs_and_leaves_the_largest_part(network: Network, hubs: float) -> None:
-    n = network.n_neurons
-    left = {v: set() for v in range(n)}
-    for a, b in zip(network.sources.tolist(), network.targets.tolist(), strict=True):
-        left[a].add(b)
-        left[b].add(a)
-    k, front, back = math.ceil(hubs * n), [], []
-    while len(left) > k:
-        taken = sorted(left, key=lambda v: (-len(left[v]), v))[:k]
-        front += taken
-        left = {v: near - set(taken) for v, near in left.items() if v not in taken}
-        parts, seen = [], set()
-        for v in sorted(left):
-            if v not in seen:
-                part, waiting = {v}, [v]
-                while waiting:
-                    new = left[waiting.pop()] - part
-                    part |= new
-                    waiting += new
-                seen |= part
-                parts.append(sorted(part))
-        parts.sort(key=lambda part: -len(part))  # stable: of equal ones that of the lowest id comes first
-        back = [v for part in parts[1:] for v in part] + back
-        left = {v: left[v] for v in parts[0]} if parts else {}
-    expected = front + sorted(left, key=lambda v: (-len(left[v]), v)) + back
-    rank = slash_burn_rank(network, hubs, Budget())
-    assert np.argsort(rank).tolist() == expected
-
-
 @settings(max_examples=40, deadline=None)
 @given(dags(max_neurons=20))
 def test_cuthill_mckee_numbers_every_neuron(network: Network) -> None:
@@ -93,52 +58,13 @@ def test_cuthill_mckee_finds_the_line() -> None:
     assert (np.abs(rank[network.sources] - rank[network.targets]) == 1).all()
 
 
-def test_rasters_of_pictures_meet_the_bound_in_a_few_rows() -> None:
+def test_sweeps_of_pictures_meet_the_bound_in_a_few_rows() -> None:
     network = pictures()
     least = io_bounds(network).lower_total
-    for method in ("raster", "sweep"):
-        found = order(network, method, memory=80)
-        assert count_io(network, found, memory=80).total == least, method
-    tight = {m: order(network, m, memory=24) for m in ("two-optimal", "raster", "output-tiles", "rcm")}
+    assert count_io(network, order(network, "sweep", memory=80), memory=80).total == least
+    tight = {m: order(network, m, memory=24) for m in ("two-optimal", "sweep", "rcm")}
     totals = {m: count_io(network, found, memory=24).total for m, found in tight.items()}
-    assert totals["raster"] < totals["rcm"] < totals["two-optimal"] and totals["output-tiles"] < totals["two-optimal"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_raster_goes_row_by_row(way: str) -> None:
-    network = pictures(seed=1)
-    found = order(network, "raster", memory=20, way=way)
-    assert found.parameters["way"] == way and found.parameters["along"] in ("rows", "columns")
-    axis = 1 if found.parameters["along"] == "rows" else 2
-    sources, targets = network.sources[found.edges], network.targets[found.edges]
-    seen, when = targets[network.is_output[targets]], network.positions[:, axis]
-    if way == "push":
-        seen = sources[network.in_degree[sources] == 0]
-    if way == "follow":  # a target's turn is that of the last input that it depends on
-        when = _latest(network, network.positions[:, axis])
-    assert (np.diff(when[seen]) >= 0).all()
-
-
-def _latest(network: Network, row: np.ndarray) -> np.ndarray:
-    """Return int64[N]: the last row of the inputs that each neuron depends on."""
-    latest = np.where(network.in_degree == 0, row, -1)
-    for depth in range(1, int(network.depth.max()) + 1):
-        here = network.depth[network.targets] == depth
-        np.maximum.at(latest, network.targets[here], latest[network.sources[here]])
-    return latest
-
-
-def test_outputs_come_tile_by_tile() -> None:
-    network = pictures(seed=2)
-    found = order(network, "output-tiles", memory=20, rows=2, columns=2)
-    assert found.parameters["rows"] == found.parameters["columns"] == 2
-    targets = network.targets[found.edges]
-    outputs = targets[network.is_output[targets]]
-    place = places(Items(network))
-    assert place is not None and np.array_equal(place[:, ::-1], known_places(network)), "8 x 10 pixels: x first"
-    tile = (rank_by(place[:, 0]) * 2 // len(place)) * 2 + rank_by(place[:, 1]) * 2 // len(place)
-    changes = np.count_nonzero(np.diff(tile[outputs]))
-    assert changes == 3, "each tile is left once"
+    assert totals["sweep"] < totals["rcm"] < totals["two-optimal"]
 
 
 def test_known_places() -> None:
@@ -172,8 +98,7 @@ def test_a_picture_of_one_row_is_swept_along_it() -> None:
 def test_two_optimal_where_nothing_is_known() -> None:
     network = random_layered(3, 30, 0.2, seed=1)
     plain = order(network, "two-optimal", memory=20).edges
-    assert not ORDERINGS["raster"].item.suits(network)
-    for method in ("raster", "output-tiles"):
+    for method in ("sweep", "slices"):
         assert np.array_equal(order(network, method, memory=20).edges, plain)
 
 
@@ -181,10 +106,6 @@ def test_two_optimal_where_nothing_is_known() -> None:
     ("method", "parameters", "message"),
     [
         ("rcm", {"way": "pul"}, "unknown way 'pul'"),
-        ("raster", {"way": "x"}, "unknown way 'x'"),
-        ("slash-burn", {"hubs": 0}, "hubs must be a share above 0 and at most 1, not 0"),
-        ("slash-burn", {"hubs": math.nan}, "hubs must be a finite number of at least 0, not nan"),
-        ("output-tiles", {"rows": 0}, "rows must be a whole number of at least 1, not 0"),
         ("tiles", {"outer": "both"}, "unknown outer loop 'both'"),
     ],
 )

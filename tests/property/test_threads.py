@@ -113,7 +113,7 @@ def test_tuple_orders(method: str) -> None:
     )
 
 
-@pytest.mark.parametrize("encoder", ["base-xor+dbi-dc", "dbi-ac", "dbi-opt", "bd-coding"])
+@pytest.mark.parametrize("encoder", ["base-xor+dbi-dc", "dbi-ac", "dbi-opt"])
 def test_encoders(encoder: str) -> None:
     data = [np.random.default_rng(seed).integers(0, 256, 4096, np.uint8) for seed in range(THREADS)]
 

@@ -81,19 +81,14 @@ def test_exact_finds_the_optimum(matrix, value_format):
     st.sampled_from(("csr", "csc", "coo")),
     st.sampled_from((1, 2, 5, 16, "row")),
     st.sampled_from(("row", "continuous")),
-    st.sampled_from(("packed", "padded")),
-    st.sampled_from([name for name in TUPLE_ORDERS if not name.startswith("or-tools")]),
+    st.sampled_from(list(TUPLE_ORDERS)),
 )
 def test_tuples_stay_in_their_strides_and_the_matrix_stays_the_same(
-    matrix, value_format, layout, stride, restart, rows, method
+    matrix, value_format, layout, stride, restart, method
 ):
-    if layout == "coo":
-        rows = "packed"
     if method == "exact" and stride in (16, "row"):
         stride = 5
-    kind = dict(
-        value_format=value_format, layout=layout, stride=stride, stride_restart=restart, rows=rows, method=method
-    )
+    kind = dict(value_format=value_format, layout=layout, stride=stride, stride_restart=restart, method=method)
     got = order_tuples(matrix, **kind)
     major = got.entries.major
     cuts = stride_bounds(major, stride, restart, rows_may_mix=layout == "coo")
@@ -106,64 +101,6 @@ def test_tuples_stay_in_their_strides_and_the_matrix_stays_the_same(
         assert (got.positions == np.arange(matrix.nnz)).all()
     if method == "local-search":
         assert got.cost <= order_tuples(matrix, **{**kind, "method": "greedy"}).cost
-
-
-@quick
-@given(matrices(), st.sampled_from(("fp16", "int8", "fp32")), st.sampled_from((4, "row")), st.booleans())
-def test_ell_counts_its_padded_columns(matrix, value_format, stride, dbi):
-    encoder = "base-xor+dbi-dc" if dbi else "base-xor"
-    got = order_tuples(matrix, value_format=value_format, stride=stride, layout="ell", encoder=encoder)
-    assert got.cost <= got.original_cost
-    bits = to_bits(matrix.data, value_format)[0]
-    counts = np.diff(matrix.indptr)
-    width = counts.max(initial=0)
-    for array, ones in ((bits, got.ones_values), (matrix.indices.astype(np.uint16), got.ones_ids)):
-        grid = np.zeros((matrix.shape[0], width), array.dtype)
-        for r in range(matrix.shape[0]):
-            grid[r, : counts[r]] = array[got.positions[matrix.indptr[r] : matrix.indptr[r + 1]]]
-        assert ew.encode(grid.T.copy(), encoder, element_bytes=array.itemsize).ones == ones
-    cuts = stride_bounds(got.entries.major, stride, "row", rows_may_mix=False)
-    for a, b in windows(cuts):
-        assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
-
-
-@quick
-@given(
-    matrices(3, 4),
-    st.sampled_from(("fp16", "int8")),
-    st.sampled_from((1, 2, "row")),
-    st.sampled_from(("row", "continuous")),
-    st.sampled_from(("joint", "values", "ids")),
-    st.booleans(),
-    st.sampled_from((4, 32, "matrix")),
-)
-def test_the_bound_of_ell_is_below_every_order(matrix, value_format, stride, restart, objective, dbi, interval):
-    got = order_tuples(
-        matrix,
-        value_format=value_format,
-        stride=stride,
-        stride_restart=restart,
-        layout="ell",
-        objective=objective,
-        encoder="base-xor+dbi-dc" if dbi else "base-xor",
-        base_interval=interval,
-    )
-    bits, counts = to_bits(matrix.data, value_format)[0], np.diff(matrix.indptr)
-    arrays = {"values": bits, "ids": matrix.indices.astype(np.uint16)}
-    cuts = windows(stride_bounds(got.entries.major, stride, restart, rows_may_mix=False))
-    best = None
-    for inside in itertools.product(*(itertools.permutations(range(a, b)) for a, b in cuts)):
-        order, ones = [k for part in inside for k in part], 0
-        for name in arrays if objective == "joint" else (objective,):
-            grid = np.zeros((matrix.shape[0], counts.max(initial=0)), arrays[name].dtype)
-            for r in range(matrix.shape[0]):
-                grid[r, : counts[r]] = arrays[name][order[matrix.indptr[r] : matrix.indptr[r + 1]]]
-            every = None if interval == "matrix" else interval
-            ones += oracle.array_ones(grid.T.ravel().tolist(), grid.itemsize, every, dbi)
-        best = ones if best is None else min(best, ones)
-    assert got.lower_bound <= best <= got.cost
-    if stride == 1:
-        assert got.cost == best
 
 
 @quick
@@ -187,40 +124,6 @@ def got_in(matrix, order):
     """A matrix of one row with its entries stored in an order."""
     order = np.array(order, np.int64)
     return sp.csr_matrix((matrix.data[order], matrix.indices[order], matrix.indptr), shape=matrix.shape)
-
-
-@settings(max_examples=12, deadline=None)
-@given(
-    matrices(3, 40),
-    st.sampled_from(("fp16", "int8")),
-    st.sampled_from((5, "row")),
-    st.sampled_from(("or-tools-tsp", "or-tools-cvrp")),
-)
-def test_routing_orders_are_permutations_above_the_bound(matrix, value_format, stride, method):
-    got = order_tuples(matrix, value_format=value_format, stride=stride, method=method)
-    cuts = stride_bounds(got.entries.major, stride, "row", rows_may_mix=False)
-    for a, b in windows(cuts):
-        assert sorted(got.positions[a:b].tolist()) == list(range(a, b))
-    assert got.lower_bound <= got.cost
-
-
-def padded_array(rows, values, per_block):
-    out = []
-    for row in range(max(rows, default=-1) + 1):
-        out += [v for r, v in zip(rows, values, strict=True) if r == row]
-        out += [0] * (-len(out) % per_block)
-    return out
-
-
-@quick
-@given(matrices(), st.sampled_from(("fp16", "int8")))
-def test_padded_rows_cost_what_their_zeros_cost(matrix, value_format):
-    got = order_tuples(matrix, value_format=value_format, stride=6, rows="padded", method="greedy")
-    bits = to_bits(matrix.data, value_format)[0]
-    rows, p = got.entries.major.tolist(), got.positions
-    size = bits.dtype.itemsize
-    assert got.ones_values == oracle.array_ones(padded_array(rows, bits[p].tolist(), 32 // size), size)
-    assert got.ones_ids == oracle.array_ones(padded_array(rows, matrix.indices[p].tolist(), 16), 2)
 
 
 @quick
@@ -253,9 +156,9 @@ def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
     assert (one.positions != again.positions).any()
 
 
-STORED = (  # how the pieces that workers get may be stored: bases, padding and strides across their ends
+STORED = (  # how the pieces that workers get may be stored: bases and strides across their ends
     {"stride": 16},
-    {"stride": "row", "rows": "padded"},
+    {"stride": "row"},
     {"stride": 24, "base_interval": "row"},
     {"stride": 24, "base_interval": "matrix", "layout": "csc"},
     {"stride": "matrix", "layout": "coo"},
@@ -282,7 +185,6 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
     matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)
     storage = Storage(
         kind.get("layout", "csr"), value_format, 16, kind["stride"], kind.get("stride_restart", "row"),
-        kind.get("rows", "packed"),
     )  # fmt: skip
     wires = WireRequest(
         kind.get("encoder", "base-xor+dbi-dc"), 32, kind.get("base_interval"), "joint", kind.get("metric", "ones"),

@@ -14,22 +14,10 @@ import pytest
 import edgewatt as ew
 from edgewatt import InputError
 from hwmodel.bus import Bus
-from hwmodel.processor import calibration
 from traces.generators.networks import random_layered
 
 DATA = np.arange(64, dtype=np.uint8)
 SIZES = {"element_bytes": 4, "bus_bytes": 2, "block_bytes": 32}
-
-
-@pytest.mark.parametrize(
-    "order",
-    [[0], [10**6] * 32, [-1] * 32, [0] * 32, [0.5] * 32, ["a"] * 32, np.zeros((2, 16), np.int64), list(range(64))],
-)
-def test_an_order_that_is_none(order: object) -> None:
-    sent = ew.encode(DATA, "line-reorder", **SIZES)
-    assert (ew.decode(sent, "line-reorder", **SIZES) == DATA).all()
-    with pytest.raises(InputError, match="order"):
-        ew.decode(sent.data, "line-reorder", order=order, **SIZES)
 
 
 @pytest.mark.parametrize("size", [0, 63, 65, 128])
@@ -63,21 +51,6 @@ def test_threads_by_the_thousand() -> None:
     with pytest.raises(InputError, match="threads must be an integer from 1 to"):
         ew.compile_inference(random_layered(3, 12, 0.4, 1), lanes=64, threads=1000)
     assert threading.active_count() == before
-
-
-def test_a_calibration_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A full disk ended the command: the writer says it by InputError."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(calibration, "calibrate", lambda progress: "measured")
-    monkeypatch.setattr(calibration, "own_file", lambda: tmp_path / "x.yaml")
-
-    class Measured:
-        def save(self, path: Path) -> None:
-            raise InputError(f"{path}: cannot be written (No space left on device)")
-
-    measured = Measured()
-    monkeypatch.setattr(calibration, "calibrate", lambda progress: measured)
-    assert calibration.this_cpu() is measured
 
 
 def test_two_interrupts_end_worker_processes(tmp_path: Path) -> None:

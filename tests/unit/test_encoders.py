@@ -158,13 +158,6 @@ def test_nothing_behind_the_data_is_read_where_segments_end_there(step):
     assert done.stdout.count("segment ends must ascend") == 4
 
 
-def test_bit_difference_coding_by_hand():
-    words = np.array([0x0F, 0x1F, 0x1F], "<u8")
-    got = ew.encode(words, "bd-coding", element_bytes=8)
-    assert got.data.view("<u8").tolist() == [0x0F, 0x10, 0x00]  # as it is, against entry 1, against entry 2
-    assert got.flags.tolist() == [0, 1, 2] and got.ones == 4 + 1 + 0 + 1 + 1
-
-
 def test_limited_weight_code_sends_at_most_three_ones_per_byte():
     data = np.arange(256, dtype=np.uint8)
     got = ew.encode(data, "3-lwc", element_bytes=1, bus_bytes=2)
@@ -174,13 +167,6 @@ def test_limited_weight_code_sends_at_most_three_ones_per_byte():
     assert got.ones == weights.sum() and got.extra_wires == 9 * 2
     with pytest.raises(InputError, match="not a word of"):
         ew.decode(b"\xff", "3-lwc", flags=np.ones(1, np.uint8), extra=np.zeros(1, np.uint8), element_bytes=1)
-
-
-def test_line_reordering_by_hand():
-    got = ew.encode(bytes([0xFF, 0x01, 0x03, 0x00]), "line-reorder", element_bytes=1, bus_bytes=1, block_bytes=4)
-    assert got.data.tolist() == [0x00, 0x01, 0x03, 0xFF] and got.order.tolist() == [3, 1, 2, 0]
-    with pytest.raises(InputError, match="whole beats"):
-        ew.encode(b"", "line-reorder", element_bytes=1, bus_bytes=3, block_bytes=32)
 
 
 def test_scrambled_zeros_are_the_sequence():

@@ -32,7 +32,7 @@ def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         yield path, value
 
 
-@pytest.mark.parametrize("encoder", ["bd-coding", "3-lwc", "dbi-dc", "dbi-ac", "base-xor+3-lwc"])
+@pytest.mark.parametrize("encoder", ["3-lwc", "dbi-dc", "dbi-ac", "base-xor+3-lwc"])
 @pytest.mark.parametrize("part", ["ddr4-3200-x8", "lpddr4-3200"])
 def test_no_count_of_a_record_is_negative(encoder: str, part: str) -> None:
     wires = ew.load_part(part)

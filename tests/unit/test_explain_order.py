@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,6 @@ from edgewatt.cli import app
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.html.page import text
 from hwmodel.fastmemory.iomodel import count_io, occupancy
-from reorder.edges.methods.learned import TERMS
-from reorder.edges.search.explain import reasons
-from reorder.edges.search.intervals import Items
-from reorder.edges.search.streaming import shipped_weights, weights_file
 from reorder.order import order
 from traces.base.units import energy
 from traces.generators.networks import random_layered
@@ -112,27 +107,6 @@ def test_the_page_has_the_machine_of_an_order_made_for_one(network: Network, tmp
     head = re.search(r"<th>Energy</th><th>[^<]*, (.?J)</th>", page)
     assert head and f"<tr><td>all</td><td>{energy(joules).split(' ')[0]}</td>" in page.split("<th>Energy</th>")[1]
     assert " +0" not in found["sentence"] and not re.search(r">[+-]0\.0 %<", page)
-
-
-def test_the_page_says_why_a_source_was_streamed(network: Network, tmp_path: Path) -> None:
-    page = explain_page(network, order(network, "learned", memory=12), memory=12)
-    assert "Why a source was streamed" in page and "open items that wait for it" in page
-    weights = tmp_path / "own.json"
-    weights.write_bytes(weights_file([replace(shipped_weights()[1], name="<b>mine")]))
-    own = explain_page(network, order(network, "learned", memory=12, weights=str(weights)), memory=12)
-    assert "weights &lt;b&gt;mine" in own
-    assert "Why a source" not in explain_page(network, order(network, "two-optimal", memory=12), memory=12)
-    made = replace(order(network, "learned", memory=12), parameters={"set": "gone"})
-    assert "Why a source" not in explain_page(network, made, memory=12)
-
-
-@settings(max_examples=60, deadline=None)
-@given(dags(), st.integers(1, 8), st.sampled_from(range(len(shipped_weights()))))
-def test_what_was_streamed_has_the_highest_score(made: Network, slots: int, which: int) -> None:
-    for choice in reasons(Items(made), slots, shipped_weights()[which]):
-        assert choice.other is None or choice.chosen.score >= choice.other.score - 1e-6
-        assert choice.chosen.score == pytest.approx(sum(choice.chosen.terms.values()))
-        assert 0 < choice.chosen.served <= choice.chosen.left and set(choice.chosen.terms) == set(TERMS)
 
 
 def test_a_construction_and_a_single_connection_have_pages() -> None:

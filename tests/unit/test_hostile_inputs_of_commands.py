@@ -26,7 +26,6 @@ COMMANDS = {  # @: the file; OUT: what would be written
     "banks": (["schedule", "cells.tflite", "--banks", "@", "--json", "OUT"], ".yaml"),
     "bench": (["bench", "@", "-b", "8", "--json", "OUT"], ".yaml"),
     "network": (["bench", "@", "-b", "8", "--json", "OUT"], ".npz"),
-    "target": (["bench", "net.npz", "-b", "8", "--target", "@", "--json", "OUT"], ".yaml"),
     "optimize": (["optimize", "@", "-o", "OUT", "--executor", "inline"], ".yaml"),
     "learn": (["learn", "order", "--seconds", "1", "--start", "@", "-o", "OUT"], ".json"),
 }

@@ -5,12 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.near_oracle import near_oracle
-from oracles.pairs_oracle import pairs_oracle
 
-from cython_ext.edges.runs import near_runs, pair_runs
+from cython_ext.edges.runs import near_runs
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.traffic import traffic
-from hwmodel.processor.work import ordered_work
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
@@ -29,7 +26,7 @@ def runs_of(network: Network, **parameters: object) -> tuple[np.ndarray, np.ndar
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 5), st.integers(0, 2**16), st.none() | st.integers(1, 12), st.none() | st.integers(1, 12),
-    st.booleans(), st.none() | st.integers(1, 12), st.booleans(), st.booleans(),
+    st.booleans(), st.none() | st.integers(1, 12), st.booleans(),
 )  # fmt: skip
 def test_it_is_legal_on_any_network(
     layers: int,
@@ -39,7 +36,6 @@ def test_it_is_legal_on_any_network(
     alike: bool,
     near: int | None,
     skips: bool,
-    pairs: bool,
 ) -> None:
     network = random_layered(layers + 1, 9, 0.4, seed=seed)
     if skips:  # connections over a layer
@@ -48,7 +44,7 @@ def test_it_is_legal_on_any_network(
             np.append(network.sources, more[:, 0]), np.append(network.targets, more[:, 1]), network.n_neurons,
             inputs=network.inputs, outputs=network.outputs,
         )  # fmt: skip
-    found = order(network, "long-runs", memory=10, sources=sources, fused=fused, alike=alike, near=near, pairs=pairs)
+    found = order(network, "long-runs", memory=10, sources=sources, fused=fused, alike=alike, near=near)
     processing_arrays(network, found)  # a permutation, sources before they are used
 
 
@@ -65,47 +61,6 @@ def test_near_takes_the_run_with_most_sources_in_the_window(seed: int, runs: int
     bounds = np.concatenate(([0], inner, [runs]))
     found = near_runs(sources, targets, starts, bounds, n, capacity)
     assert found.tolist() == near_oracle(sources.tolist(), targets.tolist(), starts.tolist(), bounds.tolist(), capacity)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**16), st.integers(1, 40), st.integers(1, 6), st.integers(1, 5), st.integers(4, 60))
-def test_pairs_are_those_that_share_most(seed: int, runs: int, groups: int, least: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, min(n, 12), runs, endpoint=True)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    sources = np.concatenate([rng.permutation(n)[:length] for length in lengths])
-    inner = np.sort(rng.choice(np.arange(1, runs), min(groups, runs) - 1, replace=False))
-    bounds = np.concatenate(([0], inner, [runs]))
-    found = pair_runs(sources, starts, bounds, n, least)
-    assert found.tolist() == pairs_oracle(sources.tolist(), starts.tolist(), bounds.tolist(), least)
-
-
-def test_pairs_begin_with_what_they_share() -> None:
-    network = uniform_layers([60, 40, 30], 0.4)
-    plain, paired, alike = (
-        ordered_work(network, order(network, "long-runs", memory=10, sources=30, **more))
-        for more in ({}, {"pairs": True}, {"pairs": True, "alike": True})
-    )
-    assert paired.shared.sum() > 40 > plain.shared.sum()
-    assert alike.shared.sum() > 20 and len(alike.starts) == len(paired.starts) == len(plain.starts)
-    assert np.count_nonzero(np.diff(np.diff(alike.starts))) < np.count_nonzero(np.diff(np.diff(paired.starts)))
-
-
-def test_pairs_that_are_near_stay_pairs() -> None:
-    network = uniform_layers([120, 90, 80], 0.3)
-    plain, near = (
-        ordered_work(network, order(network, "long-runs", memory=10, pairs=True, near=most)) for most in (None, 64)
-    )
-    assert near.shared.sum() >= plain.shared.sum() > 40  # and by chance some more
-    lines = [traffic(work, 64, ((1 << 14, 8), (1 << 20, 16)), pairs=True).l1_fills for work in (plain, near)]
-    assert lines[1] < 0.97 * lines[0]
-
-
-def test_near_finds_more_sources_in_a_cache() -> None:
-    network = uniform_layers([300, 300], 0.02)
-    made = [ordered_work(network, order(network, "long-runs", memory=10, near=near)) for near in (None, 64)]
-    lines = [traffic(work, 64, ((1 << 14, 8), (1 << 20, 16))) for work in made]
-    assert lines[1].l1_fills < 0.85 * lines[0].l1_fills
 
 
 def test_without_options_it_is_target_after_target() -> None:

@@ -76,15 +76,3 @@ def test_nor_is_the_base_of_a_sweep(folder: Path) -> None:
     (folder / "sweep.yaml").write_text("base: pipe.yaml\ngrid: {seed: [1]}\n")
     with pytest.raises(InputError, match="a pipe or a device"):
         ew.sweep(folder / "sweep.yaml", results=folder / "results")
-
-
-def test_seeds_of_patches_are_not_negative(tmp_path: Path) -> None:
-    rows = "kind,kernel,stride,padding,in_h,in_w,in_c,out_h,out_w,out_c,adds\nconv,1,1,0,4,4,2,4,4,2,\n"
-    (tmp_path / "chain.csv").write_text(rows)
-    found = ew.patches(str(tmp_path / "chain.csv"))
-    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
-        ew.patches(str(tmp_path / "chain.csv"), seed=-1, part="lpddr4-3200")
-    from edgewatt.operators.patches import check_plan
-
-    with pytest.raises(InputError, match="seed must be a whole number of at least 0"):
-        check_plan(found.chain, found.plans[0], seed=-1)

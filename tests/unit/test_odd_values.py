@@ -11,21 +11,6 @@ from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.trace.chunks import Chunk, Memory, Trace
 
-HEAD = "kind,kernel,stride,padding,in_h,in_w,in_c,out_h,out_w,out_c,adds\n"
-
-
-@pytest.mark.parametrize("tile", [0, -1, True, 1.5, 2**50])
-def test_tiles_are_rows(tmp_path: Path, tile: object) -> None:
-    (tmp_path / "c.csv").write_text(HEAD + "conv,3,1,1,4,4,2,4,4,2,\n" * 2)
-    with pytest.raises(InputError, match="tiles"):
-        ew.patches(str(tmp_path / "c.csv"), tiles=(tile,))  # type: ignore[arg-type]
-
-
-def test_a_chain_without_end_is_refused_at_once(tmp_path: Path) -> None:
-    (tmp_path / "c.csv").write_text(HEAD + "conv,1,1,0,4,4,2,4,4,2,\n" * 5000)
-    with pytest.raises(InputError, match=r"c.csv: 5000 layers, at most 128"):
-        ew.patches(str(tmp_path / "c.csv"))
-
 
 @pytest.mark.parametrize("lanes", [0, -3, 10**9])
 def test_a_comparison_has_lanes(lanes: int) -> None:

@@ -45,7 +45,7 @@ def test_one_order_has_one_cost(network: Network, system: str) -> None:
     lanes, machine = SYSTEMS[system], KEYS.get(system, system)
     judge = machine_cost_for(network, "energy", machine, lanes=lanes)
     size = judge.machine.scratchpad.size_bytes if judge.machine.scratchpad else judge.machine.caches[0].size_bytes
-    rows = ew.order(network, "output-tiles", memory=8)  # keeps rows whole, as two-optimal does
+    rows = ew.order(network, "depth-first", memory=8)  # keeps rows whole, as two-optimal does
     for found in (order_on_machine(judge, "auto", rounds=1, moves=500), rows):
         view = view_on_machine(judge, found)
         study = ew.pays(network, found, system=machine, lanes=[lanes])

@@ -36,7 +36,7 @@ FILES = {
     "net.npz": "network", "w.npz": "matrix", "w.mtx": "matrix", "w.safetensors": "weights", "model.tflite": "model",
     "order.npz": "order", "record.json": "record", "graph.json": "graph", "sweep.yaml": "sweep",
     "my.yaml": "configuration", "my.yml": "configuration", "my run.json": "configuration", "part.yaml": "part",
-    "system.yaml": "system", "buffers.csv": "buffers", "plan.json": "plan", "layers.csv": "layers",
+    "system.yaml": "system", "buffers.csv": "buffers", "plan.json": "plan",
     "table.csv": "table", "page.html": "page", "net.pt": "pickle", "old.pkl": "pickle", "a.din": "trace",
     "t.npz": "trace", "results": "results",
 }  # fmt: skip
@@ -75,7 +75,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(shipped_path("dram", "lpddr4-3200"), here / "part.yaml")
     shutil.copy(shipped_path("systems", "scratchpad-8k"), here / "system.yaml")
     (here / "buffers.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
-    shutil.copy(shipped_path("examples/chains", "basic-residual-64", ".csv"), here / "layers.csv")
     with zipfile.ZipFile(here / "net.pt", "w") as archive:  # as torch.save writes
         archive.writestr("net/data.pkl", pickle.dumps({"fc.weight": 1}, 2))
         archive.writestr("net/version", "3")
@@ -191,7 +190,6 @@ def test_the_advice_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("report result", "result: no such file or folder (did you mean 'results'?)"),
         ("dram b.din", "b.din: no such file (did you mean 'a.din'?)"),
         ("arena bufers.csv", "bufers.csv: no such file (did you mean 'buffers.csv'?)"),
-        ("patches layer.csv", "layer.csv: no such file (did you mean 'layers.csv'?)"),
         ("order-tuples w.nzp", "w.nzp: no such file (did you mean 'w.npz'?)"),
         ("dram a.din --part prt.yaml", "did you mean 'part.yaml'?"),
         ("dram a.din --part lpddr4", "did you mean 'lpddr4-3200'?"),

@@ -88,13 +88,6 @@ def test_plain_programme_visits_every_downset(reference: Path, name: str) -> Non
     assert found.peak_bytes == golden["optimal_peak"]
 
 
-@pytest.mark.parametrize("name", ["swiftnet_cellA_folded", "swiftnet_cellC_folded"])
-def test_constraint_model_agrees(reference: Path, name: str) -> None:
-    graph, golden = read(reference, name)
-    found = schedule(graph, method="cp-sat")
-    assert (found.peak_bytes, found.proved) == (golden["optimal_peak"], True)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_traffic_objective_never_loses(reference: Path, name: str) -> None:
     graph, golden = read(reference, name)

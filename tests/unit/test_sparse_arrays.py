@@ -58,7 +58,6 @@ PUBLIC = {
     "order_tuples csr": lambda m: ew.order_tuples(m, layout="csr", value_format="fp16", stride=4),
     "order_tuples csc": lambda m: ew.order_tuples(m, layout="csc", value_format="fp16", stride=4),
     "order_tuples coo": lambda m: ew.order_tuples(m, layout="coo", value_format="fp16", stride=4),
-    "order_tuples ell": lambda m: ew.order_tuples(m, layout="ell", value_format="fp16", stride=4),
     "from_matrices": lambda m: ew.from_matrices([m]),
     "lay_out_spmv": lambda m: lay_out_spmv(m, np.ones(6)),
     "prune_matrix": lambda m: prune_matrix(m, density=0.5),

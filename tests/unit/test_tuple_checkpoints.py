@@ -127,11 +127,10 @@ from cython_ext.cdr.tuples import EXACT, GREEDY, order_strides, stride_bounds
 
 n, words = 24, np.arange(24, dtype=np.uint64)[:, None]
 keep, slots = np.zeros((8, 1), np.uint64), np.zeros(n, np.uint8)
-ends = np.full(2, 255, np.uint8)
 
 
 def call(order, bounds=(0, 8, n), method=GREEDY, keep=keep, words=words):
-    given = words, words, keep, slots, ends, np.array(bounds), 0, 2, order
+    given = words, words, keep, slots, np.array(bounds), 0, 2, order
     order_strides(*given, method, True, 0.0, 0, True, True)
     stride_bounds(*given, 1, True, True, np.zeros(2))
 

@@ -23,7 +23,6 @@ CASES = [
     (300, dict(value_format="bf16", stride="matrix", layout="coo")),
     (200, dict(value_format="fp32", stride="matrix", layout="coo", id_bits=32)),  # two words a tuple
     (200, dict(value_format="fp32", stride=90, layout="coo", id_bits=32, base_interval=4)),
-    (300, dict(**JOINT, rows="padded")),
     (300, dict(**JOINT, base_interval="row")),
     (300, dict(**JOINT, base_interval="matrix")),
     (300, dict(**JOINT, base_interval=2)),

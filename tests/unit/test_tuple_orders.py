@@ -104,18 +104,12 @@ def test_worked_example_of_the_encoder_readme():
         (dict(stride=2.5), "stride: 2.5 is a float"),
         (dict(stride=True), "stride: True is a bool"),
         (dict(block_bytes=33), "no whole number of 16-bit"),
-        (dict(layout="ell", base_interval=6), "multiples of 4 bytes"),
-        (dict(layout="ell", method="popcount"), "for layout 'ell'"),
         (dict(block_bytes=0), "at least one byte"),
         (dict(base_interval=3), "no whole number of 16-bit"),
         (dict(effort=-1), "effort must be"),
         (dict(efort=1), "did you mean 'effort'"),
         (dict(effort="fats"), "unknown effort 'fats' .did you mean 'fast'"),
         (dict(method="exact"), "at most 12"),
-        (dict(rows="padded", layout="coo"), "no rows to pad"),
-        (dict(method="or-tools-cvrp", search="annealing"), "did you mean 'simulated-annealing'"),
-        (dict(method="or-tools-tsp", solutions=0), "at least one"),
-        (dict(method="or-tools-tsp", time_limit_s=0), "above 0"),
         (dict(workers=0), "at least 1"),
     ],
 )
@@ -242,8 +236,6 @@ def run(*arguments):
         (("--encoder", "dbi-dc+base-xor"), "unknown encoder of tuple orders 'dbi-dc\\+base-xor'"),
         (("--encoder", "base-xor+transition", "--metric", "energy", "--part", "lpddr4-3200"), "use metric 'toggles'"),
         (("--metric", "energy"), "needs energy_pj"),
-        (("--layout", "ell", "--metric", "toggles"), "ordered for ones"),
-        (("--layout", "ell", "--format", "int4"), "no order for int4"),
     ],
 )
 def test_the_command_line_refuses_what_makes_no_sense(tmp_path, options, words):
@@ -308,7 +300,7 @@ def test_long_rows_end_below_greedy_and_presets_are_efforts() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [{}, dict(rows="padded"), dict(encoder="raw"), dict(base_interval="row"), dict(layout="coo", stride="matrix")],
+    [{}, dict(encoder="raw"), dict(base_interval="row"), dict(layout="coo", stride="matrix")],
 )
 def test_ones_are_counted_in_parts_as_at_once(monkeypatch, kind):
     def ordered():
@@ -393,4 +385,3 @@ def test_only_compiled_methods_are_given_to_threads():
         "local-search",
         "greedy",
     }
-    assert TUPLE_ORDERS["or-tools-tsp"].item.workers == "processes"

@@ -228,21 +228,6 @@ class _Fate:
         raise WorkerDiedError(f"a worker process died ({why}); what a checkpoint holds is not done again") from error
 
 
-def call_aside(seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return function(*arguments) of a process of its own: for what cannot be stopped.
-
-    Raises what the function raises; TimeoutError after `seconds` or where the process dies: it has ended then.
-    """
-    try:
-        with Workers(1, "processes") as team:
-            until = time.monotonic() + max(seconds, 0.0)
-            for _, result in team.map(function, [(0, arguments)], until=until):
-                return result
-    except WorkerDiedError as error:
-        raise TimeoutError("the process has died") from error
-    raise TimeoutError(f"not done after {seconds:.1f} s")
-
-
 class _Team(ABC):
     """Workers and what is under way at them."""
 

@@ -260,10 +260,6 @@ def show_order(result: dict[str, Any]) -> None:
     say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
     if result["proved_optimal"]:
         say("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
-    if "best_evictions" in result:
-        best = result["best_evictions"]
-        words = "proved" if best["proved"] else f"at least {best['lower_bound']:,}"
-        say(f"this order with the best evictions: {best['total']:,} I/Os ({words})")
     if result["isolated_neurons"]:
         say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
     if result["parameters"].get("interrupted"):

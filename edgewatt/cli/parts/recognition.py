@@ -173,11 +173,6 @@ KINDS = {
         "`edgewatt arena {file}` places them",
         lambda look: {"id", "lower", "upper", "size"} <= look.columns,
     ),
-    "layers": Kind(
-        "a chain of layers",
-        "`edgewatt patches {file}` runs it patch by patch",
-        lambda look: {"kind", "kernel", "in_h"} <= look.columns,
-    ),
     "table": Kind(
         "a table of collected results",
         "`edgewatt report` and `edgewatt compare` take the folder that it was collected from",

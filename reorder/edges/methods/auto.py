@@ -62,14 +62,12 @@ class AutoParameters:
     """moves: steps of the search; None: until the time limit, or 2000 per neuron without one.
 
     starts: independent searches, each with all the moves, a seed and a temperature of its own. workers: processes that
-    share them. partition: also start from blocks by hypergraph partitioning (extra 'partition'). rounds: of moves on a
-    machine's cache, each simulated; None: until the time limit, or 60; no other search has rounds.
+    share them. rounds: of moves on a machine's cache, each simulated; None: until the time limit, or 60.
     """
 
     moves: int | None = None
     starts: int = 1
     workers: int = 1
-    partition: bool = False
     rounds: int | None = field(default=None, metadata={"later": True})
 
     def __post_init__(self) -> None:
@@ -85,13 +83,11 @@ def portfolio() -> list[str]:
     return [name for _, name in sorted((place, name) for place, name in known if place is not None)]
 
 
-def constructions(network: Network, parameters: AutoParameters) -> Iterator[tuple[str, Method]]:
-    """Yield the constructions to try, in the order that they declare; those of an extra only if a parameter of the
-    extra's name asks for them. Whether one suits the network is found out when its turn comes."""
+def constructions(network: Network) -> Iterator[tuple[str, Method]]:
+    """Yield the constructions to try, in the order that they declare. Whether one suits is found out in its turn."""
     for name in portfolio():
         method = ORDERINGS[name].item
-        asked_for = method.extra is None or getattr(parameters, method.extra, False)
-        if asked_for and (method.suits is None or method.suits(network)):
+        if method.suits is None or method.suits(network):
             yield name, method
 
 
@@ -127,7 +123,7 @@ class Portfolio:
     def construct(self) -> None:
         """Try constructions: first those that need no locality, each on a small share of the limit; two-optimal always.
         Then those that other searches may start from, and what sweeps along coordinates."""
-        known = list(constructions(self.network, self.parameters))
+        known = list(constructions(self.network))
         for slow in (False, True):
             end = SHARES.slow if slow else SHARES.constructions
             for name, method in known:
@@ -144,7 +140,7 @@ class Portfolio:
     def look_for_locality(self) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
         self.local = places(self.items) is not None
-        for name, method in constructions(self.network, self.parameters) if self.local else ():
+        for name, method in constructions(self.network) if self.local else ():
             if method.only_local and not method.start:
                 self.offer(name, method, SHARES.construction * self.limit)
         with self.noting("sweep"):

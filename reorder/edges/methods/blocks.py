@@ -1,4 +1,4 @@
-"""Fixed blocks of targets, long runs for processors, and the frontier order: constructions by sorting."""
+"""Fixed blocks of targets, and long runs for processors: constructions by sorting."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.edges.blocks import frontier as frontier_order
 from cython_ext.edges.blocks import swap_blocks
-from cython_ext.edges.runs import near_runs, pair_runs
+from cython_ext.edges.runs import near_runs
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import sorted_by
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
@@ -21,7 +20,6 @@ from traces.networks.network import Network
 Int64Array = npt.NDArray[np.int64]
 
 SWAPS_PER_ITEM = 400
-SHARED = 4  # least sources of a pair: what kernels take at a time
 AFTER = 2.0  # times what grouping connections takes: sorting them by block, counting and checking the order (measured)
 COUNT_BYTES = 1 << 26  # beyond this table of loads per block and source, blocks are left as they come
 HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
@@ -138,15 +136,12 @@ class LongRunsParameters:
 
     alike: targets of equal run lengths (then least sources) follow each other; else they come by id. near: how many
     neurons stay in a cache: next comes the target with most of its sources among those used last (ties: as alike).
-    pairs: each target is followed by the one that shares most sources with it, at least four; both begin with these, so
-    that a kernel that computes two targets at a time loads them once. With near, pairs come as targets alone do.
     """
 
     sources: int | None = None
     fused: int | None = None
     alike: bool = False
     near: int | None = None
-    pairs: bool = False
 
     def __post_init__(self) -> None:
         count_of("sources", self.sources, 1)
@@ -155,8 +150,7 @@ class LongRunsParameters:
 
 
 def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array:
-    """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`, and
-    `pair_runs` for `pairs`."""
+    """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`."""
     fused, near = parameters.fused, parameters.near
     s, t, depth = network.sources, network.targets, network.depth
     by_depth = np.argsort(depth, kind="stable")
@@ -188,37 +182,9 @@ def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array
     if not len(edges):
         return edges
     starts, groups = _runs_of(keys[:4], t, edges)
-    if parameters.pairs:
-        within = groups
-        if parameters.alike:  # pairs of equal lengths only
-            starts, within = _runs_of(keys[:5], t, edges)
-        edges, starts = _in_pairs(edges, s, starts, within, parameters.alike)
-        groups = np.searchsorted(starts, _changes([k[edges] for k in keys[:4]]))
     if near:
         edges = _in_order(edges, starts, near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near))
     return edges
-
-
-def _in_pairs(
-    edges: Int64Array, sources: Int64Array, starts: Int64Array, groups: Int64Array, alike: bool
-) -> tuple[Int64Array, Int64Array]:
-    """Return the edges with runs of a group in pairs that begin with the sources they share, and where each pair or run
-    alone begins, and the end. Pairs that share equally many follow each other where runs that are `alike` do: a loop
-    then ends where the last one did."""
-    n = int(sources.max()) + 1
-    mate = pair_runs(sources[edges], starts, groups, n, SHARED)
-    runs = np.arange(len(mate))
-    run = np.repeat(runs, np.diff(starts))
-    held = run * n + sources[edges]
-    shared = np.isin(held + (mate[run] - run) * n, held) & (mate[run] >= 0)
-    quads = np.add.reduceat(shared, starts[:-1], dtype=np.int64) // SHARED
-    leader = np.where(mate < 0, runs, np.minimum(runs, mate))
-    group = np.repeat(np.arange(len(groups) - 1), np.diff(groups))
-    edges = edges[sorted_by(group[run], quads[run] * alike, leader[run], run, ~shared)]
-    lengths = np.bincount(leader[run], minlength=len(mate))
-    order = sorted_by(group, quads * alike, leader)
-    lengths = lengths[order][leader[order] == order]
-    return edges, np.concatenate(([0], np.cumsum(lengths)))
 
 
 def _runs_of(keys: list[Int64Array], targets: Int64Array, edges: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -252,27 +218,7 @@ def long_runs(network: Network, task: Task, parameters: LongRunsParameters) -> O
 
     The rows of a tile stay in a cache, and sums in registers for a whole run. With `fused`, a block of the neurons of
     every other layer is computed, and used up by the next layer before the next block: less of it lives at once. With
-    `near`, targets that share sources follow each other, so that more of these are still in the cache. With `pairs`,
-    two targets begin with the sources that they share, which a kernel for two targets loads once.
+    `near`, targets that share sources follow each other, so that more of these are still in the cache.
     """
     edges = by_long_runs(network, parameters)
     return Ordering(edges, "long-runs", {k: v for k, v in asdict(parameters).items() if v})
-
-
-def by_frontier(items: Items) -> Int64Array:
-    """Return the order that uses up one source after another, always the one that adds the fewest live neurons."""
-    start, target = items.by_source
-    order = frontier_order(start, target, items.start, items.source, items.own, items.item)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return items.edges[sorted_by(rank[items.source], items.target)]
-
-
-@ORDERINGS.register(
-    "frontier",
-    summary="use up the neuron that adds the fewest live ones; reaches the bound at in-degrees near 1",
-    effort=0.04,
-)
-def frontier(network: Network, task: Task, parameters: None) -> Ordering:
-    """Every source is used up at once, so none is loaded twice while the partial sums fit (very sparse networks)."""
-    return Ordering(by_frontier(Items.of(network, task)), "frontier")

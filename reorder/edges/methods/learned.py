@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from statistics import fmean
 
-from reorder.base import ORDERINGS, Explanation, Ordering, Task
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.methods.residency import cold_moves
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
-from reorder.edges.search.explain import SourceChoice, reasons
 from reorder.edges.search.initial_states import before_orders, slot_choices
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
@@ -62,80 +60,12 @@ class LearnedParameters:
         count_of("moves", self.moves, 0)
 
 
-MOST_EXPLAINED = 1_000_000  # connections
-TERMS = {  # of a score, in words
-    "waiting items": "open items that wait for it",
-    "log_unserved_over_pending": "targets to come over those open now",
-    "computed": "it was computed",
-    "log_unserved": "targets to come",
-    "last_use": "its last use",
-    "log_left": "connections the items have left",
-    "share_left": "share the items have left",
-    "log_in_degree": "the items' in-degree",
-    "one_over_left": "the items' last connections",
-    "out_degree": "what the items feed",
-    "feeds_others": "the items feed others",
-    "unfinished_share": "the items' unfinished sources",
-    "age": "the items' age",
-    "depth": "the items' depth",
-    "one far ahead": "one item far ahead",
-}
-
-
-def why_streamed(network: Network, task: Task, ordering: Ordering) -> Explanation | None:
-    """Return the terms of choices of the pass that an order of `learned` came from."""
-    file = ordering.parameters.get("weights")
-    sets = read_weights(file) if file else shipped_weights()
-    weights = next((one for one in sets if one.name == ordering.parameters.get("set")), None)
-    if weights is None:
-        return None
-    title = "Why a source was streamed"
-    if network.n_connections > MOST_EXPLAINED:
-        return Explanation(title, f"Choices are not followed above {MOST_EXPLAINED:,} connections.", ())
-    choices = reasons(Items(network), ordering.parameters["slots"], weights)
-    both = [(one.chosen.terms, one.other.terms) for one in choices if one.other is not None]
-    means: list[tuple[str, float, float]] = [
-        (words, fmean(a[name] for a, _ in both), fmean(b[name] for _, b in both))
-        for name, words in TERMS.items()
-        if both
-    ]
-    shown = sorted((row for row in means if any(row[1:])), key=lambda row: -abs(row[1] - row[2]))
-
-    def most(one: SourceChoice) -> str:
-        if one.other is None:
-            return ""
-        ahead = {name: one.chosen.terms[name] - one.other.terms[name] for name in TERMS}
-        return TERMS[max(ahead, key=lambda name: ahead[name])]
-
-    rows = tuple(
-        (
-            f"{one.served:.0%}", str(one.chosen.source), f"{one.chosen.served:,} of {one.chosen.left:,}",
-            f"{one.chosen.score:.2f}", str(one.other.source) if one.other else "none",
-            f"{one.chosen.score - one.other.score:.2f}" if one.other else "", most(one),
-        )
-        for one in choices
-    )  # fmt: skip
-    return Explanation(
-        title,
-        f"The pass with the weights {weights.name}, {len(choices)} of its choices: the finished source of the highest "
-        "score went past the open items next. Its log score is a sum of terms; the first table has their means over "
-        "these choices, for the source that was streamed and for the next best. What the swaps after the pass changed "
-        "is not in them.",
-        (
-            (("term", "streamed", "next best", "difference"),
-             tuple((words, f"{a:+.3f}", f"{b:+.3f}", f"{a - b:+.3f}") for words, a, b in shown)),
-            (("after", "source", "serves, of targets to come", "log score", "next best", "ahead by", "most by"), rows),
-        ),
-    )  # fmt: skip
-
-
 @ORDERINGS.register(
     "learned",
     summary="one pass: partial sums stay, the source that helps them most streams next; trained weights",
     parameters=LearnedParameters,
     portfolio=3.5,
     effort=2,
-    explain=why_streamed,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
     """Run the greedy with one set of weights after another.

@@ -1,4 +1,4 @@
-"""Orders along a rank of all neurons: smooth coordinates, pictures, tiles of outputs, and numberings of the graph.
+"""Orders along a rank of all neurons: smooth coordinates, and numberings of the graph.
 
 Along a rank, outputs are computed one after another with all that they need (pull), inputs are used up one after
 another with all that this finishes (push), or targets are computed as their last input comes by (follow). All need room
@@ -7,7 +7,6 @@ for the front of the sweep only, not for a layer: what layer fusion in compilers
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,20 +17,17 @@ import numpy.typing as npt
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
 from reorder.edges.search.base_orders import sorted_by, two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Scorer, at_least, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import known_places, places
-from reorder.edges.search.plans import PlanSearch, plan_search
-from reorder.edges.search.rank_orders import check_way, offer_along, rank_by, tilings
-from reorder.edges.search.strips import Strips
-from traces.base.errors import InputError
+from reorder.edges.search.locality import places
+from reorder.edges.search.plans import plan_search
+from reorder.edges.search.rank_orders import check_way, offer_along, rank_by
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
 PLACES_US = 0.3  # a connection: what it takes to look for locality (measured at 1e7)
 SLANTS = (0.0, 1 / 16, 1 / 8)  # of the second coordinate against the first, both from 0 to 1 by rank
-SIDES = (1, 2, 3, 4, 6, 8)  # tiles of outputs along a coordinate
 
 
 def sweep_ranks(items: Items) -> Iterator[tuple[dict[str, Any], Int64Array]]:
@@ -119,81 +115,6 @@ def slices(network: Network, task: Task, parameters: None) -> Ordering:
 
 
 @dataclass(frozen=True)
-class RasterParameters:
-    """way: pull, push or follow; None: all of them. plans: whether to fuse some layers only, in strips (as `sweep`)."""
-
-    way: str | None = None
-    plans: bool = True
-
-    def __post_init__(self) -> None:
-        check_way(self.way)
-
-
-def raster_ranks(network: Network) -> Iterator[tuple[dict[str, Any], Int64Array]]:
-    """Yield ranks by rows of pixels and by columns, later layers after earlier ones at the same place."""
-    positions = known_places(network)
-    assert positions is not None
-    y, x = positions.T
-    yield {"along": "rows"}, rank_by(y, x, network.depth)
-    yield {"along": "columns"}, rank_by(x, y, network.depth)
-
-
-@ORDERINGS.register(
-    "raster",
-    summary="pixel by pixel over all layers at once, each as soon as its inputs are there; needs known positions",
-    parameters=RasterParameters,
-    suits=lambda network: known_places(network) is not None,
-)
-def raster(network: Network, task: Task, parameters: RasterParameters) -> Ordering:
-    """Sweep over the pictures of all layers with one front that leans as the windows of the layers ask.
-
-    Two-optimal (way: none) where no reader gave the network positions.
-    """
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    items, known = Items.of(network, task), known_places(network)
-    if known is None:
-        best.offer(two_optimal_order(network), way="none")
-        return best.ordering("raster", best.parameters, False)
-    least = least_objective(network, task)
-    offer_along(items, best, least, raster_ranks(network), parameters.way)
-    if parameters.plans and parameters.way is None:
-        ends = task.time_limit_s or math.inf
-        plans = PlanSearch(Strips(items, known, task.memory))
-        plans.fused(best, lambda tried: best.budget.spent() >= ends or best.value <= least)
-    return best.ordering("raster", best.parameters, best.budget.over)
-
-
-@dataclass(frozen=True)
-class OutputTilesParameters:
-    """Tiles along the first and along the second coordinate; None: tried out."""
-
-    rows: int | None = None
-    columns: int | None = None
-
-    def __post_init__(self) -> None:
-        count_of("rows", self.rows, 1)
-        count_of("columns", self.columns, 1)
-
-
-@ORDERINGS.register(
-    "output-tiles",
-    summary="tiles of outputs with their receptive fields, by known positions or smooth coordinates",
-    parameters=OutputTilesParameters,
-)
-def output_tiles(network: Network, task: Task, parameters: OutputTilesParameters) -> Ordering:
-    """Pull the outputs of one tile after another; two-optimal where the network has no locality."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    items = Items.of(network, task)
-    positions = places(items)
-    if positions is None:
-        best.offer(two_optimal_order(network), rows=1, columns=1)
-    else:
-        rows, columns = ((given,) if given else SIDES for given in (parameters.rows, parameters.columns))
-        offer_along(items, best, least_objective(network, task), tilings(positions, rows, columns), "pull")
-    return best.ordering("output-tiles", best.parameters, best.budget.over)
-
-
-@dataclass(frozen=True)
 class RcmParameters:
     """way: pull, push or follow; None: the best of them."""
 
@@ -228,73 +149,3 @@ def rcm(network: Network, task: Task, parameters: RcmParameters) -> Ordering:
     ranks: list[tuple[dict[str, Any], Int64Array]] = [({}, rcm_rank(network))]
     offer_along(Items.of(network, task), best, least_objective(network, task), ranks, parameters.way)
     return best.ordering("rcm", best.parameters, best.budget.over)
-
-
-@dataclass(frozen=True)
-class SlashBurnParameters(RcmParameters):
-    """hubs: share of all neurons that a round takes out. way: pull, push or follow; None: the best of them."""
-
-    hubs: float = 0.005
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("hubs", self.hubs, 0)
-        if not 0 < self.hubs <= 1:
-            raise InputError(f"hubs must be a share above 0 and at most 1, not {self.hubs}")
-
-
-def slash_burn_rank(network: Network, hubs: float, budget: Budget) -> Int64Array:
-    """Return int64[N]: SlashBurn's number of each neuron, directions ignored (Lim, Kang and Faloutsos 2014).
-
-    A round takes the ceil(hubs N) neurons of the highest degrees out of the largest component; they get the lowest free
-    numbers, the neurons of all other components the highest, small components last. O(W) per round, at most 1 / hubs
-    rounds; where the budget ends, what is left comes by degree.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    n, s, t = network.n_neurons, network.sources, network.targets
-    alive, k = np.arange(n), int(np.ceil(hubs * n))
-    front: list[Int64Array] = []
-    back: list[Int64Array] = []
-    local = np.empty(n, np.int64)
-
-    def by_degree() -> Int64Array:
-        degree = np.bincount(s, minlength=n) + np.bincount(t, minlength=n)
-        return alive[np.argsort(-degree[alive], kind="stable")]
-
-    while len(alive) > k and not (front and budget.over):
-        hubs_first = by_degree()
-        front.append(hubs_first[:k])
-        alive = np.sort(hubs_first[k:])
-        local[:] = -1
-        local[alive] = np.arange(len(alive))
-        left = (local[s] >= 0) & (local[t] >= 0)
-        s, t = s[left], t[left]
-        graph = coo_array((np.ones(len(s), np.int8), (local[s], local[t])), (len(alive), len(alive)))
-        _, part = connected_components(graph, directed=False)
-        size = np.bincount(part)
-        largest = int(size.argmax())
-        spokes = part != largest
-        order = np.lexsort((alive[spokes], part[spokes], -size[part[spokes]]))
-        back.append(alive[spokes][order])
-        alive = alive[~spokes]
-        left = part[local[s]] == largest
-        s, t = s[left], t[left]
-    rank = np.empty(n, np.int64)
-    rank[np.concatenate((*front, by_degree(), *back[::-1]))] = np.arange(n)
-    return rank
-
-
-@ORDERINGS.register(
-    "slash-burn",
-    summary="along SlashBurn's numbers: hubs first, what falls off without them last",
-    parameters=SlashBurnParameters,
-    effort=1,
-)
-def slash_burn(network: Network, task: Task, parameters: SlashBurnParameters) -> Ordering:
-    """Sweep over the network from its hubs to its spokes."""
-    best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    ranks = [({"hubs": parameters.hubs}, slash_burn_rank(network, parameters.hubs, best.budget))]
-    offer_along(Items.of(network, task), best, least_objective(network, task), ranks, parameters.way)
-    return best.ordering("slash-burn", best.parameters, best.budget.over)

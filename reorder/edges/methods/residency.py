@@ -384,7 +384,7 @@ def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, param
     steps="moves",
 )
 def residency(network: Network, task: Task, parameters: ResidencyParameters) -> Ordering:
-    """Anneal residency intervals from the best rolling construction. Deterministic unless a time limit ends it."""
+    """Anneal residency intervals from the cheapest streamed state. Deterministic unless a time limit ends it."""
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     search(Items.of(network, task), best, parameters, budget.left())

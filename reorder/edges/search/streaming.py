@@ -35,6 +35,8 @@ OPEN = (
     "hot_share", "resident_share", "hot_by_unserved", "cold_by_unserved", "in_degree", "out_degree", "hot", "resident",
     "waiting", "early", "missing_share", "missing",
 )  # fmt: skip
+PLAIN = {"log_left": -1.0, "age": 2.0, "hot": 2.0, "resident": 2.0, "in_degree": -1.0, "early": -1.0, "missing": 0.9}
+PLAIN_EARLY = 0.1
 STEEPEST = 1000.0  # no weight may be larger
 
 # Items looked at per opening, candidates per streamed source: all of them while that takes some 20 ms, more for more
@@ -145,6 +147,13 @@ def _number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= STEEPEST:
         raise InputError(f"{where} must be a number of at most {STEEPEST:g} in size, not {value!r}")
     return float(value)
+
+
+@cache
+def plain_weights() -> StreamingWeights:
+    """Return plain weights: what is nearly done first, older first; open what shares most with the open ones."""
+    values = [PLAIN.get(name, 0.0) for name in (*STREAM, *FACTOR, *OPEN)]
+    return StreamingWeights.from_vector(np.array([*values, PLAIN_EARLY]), "plain")
 
 
 @cache

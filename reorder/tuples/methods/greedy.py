@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import cython_ext.cdr.tuples as kernels
-from reorder.tuples.base import TUPLE_ORDERS, EllSweeps, TupleOrderMethod
+from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.tuples.strides import run_kernel
 from reorder.tuples.tuple_problem import Int64Array, TupleProblem
 from traces.base.progress import Progress
@@ -12,7 +12,6 @@ from traces.base.progress import Progress
 class Greedy(TupleOrderMethod):
     """Each slot takes the tuple that is cheapest there; ties go to the first in storage order."""
 
-    layouts = TupleOrderMethod.layouts | {"ell"}
     workers = "threads"
 
     def order(
@@ -27,10 +26,6 @@ class Greedy(TupleOrderMethod):
     ) -> None:
         """See TupleOrderMethod. O(n^2) per stride."""
         run_kernel(problem, problem.model, order, first, last, kernels.GREEDY, progress=progress)
-
-    def ell_sweeps(self, parameters: None) -> EllSweeps:
-        """One sweep that looks at the row above only."""
-        return EllSweeps(1, look_ahead=False)
 
 
 TUPLE_ORDERS.register("greedy", summary="nearest neighbour on the joint cost, left to right")(Greedy())

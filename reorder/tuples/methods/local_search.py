@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 import cython_ext.cdr.tuples as kernels
-from reorder.tuples.base import TUPLE_ORDERS, EllSweeps, TupleOrderMethod
+from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.tuples.strides import MAX_STRIDE, pieces, presort, run_kernel
 from reorder.tuples.tuple_problem import Int64Array, TupleProblem
 from traces.base.errors import InputError, unknown_name
@@ -42,7 +42,6 @@ class LocalSearchParameters:
 class LocalSearch(TupleOrderMethod):
     """Search each stride left to right, then again knowing what follows; more effort adds rounds of the second kind."""
 
-    layouts = TupleOrderMethod.layouts | {"ell"}
     workers = "threads"
     guards = ("greedy", "given")  # strides do not look ahead, so the sum may rise although each stride falls
 
@@ -84,10 +83,6 @@ class LocalSearch(TupleOrderMethod):
                 seed=seed + k,
                 progress=progress,
             )
-
-    def ell_sweeps(self, parameters: LocalSearchParameters) -> EllSweeps:
-        """Up to 1 + 3 * effort sweeps; all but the first also look at the row below."""
-        return EllSweeps(1 + max(1, round(3 * parameters.work)), look_ahead=True)
 
 
 def _longest(bounds: Int64Array) -> int:

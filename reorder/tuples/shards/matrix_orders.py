@@ -75,7 +75,7 @@ def order_weights(
 
     Returns what each matrix sends. Raises InputError naming file and tensor.
     """
-    storage = Storage("csr", "fp16", id_bits or 16, stride, "row", "packed")
+    storage = Storage("csr", "fp16", id_bits or 16, stride, "row")
     wires = WireRequest(encoder, block_bytes, base_interval, objective, "ones", None, None)
     request = TupleRequest(
         storage, wires, method, {"effort": effort, **parameters} if _has_effort(method) else parameters
@@ -201,7 +201,7 @@ class _Run:
     def _order(self, matrix: RowMatrix, shard: Shard) -> None:
         """Order what the journal lacks of a matrix, and count what the whole of it sends."""
         bits, wires = self._id_bits(matrix), self.request.wires
-        storage = Storage("csr", matrix.value_format, bits, self.request.storage.stride, "row", "packed")
+        storage = Storage("csr", matrix.value_format, bits, self.request.storage.stride, "row")
         written = self.finished.groups.get(matrix.name, {})
         names = [f"{matrix.name}.{part}" for part in ("data", "indices", "indptr", "shape")]
         ids = np.dtype(f"<u{bits // 8}")

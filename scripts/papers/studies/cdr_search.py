@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import papers.stand_ins.routing  # noqa: F401 (registers the paper's methods)
 from papers.stand_ins.cdr_layers import STRIDES, change, layer, ordered
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 

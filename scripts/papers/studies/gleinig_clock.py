@@ -12,7 +12,6 @@ from statistics import median
 from typing import Any
 
 import edgewatt as ew
-from hwmodel.processor.calibration import this_cpu
 from papers.clocks import Way, this_processor, times_of
 from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
 from traces.generators.networks import bert_ffn, random_layered, uniform_layers
@@ -49,7 +48,7 @@ def _network(job: Job) -> Network:
 
 
 def compute(job: Job) -> dict[str, Any]:
-    """Time the two orders in both readings, the fastest predicted order, and MKL."""
+    """Time the two orders in both readings, the fastest order, and MKL."""
     network, seed = _network(job), job["seed"]
     orders = {
         "two-optimal": ew.order(network, "two-optimal", memory=MEMORY),
@@ -58,7 +57,7 @@ def compute(job: Job) -> dict[str, Any]:
         ),
     }
     ways = {f"{name}, {how}": Way(order, how) for name, order in orders.items() for how in READINGS}
-    fastest = ew.fastest_order(network, this_cpu(), batch=BATCH)
+    fastest = ew.fastest_order(network, batch=BATCH)
     ways["fastest"] = Way(fastest.ordering, "runs", fastest.lanes)
     return times_of(network, ways, ["mkl"], BATCH, seed)
 
