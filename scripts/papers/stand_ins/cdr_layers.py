@@ -1,27 +1,25 @@
-"""The layers that stand for those of Feinberg et al. 2020: shipped, synthetic in their shape, of the reference data.
+"""Layers in the shapes and densities of Feinberg et al. 2020's networks (Table II), with Gaussian values.
 
-The paper's pruned networks are not at hand. Synthetic fc7: rows of AlexNet's fc7 (4096 columns at 9 %), plain and with
-32 shared values as Deep Compression leaves them. Synthetic conv4: half an AlexNet conv4 (192 x 192 x 3 x 3 at 37 % on
-13 x 13) as direct sparse convolution, a product per output position.
+The pruned networks are not at hand, and their matrices are large: the first rows of each are taken. Densities of AlexNet
+are those of its pruning (Han et al. 2015); Deep Compression leaves 32 values in a fully connected layer and 256 in a
+convolution (Han et al. 2016). Of the networks pruned gradually (half of MobileNet's weights, a fifth of ResNet's and the
+LSTM's) and by Baidu's rule (a tenth) the paper prints no densities: ours are estimates, from 0.1 to 0.5.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array, csr_matrix
 
 import edgewatt as ew
 from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.parts.part import Part
-from reorder.tuples.files import read_matrix
-from traces.base.resources import config_root
 from traces.formats import to_bits
 from traces.trace.spmv import SpmvProblem, lay_out_spmv
 
@@ -33,9 +31,17 @@ EFFORT = 0.1
 """Of the search for an order; 0.3 takes three times as long for 0.4 % fewer ones (synthetic fc7)."""
 FORMATS = ("fp16", "int8")
 STRIDES = (32, 64, 128, 256, 512)
-CHANNELS = 48  # of a convolution's 192 output channels, in the default selection
-PLAYED_CHANNELS = 16  # of these, those that the GPU model plays in the default selection
-REFERENCE = ("ad01_dense0_d10", "resnet8_conv7_d20")
+LAYERS: dict[str, tuple[tuple[int, ...], float, int]] = {  # shape, density, shared values (0: none)
+    "an_dc fc6": ((4096, 9216), 0.09, 32),
+    "an_dc fc7": ((4096, 4096), 0.09, 32),
+    "an_ip fc7": ((4096, 4096), 0.09, 0),
+    "an_ip conv4": ((384, 192, 3, 3), 0.37, 0),
+    "mn_agp pointwise": ((1024, 1024), 0.5, 0),
+    "rn_agp conv": ((512, 4608), 0.2, 0),
+    "vd_agp lstm": ((6000, 1500), 0.2, 0),
+    "vd_bd encoder": ((33278, 1500), 0.1, 0),
+}
+SHARED = tuple(name for name, (_, _, shared) in LAYERS.items() if shared)
 ENCODERS = ("dbi-dc", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc")
 
 
@@ -45,8 +51,6 @@ def convolution_matrix(weights: npt.ArrayLike, height: int, width: int) -> Any:
     SciPy csr [Cout, Cin * height * width], height and width those of the padded image: the column is the offset of the
     weight's first input, c * height * width + r * width + s. Zero weights are not stored. Its tuples can be ordered.
     """
-    from scipy.sparse import csr_array
-
     kernel = np.asarray(weights, np.float32)
     outputs, inputs = kernel.shape[:2]
     row, channel, down, right = np.nonzero(kernel)
@@ -88,12 +92,6 @@ class StoredLayer:
             self.weights, self.x, positions=order, padding=1, value_format=value_format, vector_format="fp16"
         )
 
-    def first(self, channels: int | None) -> StoredLayer:
-        """Return the first output channels of a convolution; all of any other layer, or without a number."""
-        if self.weights is None or channels is None:
-            return self
-        return StoredLayer(self.matrix[:channels], self.x, self.weights[:channels])
-
     def arrays(self, order: Order, value_format: str) -> Iterator[tuple[npt.NDArray[Any], str]]:
         """Yield everything that has to move once, with the direction it goes."""
         order = np.arange(self.matrix.nnz) if order is None else order
@@ -106,50 +104,18 @@ class StoredLayer:
         yield y.astype(np.float16), "write"
 
 
-def names(full: bool) -> list[str]:
-    """Return the layers that can be had here; with `full` the wide example, which is like the small one, too."""
-    folder = os.environ.get("EDGEWATT_REFERENCE")
-    available = [name for name in REFERENCE if folder and (Path(folder) / "cdr" / f"{name}.npz").is_file()]
-    return [
-        "synthetic fc7",
-        "synthetic fc7, shared",
-        "digits_small",
-        *(["digits_wide"] if full else []),
-        *available,
-        "synthetic conv4",
-    ]
-
-
 @cache
-def layer(name: str) -> StoredLayer:
-    """Return a layer of `names`."""
-    if name == "synthetic conv4":
-        kernel = _pruned((192, 192, 3, 3), 0.37)
-        return StoredLayer(convolution_matrix(kernel, 15, 15), _activations(192, 13, 13), kernel)
-    matrix = _matrix(name)
-    return StoredLayer(matrix, _activations(matrix.shape[1]))
-
-
-def _matrix(name: str) -> Any:
-    import scipy.sparse as sp
-
-    if name == "synthetic fc7":
-        return sp.csr_matrix(_pruned((64, 4096), 0.09))
-    if name == "synthetic fc7, shared":
-        return _shared(_matrix("synthetic fc7"))
-    if name in REFERENCE:
-        return read_matrix(Path(os.environ["EDGEWATT_REFERENCE"]) / "cdr" / f"{name}.npz")
-    network = ew.load(config_root() / "examples" / "networks" / f"{name}.npz")
-    here = np.flatnonzero(network.layer == 1)  # the hidden layer
-    rows, columns = network.targets[here], network.sources[here]
-    shape = (int(np.ptp(rows)) + 1, int(np.ptp(columns)) + 1)
-    return sp.csr_matrix((network.weights[here], (rows - rows.min(), columns - columns.min())), shape=shape)
-
-
-def _pruned(shape: tuple[int, ...], density: float) -> npt.NDArray[np.float32]:
+def layer(name: str, rows: int) -> StoredLayer:
+    """Return the first rows (of a convolution: output channels) of a layer of LAYERS."""
+    shape, density, shared = LAYERS[name]
+    shape = (min(rows, shape[0]), *shape[1:])
     dense = np.random.default_rng(7).normal(0, 0.01, shape).astype(np.float32)
-    pruned: npt.NDArray[np.float32] = dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density))
-    return pruned
+    weights = dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density))
+    if shared:
+        weights = _shared(weights, shared)
+    if len(shape) == 4:
+        return StoredLayer(convolution_matrix(weights, 15, 15), _activations(shape[1], 13, 13), weights)
+    return StoredLayer(csr_matrix(weights), _activations(shape[1]))
 
 
 def _activations(*shape: int) -> npt.NDArray[np.float32]:
@@ -157,14 +123,15 @@ def _activations(*shape: int) -> npt.NDArray[np.float32]:
     return np.maximum(np.random.default_rng(1).normal(0, 1, shape), 0).astype(np.float32)
 
 
-def _shared(matrix: Any) -> Any:
-    """Leave 32 values: the means of equally full bins."""
-    import scipy.sparse as sp
-
-    edges = np.quantile(matrix.data, np.linspace(0, 1, 33))
-    place = np.clip(np.searchsorted(edges, matrix.data, side="right") - 1, 0, 31)
-    means = np.bincount(place, matrix.data, 32) / np.maximum(np.bincount(place, minlength=32), 1)
-    return sp.csr_matrix((means[place].astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
+def _shared(weights: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
+    """Leave so many values other than 0: the means of equally full bins."""
+    kept = weights[weights != 0]
+    edges = np.quantile(kept, np.linspace(0, 1, count + 1))
+    place = np.clip(np.searchsorted(edges, kept, side="right") - 1, 0, count - 1)
+    means = np.bincount(place, kept, count) / np.maximum(np.bincount(place, minlength=count), 1)
+    result = np.zeros_like(weights)
+    result[weights != 0] = means[place]
+    return result
 
 
 def ordered(matrix: Any, stride: int | str, value_format: str, **options: Any) -> Any:
@@ -197,8 +164,3 @@ def eight_channels() -> Part:
     part: Part = ew.load_part(PART)
     organisation = replace(part.organisation, channels=8)
     return replace(part, organisation=organisation, address_map="offset:5 channel:3 column:6 bank:3 row:16")
-
-
-def change(after: float, before: float) -> str:
-    """Return a change in per cent."""
-    return f"{100 * after / before - 100:+.1f} %"
