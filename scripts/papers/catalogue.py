@@ -20,7 +20,6 @@ from papers.studies import (
     eon,
     gleinig_clock,
     gleinig_io,
-    gleinig_trained,
     serenity_memory,
     serenity_orders,
     serenity_search,
@@ -33,7 +32,7 @@ CLAIMS: dict[str, list[Claim]] = {module.PAPER.key: module.CLAIMS for module in 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
     for module in (
-        gleinig_io, gleinig_trained, gleinig_clock, ego_misses, ego_clock, eon,
+        gleinig_io, gleinig_clock, ego_misses, ego_clock, eon,
         cdr_strides, cdr_ones, cdr_search, serenity_memory, serenity_orders, serenity_search,
     )
     for figure in module.FIGURES

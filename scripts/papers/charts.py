@@ -122,7 +122,8 @@ def table_of(shown: Chart | Table, rows: Sequence[Row]) -> tuple[list[str], list
         keep = slice(0 if any(p for p, _ in places) else 1, None)
         return ["", shown.x.replace("_", " "), *lines][keep], [line[keep] for line in body]
     body = []
-    for group in by(pick(list(rows), **shown.where), *shown.by):
+    listed = [row for row in pick(list(rows), **shown.where) if any(row.get(v) is not None for v in shown.values)]
+    for group in by(listed, *shown.by):
         values = ([r[v] for r in group if r.get(v) is not None] for v in shown.values)
         body.append([*(group[0].get(k, "") for k in shown.by), *map(_typical, values)])
     return [head.replace("_", " ") for head in (*shown.by, *shown.values)], body

@@ -24,7 +24,7 @@ Numbers = Sequence[float] | float | None
 
 @dataclass(frozen=True)
 class Relation:
-    """What decides. text: as shown, with the tolerance. holds: of all the numbers that a reading found."""
+    """What decides. text: as shown, `{}` for the unit. holds: of all the numbers that a reading found."""
 
     text: str
     holds: Callable[[Sequence[float]], bool]
@@ -38,13 +38,13 @@ def near(*printed: float, by: float) -> Relation:
         wanted = printed * (len(found) if len(printed) == 1 else 1)
         return len(found) == len(wanted) and all(abs(f - p) <= by * abs(p) for f, p in zip(found, wanted, strict=True))
 
-    return Relation(f"{values} ± {100 * by:g} %" if by else f"{values}, exactly", holds)
+    return Relation(f"{values} {{}}, within {100 * by:g} % of it" if by else f"{values} {{}}, exactly", holds)
 
 
 def between(low: float, high: float) -> Relation:
     """Every number lies between two."""
     text = f"at least {low:g}" if high == float("inf") else f"at most {high:g}" if low == -float("inf") else ""
-    return Relation(text or f"{low:g} to {high:g}", lambda found: all(low <= f <= high for f in found))
+    return Relation(f"{text or f'{low:g} to {high:g}'} {{}}", lambda found: all(low <= f <= high for f in found))
 
 
 def least(low: float) -> Relation:
@@ -55,9 +55,6 @@ def least(low: float) -> Relation:
 def most(high: float) -> Relation:
     """Every number is at most so much."""
     return between(-float("inf"), high)
-
-
-RISES = Relation("each more than the one before", lambda f: len(f) > 1 and all(a < b for a, b in zip(f, f[1:])))
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,8 @@ def judge(claim: Claim, runs: Mapping[str, Run]) -> Finding:
     readings = {name: numbers(measure(rows)) if rows else [] for name, measure in claim.readings.items()}
     ours = numbers(claim.ours(rows)) if claim.ours and rows else []
     if claim.lacking or "other" in states:
-        said = f"{OTHER}: {claim.lacking or 'other parameters'}"
+        others = dict.fromkeys(o for name in claim.figures if name in runs for o in runs[name].unplanned)
+        said = f"{OTHER}: {claim.lacking or ', '.join(others)}"
     else:
         said = NOT_RUN if "part" in states else verdict(claim, readings)
     return Finding(said, {name: values for name, values in readings.items() if values}, ours)
@@ -157,11 +155,11 @@ def middle(rows: Rows, value: str | Callable[[Row], float]) -> float | None:
 
 
 def by(rows: Rows, *keys: str) -> list[Rows]:
-    """Return the rows in groups that are alike in these fields, in the order of the fields where they are numbers."""
+    """Return the rows in groups that are alike in these fields, in order: none, numbers, texts."""
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    return [groups[key] for key in sorted(groups, key=lambda key: [(isinstance(k, str), k) for k in key])]
+    return [groups[key] for key in sorted(groups, key=lambda key: [(isinstance(k, str), k is not None, k or 0) for k in key])]
 
 
 def ratio(above: str, below: str) -> Callable[[Row], float]:

@@ -50,7 +50,7 @@ def papers(
     from edgewatt.pages.html.page import need_charts
     from papers.catalogue import FIGURES, chosen, keep
     from papers.figure import planned, run_figure
-    from papers.page import compare_claims, older, paper_page, verdict_words
+    from papers.page import compare_claims, found_words, older, paper_page, verdict_words
     from papers.statistics import time_left
     from traces.base.checks import whole_number
     from traces.base.files import check_writable
@@ -83,11 +83,10 @@ def papers(
     if record:
         keep(claims, " ".join(names) + (" --full" if full else ""), done)
     if not write_json({"written": written_, "claims": claims}, json_file):
-        heads = ("printed, in our words", "its method, as run now", "ours", "decides", "verdict")
+        heads = ("printed, in our words", "found now", "verdict")
         for paper in dict.fromkeys(c["paper"] for c in claims):
             rows = [c for c in claims if c["paper"] == paper]
-            lines = [(c["claim"], "; ".join(c["theirs"]), c["ours"], c["decided_by"], verdict_words(c)) for c in rows]
-            show_table(heads, lines, title=paper)
+            show_table(heads, [(c["claim"], found_words(c), verdict_words(c)) for c in rows], title=paper)
         for one in done:
             age = f", {count} of them counted by an older edgewatt" if (count := older(one)) else ""
             say(f"{one.name}: {len(one.records)} of {len(one.jobs)} jobs finished{age}: {one.caption}")

@@ -148,10 +148,19 @@ class Run:
         return "whole" if self.complete and any(plan <= ours for plan in plans) else "part"
 
     @property
+    def unplanned(self) -> list[str]:
+        """What is not of the figure's settings, in words."""
+        plan = {(key, content_hash(value)) for full in (False, True) for job in self.figure.jobs(full)
+                for key, value in job.items()}  # fmt: skip
+        asked = ((key, value) for job in self.jobs for key, value in job.items() if key not in EFFORT)
+        return list(dict.fromkeys(f"{key} {_plain(value)}" for key, value in asked if (key, content_hash(value)) not in plan)
+                    or ["another combination of settings"])  # fmt: skip
+
+    @property
     def caption(self) -> str:
         """The configuration that was run, in words."""
         jobs = [record.config["job"] for record in self.records]
-        keys = dict.fromkeys(key for job in jobs for key in job if key != "processor")
+        keys = dict.fromkeys(key for job in jobs for key in job if key not in ("processor", "content"))
         return "; ".join(f"{key.replace('_', ' ')} {_values(job[key] for job in jobs if key in job)}" for key in keys)
 
 

@@ -43,7 +43,7 @@ def _row(paper: str, claim: Claim, found: Finding, kept: dict[str, Any] | None) 
     return {
         "claim": claim.says, "key": f"{paper}/{claim.key}", "paper": PAPERS[paper].title,
         "where": f"{PAPERS[paper].short}, {claim.where}", "figures": list(claim.figures),
-        "decided_by": f"{claim.relation.text} {claim.unit}".strip(),
+        "decided_by": claim.relation.text.format(claim.unit).strip().replace(" ,", ","),
         "theirs": [f"{shown(values, claim.unit)}{f' ({name})' if name else ''}"
                    for name, values in found.readings.items()],
         "ours": shown(found.ours, claim.unit), "verdict": found.verdict, "recorded": before,
@@ -55,6 +55,12 @@ def _row(paper: str, claim: Claim, found: Finding, kept: dict[str, Any] | None) 
 def verdict_words(row: dict[str, Any]) -> str:
     """Return the verdict of this run, and beside it that of the recorded one."""
     return f"{row['verdict']}; {row['recorded']}" if row["recorded"] else str(row["verdict"])
+
+
+def found_words(row: dict[str, Any]) -> str:
+    """Return what this run found, and what of it decides."""
+    ours = [f"our method: {row['ours']}"] if row["ours"] else []
+    return "; ".join([*row["theirs"], *ours, f"decides: {row['decided_by']}"])
 
 
 def paper_page(runs: Sequence[Run], output: str | Path, *, figures: str | Path | None = None) -> list[str]:

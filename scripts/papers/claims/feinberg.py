@@ -107,8 +107,8 @@ def _bf16(which: str) -> Callable[[Rows], Numbers]:
 
 
 CLAIMS = [
-    Claim("53.1", "abstract, section VIII-A", "DRAM IO energy is 53.1 % below DBI at strides that cost no time (the abstract "
-          "says on average, section VIII-A says up to).", STRIDES, near(53.1, by=0.1), _io("dbi"), "%",
+    Claim("53.1", "abstract, section VIII-A", "DRAM IO energy is 53.1 % below DBI at strides that cost no time (the "
+          "abstract says on average, section VIII-A says up to).", STRIDES, near(53.1, by=0.1), _io("dbi"), "%",
           note="Paper-shaped layers with Gaussian values; wires end in VSSQ here and edges cost energy."),
     Claim("22.2", "abstract, section VIII-A, conclusion", "DRAM IO energy is 22.2 % below Base+XOR on average.", STRIDES,
           near(22.2, by=0.1), {"": _mean("IO, base-xor", **BEST), "whole rows": _mean("IO, base-xor", stride="row")}, "%"),
@@ -117,7 +117,8 @@ CLAIMS = [
     Claim("12.7", "section VIII-A", "DRAM energy is 12.7 % below DBI on average.", STRIDES, near(12.7, by=0.1),
           _dram("dbi", _mean), "%",
           note="The paper's own figures put the wires at 24 % of DRAM energy (12.7 of 53.1 %, 5.3 of 22.2 %)."),
-    Claim("5.3", "section VIII-A, conclusion", "DRAM energy is 5.3 % below Base+XOR on average (5.7 % a sentence later).",
+    Claim("5.3", "section VIII-A, conclusion", "DRAM energy is 5.3 % below Base+XOR on average (5.7 % a sentence "
+                                               "later).",
           STRIDES, near(5.3, by=0.1), _dram("base-xor", _mean), "%"),
     Claim("8.8", "section VIII-A", "DRAM energy is up to 8.8 % below existing schemes.", STRIDES, near(8.8, by=0.1),
           _dram("base-xor", _greatest), "%"),
@@ -126,19 +127,22 @@ CLAIMS = [
     Claim("slowdown", "section VIII-B", "Strides cost at most 2.1 % in time.", STRIDES, most(2.1),
           {"": lambda rows: [*_slowdown(False)(rows), *_slowdown(True)(rows)], "fully connected layers": _slowdown(False),
            "convolutions": _slowdown(True)}, "%",
-          note="The GPU model has no latency hiding (no warps in flight): each line that an order scatters costs a clock."),
+          note="The GPU model has no latency hiding (no warps in flight): each line that an order scatters costs a "
+               "clock."),
     Claim("bandwidth", "section VII, Table I", "The memory is LPDDR4 at 1866 MHz with a bandwidth of 59.7 GB/s.", STRIDES,
           near(59.7, by=0.01), {"two x16 channels for each of the four controllers": _bandwidth}, "GB/s"),
-    Claim("free", "abstract, introduction, section VIII-B", "Each network has a stride with which nothing takes longer.",
+    Claim("free", "abstract, introduction, section VIII-B", "Each network has a stride with which nothing takes "
+                                                            "longer.",
           STRIDES, most(0), {"": _least_slowdown("64", "128", "256", "512"),
                              "stride 32, which is vacuous: a warp's own elements in any order": _least_slowdown("32")}, "%",
-          note="Inside a warp no order changes which lines are read, so stride 32 says nothing; a longer stride is what the "
-          "claim is about."),
-    Claim("shared", "section VIII-A, section VIII-E1", "Deep Compression's shared values save the most, more so with long "
-          "strides.", ONES, least(0),
+          note="Inside a warp no order changes which lines are read, so stride 32 says nothing; a longer stride is "
+          "what the claim is about."),
+    Claim("shared", "section VIII-A, section VIII-E1", "Deep Compression's shared values save the most, more so with "
+          "long strides.", ONES, least(0),
           {"": lambda rows: [a - b for a, b in zip(_every("32 to row", "format", layer="an_dc fc7")(rows),
                                                    _every("32 to row", "format", layer="an_ip fc7")(rows), strict=True)]},
-          "points more", note="The same layer with 32 shared values and without: ones saved from stride 32 to whole rows."),
+          "points more", note="The same layer with 32 shared values and without: ones saved from stride 32 to whole "
+                              "rows."),
     Claim("formats", "section VIII-B", "Results are alike in fixed and floating point.", STRIDES, most(5),
           {"": lambda rows: [abs(a - b) for a, b in [_every("IO, base-xor", "format", **BEST)(rows)]]}, "points apart",
           note="Alike: IO energy against Base+XOR within five points of per cent, medians over the layers."),
@@ -156,7 +160,8 @@ CLAIMS = [
           "Not a day of search: 60 improvements."),
     Claim("annealing", "section IV-C", "Annealing and tabu search win under 0.1 %.", SEARCH, most(0.1),
           {"": _search(*SEARCHES[1:]), "annealing alone": _search(SEARCHES[1])}, "%"),
-    Claim("13.1", "section VIII-E1", "From the smallest stride to unrestricted reordering ones fall by 13.1 % of the unsorted.",
+    Claim("13.1", "section VIII-E1", "From the smallest stride to unrestricted reordering ones fall by 13.1 % of the "
+                                     "unsorted.",
           ONES, near(13.1, by=0.1), {"": _mean("32 to row"), "fp16": _mean("32 to row", format="fp16"),
                                      "int8": _mean("32 to row", format="int8")}, "%",
           note="Paper-shaped layers; a row that is shorter than a stride has nothing to gain from a longer one."),
@@ -181,6 +186,6 @@ CLAIMS = [
               _every("saved", "layer", number=15, format="fp16")(rows), _every("saved", "layer", number=15, format="bf16")(rows),
               strict=True)]}, "times", note="Stride 128, by layer."),
     Claim("area", "abstract, section VIII-C", "Area overhead below 0.01 %, at most 0.02 % of the chip.", (), least(0), {},
-          note="By arithmetic with the paper's 2232 square micrometres a codec, four are below 0.01 % of any chip of more "
-          "than 89 square millimetres.", lacking="no model of area is part of edgewatt"),
+          note="By arithmetic with the paper's 2232 square micrometres a codec, four are below 0.01 % of any chip of "
+          "more than 89 square millimetres.", lacking="no model of area is part of edgewatt"),
 ]  # fmt: skip

@@ -84,8 +84,8 @@ CLAIMS = [
                                 SORTED: _deepest(_misses("random", "layerwise"))}, "times",
           _deepest(_misses("random", "unsorted", "output-stationary")),
           "At the greatest depth. The random network's edges are as drawn: SciPy's random matrices are COO in no order "
-          "(`scipy.sparse.random`). Against a baseline sorted by target EGO has about as many misses, and with single values "
-          "every order reads what it reads once."),
+          "(`scipy.sparse.random`). Against a baseline sorted by target EGO has about as many misses, and with single "
+          "values every order reads what it reads once."),
     Claim("radix", "section 4.2, Figure 4b", "On RadiX-Net EGO has significantly fewer misses, at 16 layers above all.",
           ("ego-misses",), most(0.8), {SORTED: _deepest(_misses("radix", "layerwise"))}, "times",
           _deepest(_misses("radix", "layerwise", "output-stationary")),
@@ -94,13 +94,13 @@ CLAIMS = [
           "In layerwise order the random network has twice the misses of RadiX-Net.", ("ego-misses",), near(2, by=0.1),
           {"random as drawn, RadiX-Net sorted": _over_radix("unsorted", "layerwise"),
            "both sorted": _over_radix("layerwise", "layerwise"), "both not": _over_radix("unsorted", "unsorted")}, "times",
-          note="With one baseline for both they have about as many misses a connection: this confirms the reading of the "
-          "edges as drawn."),
+          note="With one baseline for both they have about as many misses a connection: this confirms the reading of "
+          "the edges as drawn."),
     Claim("one-in-32", "section 4.2",
           "In a very simple model of the cache the layerwise order of RadiX-Net misses 1 of 32 times.", ("ego-misses",),
           near(32, by=0.1), {"": _one_in, "a miss as a target alone": lambda rows: [2 * n for n in _one_in(rows)]}, "times",
-          note="A neuron is missed once as a target of 32 connections, as the paper counts, and once more as a source, since "
-          "the records of a layer flush the cache in between. A cache of 32 KiB misses more."),
+          note="A neuron is missed once as a target of 32 connections, as the paper counts, and once more as a source, "
+          "since the records of a layer flush the cache in between. A cache of 32 KiB misses more."),
     Claim("density", "section 4.2, Figure 6b", "EGO keeps its advantage as density grows.", ("ego-misses",), most(0.8),
           {DRAWN: _misses("random", "unsorted", along="density")}, "times",
           note="The paper's program runs out of memory at density 0.5; ours holds memory linear in the connections."),
@@ -108,11 +108,11 @@ CLAIMS = [
           ("ego-misses",), most(0.95),
           {"": lambda rows: [x for kind in ("random", "radix")
                              for x in _misses(kind, "layerwise", bytes=4, cache="256 KiB")(rows) or []]}, "times",  # type: ignore[union-attr]
-          note="Sums over eight cores and single float32 values: what is read once is a miss in every cache. Rows of 4 to 256 "
-          "bytes in both caches were tried; the claims above name the one that fits."),
+          note="Sums over eight cores and single float32 values: what is read once is a miss in every cache. Rows of 4 "
+          "to 256 bytes in both caches were tried; the claims above name the one that fits."),
     Claim("eon-misses", "section 4.2, Figure 7b",
-          "On a random network of 16 neurons and density 0.05 the misses of EON, EGO and the layerwise order are nearly the "
-          "same.", ("eon",), between(0.9, 1.1), {"a cache of 7 neurons": _eon("eon, best"), "likeliest order": _eon("eon")},
+          "On a random network of 16 neurons and density 0.05 the misses of EON, EGO and the layerwise order are "
+          "nearly the same.", ("eon",), between(0.9, 1.1), {"a cache of 7 neurons": _eon("eon, best"), "likeliest order": _eon("eon")},
           "times EGO's", _eon("residency"), "In a cache that holds the network all orders miss each neuron once."),
     Claim("eon-time", "section 4.2, Figure 7c",
           "EON takes orders of magnitude more time a connection than EGO, because it is trained for each network.",
@@ -127,7 +127,8 @@ CLAIMS = [
           {"16 layers": _ready(16, density=0.05, layers=16), "8 layers": _ready(16, density=0.05, layers=8),
            "4 layers": _ready(16, density=0.05, layers=4)}, "connections",
           note="The depth is not printed; 16 layers are the deepest of the paper's other figures."),
-    Claim("ready-10000", "section 4.2", "On a network 1024 wide in practice about 10,000 connections are ready at once.",
+    Claim("ready-10000", "section 4.2", "On a network 1024 wide in practice about 10,000 connections are ready at "
+                                        "once.",
           ("eon-frontier",), near(10_000, by=0.1),
           {"density 0.01": _ready(1024, density=0.01), "density 0.05": _ready(1024, density=0.05),
            "RadiX-Net": _ready(1024, density=None)}, "connections",

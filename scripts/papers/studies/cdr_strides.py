@@ -90,11 +90,12 @@ def _lines(number: str, y: str) -> Chart:
 
 FIGURES = [
     Figure(
-        "cdr-strides", "feinberg-2020", "8, 9, 10, 14", "Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride",
-        "Layers in the shapes and densities of Table II with Gaussian values; eight x16 channels of LPDDR4-3733 (59.7 GB/s, "
-        "Table I). Every array crosses the bus once in Figure 9; Figure 8 adds the core energy of the simulated traffic. "
-        "Wires end in VSSQ, and rising edges cost energy. The GPU model has no latency hiding; at stride 32 no order can "
-        "cost time, so a stride of 32 that costs none is vacuous.",
+        "cdr-strides", "feinberg-2020", "8, 9, 10, 14", "Figures 8, 9, 10 and 14: energy, time and L1 traffic by "
+                                                        "stride",
+        "Layers in the shapes and densities of Table II with Gaussian values; eight x16 channels of LPDDR4-3733 (59.7 "
+        "GB/s, Table I). Every array crosses the bus once in Figure 9; Figure 8 adds the core energy of the simulated "
+        "traffic. Wires end in VSSQ, and rising edges cost energy. The GPU model has no latency hiding; at stride 32 "
+        "no order can cost time, so a stride of 32 that costs none is vacuous.",
         jobs, compute, rows,
         (_bars("8", "DRAM"), _bars("9", "IO"), _lines("10", "time"), _lines("14", "L1 accesses"),
          Table("By stride, %", ("layer", "format", "stride"),

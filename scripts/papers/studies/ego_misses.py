@@ -107,9 +107,10 @@ def _chart(number: str, x: str, kind: str, log: str = "") -> Chart:
 FIGURES = [
     Figure(
         "ego-misses", "kamatar-2023", "4b, 5b, 6b", "Figures 4b, 5b and 6b: cache misses of EGO's order",
-        "1024 wide; 64-byte lines, 8 ways, LRU. The paper names neither the input vectors that run at once nor the order "
-        "inside a layer of its baseline: rows of 4 to 256 bytes, one core's L1 and the printed sum, and both baselines are "
-        "tried. SciPy's random matrices are COO in no order, so its edges as drawn are unsorted; RadiX-Net's are sorted.",
+        "1024 wide; 64-byte lines, 8 ways, LRU. The paper names neither the input vectors that run at once nor the "
+        "order inside a layer of its baseline: rows of 4 to 256 bytes, one core's L1 and the printed sum, and both "
+        "baselines are tried. SciPy's random matrices are COO in no order, so its edges as drawn are unsorted; "
+        "RadiX-Net's are sorted.",
         jobs, compute, rows,
         (_chart("4b", "layers", "radix"), _chart("5b", "layers", "random"), _chart("6b", "density", "random", "x"),
          Table("Misses a connection, every reading", ("kind", "layers", "density", "bytes", "cache"), COMPARED)),

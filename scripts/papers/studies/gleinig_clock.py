@@ -79,13 +79,14 @@ TIMES = (*PEERS, *(f"{name}, {how}" for how in READINGS for name in ("two-optima
 FIGURES = [
     Figure(
         "gleinig-clock", "gleinig-2023", "7, 8", "Figures 7 and 8: time of inference on the processor at hand",
-        "128 vectors, 11 shuffled rounds. One thread: CPU time on one core. Two: MKL has two threads, ours one, least time "
-        "on the clock. Another processor and kernel than the paper's; Figure 8's network is random, of BERT's shape.",
+        "128 vectors, 11 shuffled rounds. One thread: CPU time on one core. Two: MKL has two threads, ours one, least "
+        "time on the clock. Another processor and kernel than the paper's; Figure 8's network is random, of BERT's "
+        "shape.",
         jobs, compute, rows,
         (*(Chart(panel, x, TIMES, "microseconds", where={"panel": panel}, series="threads", log="xy")
            for panel, x in VARIES.items()),
-         Table("Microseconds for 128 vectors", ("panel", "density", "n_layers", "width", "threads"), (*TIMES, "A/A")),
-         Table("Where", ("processor", "simd", "date"), ())),
+         Table("Microseconds for 128 vectors", ("panel", "density", "n_layers", "width", "threads"),
+               (*TIMES, "A/A", "processor", "simd", "date"))),
         (1.2, 7.3), alone=True, version=2,
     )
 ]  # fmt: skip

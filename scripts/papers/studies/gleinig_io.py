@@ -1,4 +1,4 @@
-"""Gleinig et al. 2023, Figures 2 to 6: I/Os of orders, counted in the model of the paper's Algorithm 1.
+"""Gleinig et al. 2023, Figures 2 to 6: I/Os of orders in the model of the paper's Algorithm 1.
 
 Networks are random and ours, the x values of the paper's axes are not in its text. One seed draws a network and drives
 the searches. Figures share their common setting, so a job is found by itself, whatever figure asked for it.
@@ -6,15 +6,20 @@ the searches. Figures share their common setting, so a job is found by itself, w
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row, Table
+from traces.base.resources import config_root
 from traces.generators.networks import bert_ffn, compact_growth, random_layered, uniform_layers
 from traces.networks.network import Network
+from traces.networks.prune import SCOPES, prune_magnitude
 
 SEEDS = (1, 2, 3, 4, 5)
 ITERATIONS, FULL_ITERATIONS = 10_000, 1_000_000  # the paper's (section VI-A1) with --full
@@ -33,6 +38,8 @@ def network_of(job: Job) -> Network:
         return compact_growth(job["m_g"], job["neurons"], job["in_degree"], seed=seed)
     if job["kind"] == "bert-shape":
         return bert_ffn(job["density"], seed)
+    if job["kind"] == "trained":
+        return _trained(job)
     if job["density"] > 0.5:  # where the generator of the paper's Appendix A ends
         return uniform_layers([job["width"]] * job["n_layers"] + [1], job["density"], seed)
     return random_layered(job["n_layers"], job["width"], job["density"], seed)
@@ -103,18 +110,20 @@ FIGURES = [
     _figure("2b", "I/Os against depth", _along("n_layers", (2, 4), (8,)), _chart("2b", "n_layers"), (2.7, 230)),
     _figure("2c", "I/Os against density", _along("density", (0.001, 0.01, 0.1, 1.0), (0.005, 0.05, 0.2)),
             _chart("2c", "density", "x"), (5.8, 315),
-            "The x values of the paper's axis are not in its text; these are ours. The generator of its Appendix A ends "
-            "at half of all connections; the dense end is the fully connected network."),
+            "The x values of the paper's axis are not in its text; these are ours. The generator of its Appendix A "
+            "ends at half of all connections; the dense end is the fully connected network."),
     _figure("2d", "I/Os against fast memory", _along("memory", (10, 100), (50, 200, 400)), _chart("2d", "memory", "x"),
             (4.6, 230)),
     _figure("3", "networks of Compact Growth at other memory sizes", _jobs(GROWTH, []), _chart("3", "memory", "", "m_g"),
             (0.4, 38),
-            "Each grown neuron has 5 connections as in the paper's Appendix B; its caption says 4. The two-optimal order "
-            "groups the targets in the order of their growth, which is the growth's own order but inside each target."),
+            "Each grown neuron has 5 connections as in the paper's Appendix B; its caption says 4. The two-optimal "
+            "order groups the targets in the order of their growth, which is the growth's own order but inside each "
+            "target."),
     _figure("4", "I/Os over annealing iterations, by eviction policy",
             _jobs([{**LAYERED, "policy": p, "moves": MOVES if p == "min" else 0} for p in ("rr", "lru", "min")], []),
             Chart("4", "iteration", (THEIRS, BEFORE, "output-stationary", "auto", "bound"), "I/Os", panel="policy", log="x"),
-            (1.5, 130), "Drawn is the best order so far; the paper does not say whether it draws the best or the current."),
+            (1.5, 130), "Drawn is the best order so far; the paper does not say whether it draws the best or the "
+                        "current."),
     _figure("5", "I/Os against fast memory, sparser and shallower",
             _along("memory", (100, 500, 600, 800), (10, 25, 50, 150, 200, 250, 300, 350, 400, 450),
                    {**LAYERED, "n_layers": 3, "density": 0.01}), _chart("5", "memory"), (0.7, 57)),
@@ -126,6 +135,56 @@ FIGURES = [
             "The paper prunes BERT-large's trained weights by magnitude. They are not ours to ship, so connections are "
             "drawn uniformly, 1024-4096-1024: it says nothing about BERT's own pattern."),
 ]  # fmt: skip
+
+
+# Figure 6 again, of trained weights pruned by magnitude, ranked layer by layer or all together (the paper does not say).
+
+AUTOENCODER = "mlperf_tiny_ad01_fp32.tflite"
+BERT = ("*encoder.layer.0.intermediate.dense.weight", "*encoder.layer.0.output.dense.weight")
+
+
+def _files() -> dict[str, Path]:
+    """The trained networks that can be had: shipped digits, the reference data's autoencoder, who has it a BERT."""
+    folder, bert = os.environ.get("EDGEWATT_REFERENCE"), os.environ.get("EDGEWATT_BERT")
+    found = {"digits": config_root() / "examples" / "networks" / "digits_wide.npz"}
+    if folder and (Path(folder) / "models" / AUTOENCODER).is_file():
+        found["autoencoder"] = Path(folder) / "models" / AUTOENCODER
+    if bert and not os.path.isfile(bert):
+        raise ew.InputError(f"EDGEWATT_BERT names no file: {bert}")
+    return found | ({"BERT block": Path(bert)} if bert else {})
+
+
+def trained_jobs(full: bool) -> list[dict[str, Any]]:
+    """A job a network, density and policy; ten times the iterations with `full`."""
+    effort = {"memory": 100, "iterations": ITERATIONS * (10 if full else 1), "moves": MOVES, "seed": 1}
+    networks = [{"network": "digits", "density": None, "scope": "as it is"}]
+    for name, path in list(_files().items())[1:]:
+        content = {"content": hashlib.sha256(path.read_bytes()).hexdigest()[:24]}
+        networks += [{"network": name, **content, "density": d, "scope": s} for s in SCOPES for d in (0.01, 0.05, 0.1)]
+    return [{"kind": "trained", **n, "policy": p, **effort} for n in networks for p in ("rr", "lru", "min")]
+
+
+def _trained(job: Job) -> Network:
+    names = BERT if job["network"] == "BERT block" else None
+    network = cast(Network, ew.load(_files()[job["network"]], kind="network", names=names))
+    return network if job["density"] is None else prune_magnitude(network, density=job["density"], scope=job["scope"])
+
+
+def trained_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
+    """One row with all counts."""
+    return [{**row, "name": " ".join(str(job[k]) for k in ("network", "density", "scope"))} for row in rows(job, result)]
+
+
+FIGURES.append(
+    Figure(
+        "gleinig-trained", "gleinig-2023", "6", "Figure 6 of trained networks pruned by magnitude",
+        "BERT's weights are not ours to ship: the shipped digits network as it is, the ten-layer autoencoder of the reference "
+        "data, and the first block of the BERT that EDGEWATT_BERT names. Weights ranked together, and layer by layer.",
+        trained_jobs, compute, trained_rows,
+        (Chart("6", "name", METHODS[:4], "I/Os ÷ lower bound", panel="policy", over="bound", bars=True),
+         Table("I/Os", ("name", "policy"), ("bound", *METHODS[:4]))), (1.0, 4.2),
+    )
+)  # fmt: skip
 
 
 # Figure 4 again, with the connection as an entry of the same memory.
@@ -173,8 +232,9 @@ def policy_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
 FIGURES.append(
     Figure(
         "gleinig-policies", "gleinig-2023", "4", "Figure 4 again: RR against LRU in two readings of the memory",
-        "Algorithm 1 keeps the connection in a place of its own and never evicts source and target of the step; a cache "
-        "that sees connection, source and target as accesses of one memory does neither. 4 layers of 500 at 10 %, M = 100.",
+        "Algorithm 1 keeps the connection in a place of its own and never evicts source and target of the step; a "
+        "cache that sees connection, source and target as accesses of one memory does neither. 4 layers of 500 at 10 "
+        "%, M = 100.",
         lambda full: [{"seed": s, "iterations": ITERATIONS * (10 if full else 1)} for s in SEEDS],
         compute_policies, policy_rows, (Table("I/Os", ("reading", "search"), ("rr", "lru")),), (1.4, 15.4),
     )

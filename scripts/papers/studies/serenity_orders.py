@@ -192,10 +192,12 @@ def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
 
 FIGURES = [
     Figure(
-        "serenity-orders", "ahn-2020", "3, 12, Table 1", "Figures 3 and 12: the peaks of all orders of a cell, their arenas",
-        "Cells with their concatenations folded, every order counted; 1,000 orders of least peak of SwiftNet cell A, drawn "
-        "alike. The paper does not say how its schedules are drawn: every order alike, and each ready operator alike, are "
-        "tried. Nor does it say which of its orders of least peak it lays out, or which buffers count for TensorFlow Lite.",
+        "serenity-orders", "ahn-2020", "3, 12, Table 1", "Figures 3 and 12: the peaks of all orders of a cell, their "
+                                                         "arenas",
+        "Cells with their concatenations folded, every order counted; 1,000 orders of least peak of SwiftNet cell A, "
+        "drawn alike. The paper does not say how its schedules are drawn: every order alike, and each ready operator "
+        "alike, are tried. Nor does it say which of its orders of least peak it lays out, or which buffers count for "
+        "TensorFlow Lite.",
         jobs, compute, rows,
         (Chart("3", "peak", ("every order alike", "drawn step by step"), "% of the orders at most", panel="graph"),
          Chart("12b", "operators_run", ("bytes",), "bytes of activations alive", series="live"),

@@ -88,9 +88,10 @@ def _nodes(parts: list[int] | None) -> str:
 FIGURES = [
     Figure(
         "serenity-search", "ahn-2020", "Table 2", "Table 2: the search with its parts switched off",
-        "SwiftNet of the reference data, 62 nodes, 93 after channel-wise rewriting, 90 with additions absorbed too. States "
-        "and CPU time of compiled code; a limit in states for the paper's limit in seconds a step. printed: Algorithm 2 line "
-        f"by line, given up after {PRINTED_STEPS} budgets a part; ours: restarts from the least peak that was cut off.",
+        "SwiftNet of the reference data, 62 nodes, 93 after channel-wise rewriting, 90 with additions absorbed too. "
+        "States and CPU time of compiled code; a limit in states for the paper's limit in seconds a step. printed: "
+        f"Algorithm 2 line by line, given up after {PRINTED_STEPS} budgets a part; ours: restarts from the least peak "
+        "that was cut off.",
         jobs, compute, rows,
         (Table("Table 2: SwiftNet", ("rewrite", "divide", "budget", "limit"),
                ("nodes", "states", "transitions", "ms", "best_states", "ends")),),
