@@ -5,38 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from papers.claim import RECORD, Claim, recorded
 from papers.claims import ahn, feinberg, gleinig, kamatar
 from papers.figure import Figure, Paper, Run
-from papers.studies import (
-    cdr_ones,
-    cdr_search,
-    cdr_strides,
-    ego_clock,
-    ego_misses,
-    eon,
-    gleinig_clock,
-    gleinig_io,
-    serenity_memory,
-    serenity_orders,
-    serenity_search,
-)
 from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 
+STUDIES = (
+    "gleinig_io", "gleinig_clock", "ego_misses", "ego_clock", "eon",
+    "cdr_strides", "cdr_ones", "cdr_search", "serenity_memory", "serenity_orders", "serenity_search",
+)  # fmt: skip
 PAPERS: dict[str, Paper] = {module.PAPER.key: module.PAPER for module in (gleinig, kamatar, feinberg, ahn)}
 CLAIMS: dict[str, list[Claim]] = {module.PAPER.key: module.CLAIMS for module in (gleinig, kamatar, feinberg, ahn)}
-FIGURES: dict[str, Figure] = {
-    figure.name: figure
-    for module in (
-        gleinig_io, gleinig_clock, ego_misses, ego_clock, eon,
-        cdr_strides, cdr_ones, cdr_search, serenity_memory, serenity_orders, serenity_search,
-    )
-    for figure in module.FIGURES
-}  # fmt: skip
+FIGURES: dict[str, Figure] = {f.name: f for name in STUDIES for f in import_module(f"papers.studies.{name}").FIGURES}
 
 
 def chosen(names: Sequence[str]) -> list[str]:

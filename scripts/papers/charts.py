@@ -118,7 +118,9 @@ def table_of(shown: Chart | Table, rows: Sequence[Row]) -> tuple[list[str], list
         lines = list(dict.fromkeys(mark["line"] for mark in marks))
         cells = {(m["panel"], m["x"], m["line"]): m for m in marks}
         places = list(dict.fromkeys((m["panel"], m["x"]) for m in marks))
-        body = [[*p, *(_cell(cells[*p, line]["value"]) if (*p, line) in cells else "" for line in lines)] for p in places]
+        body = [
+            [*p, *(_cell(cells[*p, line]["value"]) if (*p, line) in cells else "" for line in lines)] for p in places
+        ]
         keep = slice(0 if any(p for p, _ in places) else 1, None)
         return ["", shown.x.replace("_", " "), *lines][keep], [line[keep] for line in body]
     body = []

@@ -159,7 +159,10 @@ def by(rows: Rows, *keys: str) -> list[Rows]:
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    return [groups[key] for key in sorted(groups, key=lambda key: [(isinstance(k, str), k is not None, k or 0) for k in key])]
+    return [
+        groups[key]
+        for key in sorted(groups, key=lambda key: [(isinstance(k, str), k is not None, k or 0) for k in key])
+    ]
 
 
 def ratio(above: str, below: str) -> Callable[[Row], float]:

@@ -74,9 +74,7 @@ def papers(
     done = []
     for figure in wanted:
         with resumable(), progress(figure.name) as update:
-            done.append(
-                run_figure(figure, results=results, run=run, workers=workers, progress=update, **settings)
-            )
+            done.append(run_figure(figure, results=results, run=run, workers=workers, progress=update, **settings))
     failed = [f"{one.name}: {why}" for one in done for why in one.failed]
     written_ = paper_page(done, page_path, figures=figures) if any(one.records for one in done) or not failed else []
     claims = compare_claims(done)

@@ -199,7 +199,7 @@ def planned(
     if seeds is None and full:
         seeds = FULL_NETWORKS
     if seeds is not None:
-        if isinstance(seeds, bool) or not 1 <= seeds:
+        if isinstance(seeds, bool) or not seeds >= 1:
             raise InputError(f"seeds is {seeds}: it is at least 1")
         jobs = [job for job in jobs if job.get("seed") in (None, *drawn[:seeds])]
     for text in overrides:

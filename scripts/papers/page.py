@@ -99,7 +99,11 @@ def render(runs: Sequence[Run]) -> str:
         asked = {run.name for run in runs}
         mine = [row for row in rows if asked & set(row["figures"])]
         others = [row for row in rows if row not in mine]
-        rest = f"<details><summary>Other claims of the paper, not run</summary>{_claims(others)}</details>" if others else ""
+        rest = (
+            f"<details><summary>Other claims of the paper, not run</summary>{_claims(others)}</details>"
+            if others
+            else ""
+        )
         body = asset(__file__, "papers.html").format(
             figures="".join(map(_section, done)), claims=_claims(mine), others=rest, tally=text(_tally(mine)),
             cite=text(f"{paper.bibtex}\n\n{_own_citation()}"),
@@ -172,7 +176,7 @@ def _line(row: dict[str, Any]) -> str:
         text(row["ours"]), f"<b>{text(row['verdict'])}</b>{before}{why}",
     )  # fmt: skip
     body = "".join(f'<td data-head="{text(h)}">{cell}</td>' for h, cell in zip(HEADS, cells, strict=True))
-    return f'<tr{" class=muted" if row["verdict"] == NOT_RUN else ""}>{body}</tr>'
+    return f"<tr{' class=muted' if row['verdict'] == NOT_RUN else ''}>{body}</tr>"
 
 
 def _code(words: str) -> str:

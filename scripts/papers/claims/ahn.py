@@ -72,7 +72,7 @@ def _arena(case: str, printed: int) -> Callable[[Rows], Numbers]:
 
 def _ms(value: str) -> Callable[[Rows], list[float]]:
     """Seconds of scheduling on average, without and with rewriting."""
-    found = (lambda rows, case: [r[value] / 1e3 for r in pick(rows, case=case)])  # noqa: E731
+    found = lambda rows, case: [r[value] / 1e3 for r in pick(rows, case=case)]  # noqa: E731
     return lambda rows: [sum(v) / len(v) for case in ("scheduled", "rewritten") if (v := found(rows, case))]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from papers.claim import Claim, Numbers, Rows, between, by, least, middle, most, near, pick
 from papers.figure import Paper
-from papers.stand_ins.cdr_layers import eight_channels
+from papers.studies.cdr_layers import eight_channels
 from papers.studies.cdr_search import SEARCHES
 
 PAPER = Paper(
@@ -63,7 +63,9 @@ def _bandwidth(rows: Rows) -> float:
 
 
 def _slowdown(convolution: bool) -> Callable[[Rows], list[float]]:
-    return lambda rows: [r["time"] for r in rows if ("conv4" in r["layer"]) == convolution and r["stride"] not in ("32", "row")]
+    return lambda rows: [
+        r["time"] for r in rows if ("conv4" in r["layer"]) == convolution and r["stride"] not in ("32", "row")
+    ]
 
 
 def _least_slowdown(*strides: str) -> Callable[[Rows], list[float]]:

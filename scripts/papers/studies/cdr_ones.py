@@ -12,7 +12,7 @@ import numpy as np
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row
-from papers.stand_ins.cdr_layers import EFFORT, ENCODERS, FORMATS, LAYERS, SHARED, layer, ones_of, ordered
+from papers.studies.cdr_layers import EFFORT, ENCODERS, FORMATS, LAYERS, SHARED, layer, ones_of, ordered
 from papers.studies.cdr_strides import ROWS, WITHIN
 from traces.formats import to_bits
 

@@ -14,17 +14,8 @@ from typing import Any
 
 from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from papers.figure import Chart, Figure, Job, Row, Table
-from papers.stand_ins.cdr_layers import (
-    EFFORT,
-    ENCODERS,
-    FORMATS,
-    LAYERS,
-    STRIDES,
-    eight_channels,
-    io_energy_pj,
-    layer,
-    ordered,
-)
+from papers.studies import cdr_layers as layers
+from papers.studies.cdr_layers import EFFORT, ENCODERS, FORMATS, LAYERS, STRIDES
 
 GIVEN = "as given"
 ROWS, FEW = 32, 8
@@ -41,16 +32,16 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Play the layer in the order given and reordered within each stride."""
-    played, value_format = layer(job["layer"], job["rows"]), job["format"]
+    played, value_format = layers.layer(job["layer"], job["rows"]), job["format"]
     by_stride: dict[str, Any] = {}
     for stride in (GIVEN, *WITHIN):
         order = None
         if stride != GIVEN:
-            order = ordered(played.matrix, stride, value_format, effort=job["effort"]).positions
+            order = layers.ordered(played.matrix, stride, value_format, effort=job["effort"]).positions
         result = simulate_gpu_spmv(played.lay_out(order, value_format), GpuSpec())
-        timed = gpu_time(result, GpuSpec(), eight_channels())
+        timed = gpu_time(result, GpuSpec(), layers.eight_channels())
         arrays = list(played.arrays(order, value_format))
-        wires = {name: io_energy_pj(arrays, encoder) for name, encoder in NAMES.items()}
+        wires = {name: layers.io_energy_pj(arrays, encoder) for name, encoder in NAMES.items()}
         by_stride[str(stride)] = {
             "time_ns": timed.time_ns, "l1_accesses": int(result.l1_accesses.sum()),
             "l1_misses": int(result.misses_by_stream.sum()), "io_pj": wires, "rest_pj": timed.dram.total_energy_pj,

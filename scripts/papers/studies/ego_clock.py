@@ -12,8 +12,8 @@ from typing import Any
 
 import edgewatt as ew
 from papers.clocks import Way, this_processor, times_of
-from papers.studies.ego_misses import make_network, unsorted
 from papers.figure import Chart, Figure, Job, Row, Table
+from papers.studies.ego_misses import make_network, unsorted
 
 SEEDS = (1, 2, 3, 4, 5)
 BATCHES = (1, 128)

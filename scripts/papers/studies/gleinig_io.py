@@ -60,13 +60,34 @@ def compute(job: Job) -> dict[str, Any]:
         limit = {} if job["moves"] is None else {"moves": job["moves"]}
         orders["auto"] = ew.order(network, "auto", seed=seed, **limit, **options)
     counts = {name: ew.count_io(network, order, **options).total for name, order in orders.items()}
+    if job["policy"] in ("rr", "lru") and job["kind"] == "layered":
+        for name in (BEFORE, THEIRS):
+            counts[f"{name}, three accesses"] = three_accesses(
+                network, orders[name].edges, job["policy"], job["memory"]
+            )
     curve = [[int(work), int(value)] for work, _, value in orders[THEIRS].curve]
     return {"bound": ew.io_bounds(network).lower_total, "curve": curve, **counts}
 
 
+def three_accesses(network: Network, edges: Any, policy: str, memory: int) -> int:
+    """I/Os of a cache of `memory` values that sees connection, source and target as accesses of one set.
+
+    Algorithm 1 keeps the connection in a place of its own and never evicts source and target of the step.
+    """
+    n, word = len(edges), 4
+    target = network.targets[edges]
+    entries = np.stack([network.n_neurons + np.arange(n), network.sources[edges], target, target], axis=1)
+    op = np.tile(np.array([0, 0, 0, 1], np.uint8), n)  # the target's place is read, then written
+    address = (entries.reshape(-1) * word).astype(np.uint64)
+    cache = ew.simulate_cache(
+        op, address, np.full(4 * n, word), size_bytes=memory * word, line_bytes=word, ways=memory, policy=policy
+    )
+    return int(cache.load_line_misses + cache.store_line_misses + cache.writebacks + cache.dirty_at_end)
+
+
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     """One row with all counts."""
-    return [{**job, **{key: result[key] for key in ("bound", *METHODS) if key in result}}]
+    return [{**job, **{key: value for key, value in result.items() if key != "curve"}}]
 
 
 def curve_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
@@ -91,7 +112,9 @@ def _along(key: str, default: tuple[Any, ...], more: tuple[Any, ...], base: Mapp
     return _jobs(*([{**base, key: x} for x in xs] for xs in (default, more)))
 
 
-def _figure(number: str, title: str, jobs: Any, chart: Chart, seconds: tuple[float, float], reading: str = "") -> Figure:
+def _figure(
+    number: str, title: str, jobs: Any, chart: Chart, seconds: tuple[float, float], reading: str = ""
+) -> Figure:
     reading = reading or "The x values of the paper's axis are not in its text; these are ours."
     numbers = Table("I/Os", tuple(filter(None, (chart.panel, chart.x))), ("bound", *chart.y))
     shows = (chart, numbers) if chart.over else (chart,)
@@ -172,7 +195,9 @@ def _trained(job: Job) -> Network:
 
 def trained_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     """One row with all counts."""
-    return [{**row, "name": " ".join(str(job[k]) for k in ("network", "density", "scope"))} for row in rows(job, result)]
+    return [
+        {**row, "name": " ".join(str(job[k]) for k in ("network", "density", "scope"))} for row in rows(job, result)
+    ]
 
 
 FIGURES.append(
@@ -183,59 +208,5 @@ FIGURES.append(
         trained_jobs, compute, trained_rows,
         (Chart("6", "name", METHODS[:4], "I/Os ÷ lower bound", panel="policy", over="bound", bars=True),
          Table("I/Os", ("name", "policy"), ("bound", *METHODS[:4]))), (1.0, 4.2),
-    )
-)  # fmt: skip
-
-
-# Figure 4 again, with the connection as an entry of the same memory.
-
-TWICE = ("before", "after")
-
-
-def compute_policies(job: Job) -> dict[str, Any]:
-    """Search under RR and LRU; count the orders in the paper's model, and with three accesses a connection."""
-    network = random_layered(4, 500, 0.1, job["seed"])
-    totals: dict[str, Any] = {}
-    for policy in ("rr", "lru"):
-        options: dict[str, Any] = {"memory": 100, "policy": policy}
-        found = ew.order(network, THEIRS, iterations=job["iterations"], seed=job["seed"], **options).edges
-        orders = dict(zip(TWICE, (ew.order(network, BEFORE, **options).edges, found), strict=True))
-        totals[policy] = {
-            name: {
-                "model": ew.count_io(network, edges, **options).total,
-                "three accesses": three_accesses(network, edges, policy, 100),
-            }
-            for name, edges in orders.items()
-        }
-    return totals
-
-
-def three_accesses(network: Network, edges: Any, policy: str, memory: int) -> int:
-    """I/Os of a cache of `memory` values that sees connection, source and target as accesses of one set."""
-    n, word = len(edges), 4
-    target = network.targets[edges]
-    entries = np.stack([network.n_neurons + np.arange(n), network.sources[edges], target, target], axis=1)
-    op = np.tile(np.array([0, 0, 0, 1], np.uint8), n)  # the target's place is read, then written
-    address = (entries.reshape(-1) * word).astype(np.uint64)
-    cache = ew.simulate_cache(
-        op, address, np.full(4 * n, word), size_bytes=memory * word, line_bytes=word, ways=memory, policy=policy
-    )
-    return int(cache.load_line_misses + cache.store_line_misses + cache.writebacks + cache.dirty_at_end)
-
-
-def policy_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    """A row a reading and state of the search, RR beside LRU."""
-    readings = ("model", "three accesses")
-    return [{**job, "reading": r, "search": s, **{p: result[p][s][r] for p in result}} for r in readings for s in TWICE]
-
-
-FIGURES.append(
-    Figure(
-        "gleinig-policies", "gleinig-2023", "4", "Figure 4 again: RR against LRU in two readings of the memory",
-        "Algorithm 1 keeps the connection in a place of its own and never evicts source and target of the step; a "
-        "cache that sees connection, source and target as accesses of one memory does neither. 4 layers of 500 at 10 "
-        "%, M = 100.",
-        lambda full: [{"seed": s, "iterations": ITERATIONS * (10 if full else 1)} for s in SEEDS],
-        compute_policies, policy_rows, (Table("I/Os", ("reading", "search"), ("rr", "lru")),), (1.4, 15.4),
     )
 )  # fmt: skip

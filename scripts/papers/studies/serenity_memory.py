@@ -8,7 +8,7 @@ from typing import Any
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row, Table
-from papers.stand_ins.serenity_graphs import ALLOCATOR, OWN, REWRITE, graph_of, names
+from papers.studies.serenity_graphs import ALLOCATOR, OWN, REWRITE, graph_of, names
 
 ON_CHIP_KIB = (32, 64, 128, 256)
 BLOCK_BYTES, EVALUATIONS = 256, 2000
