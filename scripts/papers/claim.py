@@ -140,6 +140,11 @@ def _least(values: Sequence[float], pick: Any) -> str:
 # What measures are made of.
 
 
+def of(measure: Callable[..., Numbers], *arguments: Any, **named: Any) -> Callable[[Rows], Numbers]:
+    """Return the measure with these arguments behind the rows."""
+    return lambda rows: measure(rows, *arguments, **named)
+
+
 def pick(rows: Rows, **where: Any) -> Rows:
     """Return the rows with these values; a tuple: one of them."""
     return [r for r in rows if all(r.get(k) in (v if isinstance(v, tuple) else (v,)) for k, v in where.items())]

@@ -43,13 +43,15 @@ def times_of(
     """Return median thread CPU microseconds of a batch by name, of 11 shuffled rounds on one core.
 
     The first way is timed twice: `control` over it is the A/A control. Libraries that are absent have no time.
-    threads: more than one: the least microseconds on the clock of 60 rounds on all cores, since CPU time cannot tell.
+    threads: more than one: the least microseconds on the clock of 200 rounds on all cores, since CPU time cannot tell.
     """
     vectors = np.random.default_rng(seed).random((batch, len(network.inputs)), np.float32)
     first = next(iter(ways))
     with one_core() if threads == 1 else nullcontext():
         made = {
-            name: compile_inference(network, way.order, algorithm=way.algorithm, lanes=1 if batch == 1 else way.lanes)
+            name: compile_inference(
+                network, way.order, algorithm=way.algorithm, lanes=1 if batch == 1 else way.lanes, threads=threads
+            )
             for name, way in (*ways.items(), ("control", ways[first]))
         }
         steps: dict[str, Any] = {name: packed_step(compiled, vectors) for name, compiled in made.items()}
@@ -62,7 +64,7 @@ def times_of(
                 measured = measure(steps, seed=seed)
             us = {name: measured.median_s(name) * 1e6 for name in steps}
         else:
-            us = {name: min(_clocked(step) for _ in range(60)) for name, step in steps.items()}
+            us = {name: min(_clocked(step) for _ in range(200)) for name, step in steps.items()}
     return {
         "us": us,
         "aa": us["control"] / us[first],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import exp, log
 from typing import Any
 
-from papers.claim import Claim, Numbers, Rows, least, middle, most, near, pick
+from papers.claim import Claim, Numbers, Rows, least, middle, most, near, of, pick
 from papers.figure import Paper
 
 PAPER = Paper(
@@ -30,12 +30,9 @@ def _less(case: str, value: str = "times less") -> Callable[[Rows], Numbers]:
     return lambda rows: _geometric([r[value] for r in pick(rows, case=case, own=True)])
 
 
-def _further(value: str) -> Callable[[Rows], Numbers]:
-    def share(rows: Rows) -> Numbers:
-        before, after = (_less(case, value)(rows) for case in ("scheduled", "rewritten"))
-        return 100 * (1 - before / after) if before and after else None  # type: ignore[operator]
-
-    return share
+def _further(rows: Rows, value: str) -> Numbers:
+    before, after = (_less(case, value)(rows) for case in ("scheduled", "rewritten"))
+    return 100 * (1 - before / after) if before and after else None  # type: ignore[operator]
 
 
 def _traffic(value: str) -> Callable[[Rows], Numbers]:
@@ -48,26 +45,18 @@ def _of_cell_a(value: str, case: str) -> Callable[[Rows], Numbers]:
     return lambda rows: [r[value] / 1000 for r in pick(rows, graph=CELL_A, case=case)]
 
 
-def _share(which: str, limit: int | None) -> Callable[[Rows], Numbers]:
+def _share(rows: Rows, which: str, limit: int | None) -> Numbers:
     """Per cent of cell A's orders up to a peak, or with the least."""
-
-    def share(rows: Rows) -> Numbers:
-        cell = pick(rows, graph=CELL_A)
-        if limit is None:
-            return min((r[which] for r in cell), default=None)
-        return max((r[which] for r in cell if r["peak"] <= limit), default=None)
-
-    return share
+    cell = pick(rows, graph=CELL_A)
+    if limit is None:
+        return min((r[which] for r in cell), default=None)
+    return max((r[which] for r in cell if r["peak"] <= limit), default=None)
 
 
-def _arena(case: str, printed: int) -> Callable[[Rows], Numbers]:
+def _arena(rows: Rows, case: str, printed: int) -> Numbers:
     """The arena nearest to the printed one that one in a hundred orders of least peak has, in kB."""
-
-    def nearest(rows: Rows) -> Numbers:
-        sizes = [r["arena"] for r in pick(rows, arenas=case) if r["share"] >= 0.5]
-        return min(sizes, key=lambda size: abs(size - printed)) / 1000 if sizes else None
-
-    return nearest
+    sizes = [r["arena"] for r in pick(rows, arenas=case) if r["share"] >= 0.5]
+    return min(sizes, key=lambda size: abs(size - printed)) / 1000 if sizes else None
 
 
 def _ms(value: str) -> Callable[[Rows], list[float]]:
@@ -80,32 +69,28 @@ def _parts(rewrite: str) -> Callable[[Rows], Numbers]:
     return lambda rows: next((r["parts"] for r in pick(rows, rewrite=rewrite, divide=True, budget="none")), None)
 
 
-def _saves(rewrite: str, budget: str, value: str, limit: Any = 2000) -> Callable[[Rows], Numbers]:
+def _saves(rows: Rows, rewrite: str, budget: str, value: str, limit: Any = 2000) -> Numbers:
     """How many times less the divided search takes with budgets; limit: None for the best of all."""
-
-    def times(rows: Rows) -> Numbers:
-        plain = middle(pick(rows, rewrite=rewrite, divide=True, budget="none"), value)
-        with_ = [r[value] for r in pick(rows, rewrite=rewrite, divide=True, budget=budget) if r["ends"]
-                 and limit in (None, r["limit"])]  # fmt: skip
-        return plain / min(with_) if plain and with_ else None
-
-    return times
+    plain = middle(pick(rows, rewrite=rewrite, divide=True, budget="none"), value)
+    with_ = [r[value] for r in pick(rows, rewrite=rewrite, divide=True, budget=budget) if r["ends"]
+             and limit in (None, r["limit"])]  # fmt: skip
+    return plain / min(with_) if plain and with_ else None
 
 
 def _budgets(rewrite: str) -> dict[str, Callable[[Rows], Numbers]]:
     return {
-        "seconds, our limit": _saves(rewrite, "ours", "seconds"), "states, our limit": _saves(rewrite, "ours", "states"),
-        "transitions, the best limit": _saves(rewrite, "ours", "transitions", None),
-        "Algorithm 2 as printed, transitions, the best limit": _saves(rewrite, "printed", "transitions", None),
+        "seconds, our limit": of(_saves, rewrite, "ours", "seconds"), "states, our limit": of(_saves, rewrite, "ours", "states"),
+        "transitions, the best limit": of(_saves, rewrite, "ours", "transitions", None),
+        "Algorithm 2 as printed, transitions, the best limit": of(_saves, rewrite, "printed", "transitions", None),
     }  # fmt: skip
 
 
 CLAIMS = [
     Claim("4.1", "section 2.2, Figure 3b", "4.1 % of all schedules fit the 250 KB of a small device.", ORDERS,
-          near(4.1, by=0.15), {f"{w}, 250 KiB": _share(w, DEVICE_BYTES) for w in (ALIKE, DRAWN)}, "%",
+          near(4.1, by=0.15), {f"{w}, 250 KiB": of(_share, w, DEVICE_BYTES) for w in (ALIKE, DRAWN)}, "%",
           note="SwiftNet cell A with its concatenations folded. The figure does not say how its schedules are drawn."),
     Claim("0.04", "section 2.2, Figure 3b", "0.04 % of all schedules have the least peak.", ORDERS, near(0.04, by=0.2),
-          {w: _share(w, None) for w in (ALIKE, DRAWN)}, "%",
+          {w: of(_share, w, None) for w in (ALIKE, DRAWN)}, "%",
           note="The paper's share lies between ours for the least peak and for one step of 12.5 KB above it."),
     Claim("days", "section 2.3", "Going through all orders takes days for a graph of merely 30 nodes.", ORDERS, least(1),
           {"": lambda rows: [r["orders"] / DAY_ORDERS for r in {r["graph"]: r for r in rows if "peak" in r}.values()
@@ -117,7 +102,7 @@ CLAIMS = [
     Claim("1.86", "abstract, section 4.2", "1.86 times with graph rewriting.", MEMORY, near(1.86, by=0.05),
           {"": _less("rewritten"), "the least arena": _less("rewritten", "times less, least arena")}, "times"),
     Claim("10.7", "section 1, section 4.2", "Rewriting lowers the peak by a further 10.7 %.", MEMORY, near(10.7, by=0.1),
-          {"": _further("times less"), "the least arena": _further("times less, least arena")}, "%",
+          {"": of(_further, "times less"), "the least arena": of(_further, "times less, least arena")}, "%",
           note="10.0 % on SwiftNet cell A by itself in the paper's own Figure 12a."),
     Claim("1.76", "abstract, section 4.2", "1.76 times less off-chip traffic at 256 KB on chip.", MEMORY,
           near(1.76, by=0.1), {"": _traffic("least peak"), "minimised": _traffic("minimised")}, "times",
@@ -128,10 +113,10 @@ CLAIMS = [
            "the image dropped": lambda rows: [r["image dropped"] / 1000 for r in pick(rows, order="file")]}, "kB",
           note="TensorFlow Lite holds inputs to the end. What the figure counts is not said."),
     Claim("250.9", "Figure 12a", "The scheduler's order: 250.9 KB with the allocator.", ORDERS, near(250.9, by=0.001),
-          {"one of the orders of least peak": _arena("scheduled", 250_900)}, "kB",
+          {"one of the orders of least peak": of(_arena, "scheduled", 250_900)}, "kB",
           note="Orders of one peak differ in their arena; about half of the 325,296 have this one."),
     Claim("225.8", "Figure 12a", "Rewritten: 225.8 KB with the allocator, 25.1 KB less.", ORDERS, near(225.8, by=0.001),
-          {"one of the orders of least peak": _arena("rewritten", 225_800)}, "kB",
+          {"one of the orders of least peak": of(_arena, "rewritten", 225_800)}, "kB",
           note="About one in a hundred orders of least peak has this arena."),
     Claim("200.7", "Figure 12b", "Without the allocator: 200.7 KB.", MEMORY, near(200.7, by=0.001),
           {"": _of_cell_a("peak", "scheduled")}, "kB"),

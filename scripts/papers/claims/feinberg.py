@@ -6,7 +6,7 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
-from papers.claim import Claim, Numbers, Rows, between, by, least, middle, most, near, pick
+from papers.claim import Claim, Numbers, Rows, between, by, least, middle, most, near, of, pick
 from papers.figure import Paper
 from papers.studies.cdr_layers import eight_channels
 from papers.studies.cdr_search import SEARCHES
@@ -21,16 +21,13 @@ WIRES = 0.239
 """Share of the wires in the paper's DRAM energy: 12.7 of 53.1 % and 5.3 of 22.2 % (section VIII-A) both give it."""
 
 
-def _mean(value: str, scale: float = 1, **where: Any) -> Callable[[Rows], Numbers]:
-    def mean(rows: Rows) -> Numbers:
-        values = [r[value] for r in pick(rows, **where) if r.get(value) is not None]
-        return scale * fmean(values) if values else None
-
-    return mean
+def _mean(rows: Rows, value: str, scale: float = 1, **where: Any) -> Numbers:
+    values = [r[value] for r in pick(rows, **where) if r.get(value) is not None]
+    return scale * fmean(values) if values else None
 
 
-def _greatest(value: str, scale: float = 1, **where: Any) -> Callable[[Rows], Numbers]:
-    return lambda rows: max((scale * r[value] for r in pick(rows, **where)), default=None)
+def _greatest(rows: Rows, value: str, scale: float = 1, **where: Any) -> Numbers:
+    return max((scale * r[value] for r in pick(rows, **where)), default=None)
 
 
 def _every(value: str, *keys: str, **where: Any) -> Callable[[Rows], list[float]]:
@@ -46,15 +43,15 @@ def _io(against: str) -> dict[str, Callable[[Rows], Numbers]]:
     """The average at strides that cost no time, the most, and of whole rows."""
     column = f"IO, {against}"
     return {
-        "": _mean(column, **BEST), "the most": _greatest(column, **BEST), "whole rows": _mean(column, stride="row"),
-        "the most, whole rows": _greatest(column, stride="row"),
+        "": of(_mean, column, **BEST), "the most": of(_greatest, column, **BEST), "whole rows": of(_mean, column, stride="row"),
+        "the most, whole rows": of(_greatest, column, stride="row"),
     }  # fmt: skip
 
 
 def _dram(against: str, reduce: Any) -> dict[str, Callable[[Rows], Numbers]]:
     """At strides that cost no time, and with the paper's share of the wires in the energy."""
-    return {"": reduce(f"DRAM, {against}", **BEST), "the paper's share of the wires": reduce(f"IO, {against}", WIRES, **BEST),
-            "whole rows, the paper's share": reduce(f"IO, {against}", WIRES, stride="row")}  # fmt: skip
+    return {"": of(reduce, f"DRAM, {against}", **BEST), "the paper's share of the wires": of(reduce, f"IO, {against}", WIRES, **BEST),
+            "whole rows, the paper's share": of(reduce, f"IO, {against}", WIRES, stride="row")}  # fmt: skip
 
 
 def _bandwidth(rows: Rows) -> float:
@@ -73,14 +70,10 @@ def _least_slowdown(*strides: str) -> Callable[[Rows], list[float]]:
     return lambda rows: [min(r["time"] for r in g) for g in by(pick(rows, stride=strides), "layer", "format")]
 
 
-def _rising(value: str, layer: str) -> Callable[[Rows], Numbers]:
+def _rising(rows: Rows, value: str, layer: str) -> Numbers:
     """Steps of a value along the strides of a layer, in points of per cent."""
-
-    def steps(rows: Rows) -> Numbers:
-        along = [r[value] for r in sorted(pick(rows, layer=layer, format="fp16"), key=_length) if r["stride"] != "row"]
-        return [b - a for a, b in zip(along, along[1:], strict=False)]
-
-    return steps
+    along = [r[value] for r in sorted(pick(rows, layer=layer, format="fp16"), key=_length) if r["stride"] != "row"]
+    return [b - a for a, b in zip(along, along[1:], strict=False)]
 
 
 def _length(row: dict[str, Any]) -> float:
@@ -91,17 +84,13 @@ def _search(*names: str, reduce: Any = fmean) -> Callable[[Rows], list[float]]:
     return lambda rows: [reduce([r[name] for r in rows if "row" in r]) for name in names]
 
 
-def _rank(feature: str) -> Callable[[Rows], Numbers]:
+def _rank(rows: Rows, feature: str) -> Numbers:
     """The size of the rank correlation of a layer's gain with a feature, by format."""
+    from scipy.stats import spearmanr
 
-    def correlation(rows: Rows) -> Numbers:
-        from scipy.stats import spearmanr
-
-        groups = by([r for r in pick(rows, number=12) if r.get("32 to row") is not None], "format")
-        return [abs(float(spearmanr([r[feature] for r in g], [r["32 to row"] for r in g]).statistic)) for g in groups
-                if len(g) > 2]  # fmt: skip
-
-    return correlation
+    groups = by([r for r in pick(rows, number=12) if r.get("32 to row") is not None], "format")
+    return [abs(float(spearmanr([r[feature] for r in g], [r["32 to row"] for r in g]).statistic)) for g in groups
+            if len(g) > 2]  # fmt: skip
 
 
 def _bf16(which: str) -> Callable[[Rows], Numbers]:
@@ -113,9 +102,9 @@ CLAIMS = [
           "abstract says on average, section VIII-A says up to).", STRIDES, near(53.1, by=0.1), _io("dbi"), "%",
           note="Paper-shaped layers with Gaussian values; wires end in VSSQ here and edges cost energy."),
     Claim("22.2", "abstract, section VIII-A, conclusion", "DRAM IO energy is 22.2 % below Base+XOR on average.", STRIDES,
-          near(22.2, by=0.1), {"": _mean("IO, base-xor", **BEST), "whole rows": _mean("IO, base-xor", stride="row")}, "%"),
+          near(22.2, by=0.1), {"": of(_mean, "IO, base-xor", **BEST), "whole rows": of(_mean, "IO, base-xor", stride="row")}, "%"),
     Claim("30.6", "introduction", "Up to 30.6 % below Base+XOR.", STRIDES, near(30.6, by=0.1),
-          {"": _greatest("IO, base-xor", **BEST), "whole rows": _greatest("IO, base-xor", stride="row")}, "%"),
+          {"": of(_greatest, "IO, base-xor", **BEST), "whole rows": of(_greatest, "IO, base-xor", stride="row")}, "%"),
     Claim("12.7", "section VIII-A", "DRAM energy is 12.7 % below DBI on average.", STRIDES, near(12.7, by=0.1),
           _dram("dbi", _mean), "%",
           note="The paper's own figures put the wires at 24 % of DRAM energy (12.7 of 53.1 %, 5.3 of 22.2 %)."),
@@ -125,7 +114,7 @@ CLAIMS = [
     Claim("8.8", "section VIII-A", "DRAM energy is up to 8.8 % below existing schemes.", STRIDES, near(8.8, by=0.1),
           _dram("base-xor", _greatest), "%"),
     Claim("13", "section VIII-A", "Over all strides DRAM energy falls by up to 13 % against DBI.", STRIDES,
-          near(13, by=0.1), {"": _greatest("DRAM, dbi"), "the paper's share of the wires": _greatest("IO, dbi", WIRES)}, "%"),
+          near(13, by=0.1), {"": of(_greatest, "DRAM, dbi"), "the paper's share of the wires": of(_greatest, "IO, dbi", WIRES)}, "%"),
     Claim("slowdown", "section VIII-B", "Strides cost at most 2.1 % in time.", STRIDES, most(2.1),
           {"": lambda rows: [*_slowdown(False)(rows), *_slowdown(True)(rows)], "fully connected layers": _slowdown(False),
            "convolutions": _slowdown(True)}, "%",
@@ -149,9 +138,9 @@ CLAIMS = [
           {"": lambda rows: [abs(a - b) for a, b in [_every("IO, base-xor", "format", **BEST)(rows)]]}, "points apart",
           note="Alike: IO energy against Base+XOR within five points of per cent, medians over the layers."),
     Claim("l1", "section VIII-E1, Figure 14", "L1 accesses grow with the stride.", STRIDES, least(0),
-          {"": _rising("L1 accesses", "an_dc fc7")}, "points a step"),
+          {"": of(_rising, "L1 accesses", "an_dc fc7")}, "points a step"),
     Claim("l1-misses", "section VIII-E1, Figure 14", "The miss rate rises gradually.", STRIDES, least(0.01),
-          {"": _rising("L1 misses", "an_dc fc7"), "a convolution": _rising("L1 misses", "an_ip conv4")}, "points a step",
+          {"": of(_rising, "L1 misses", "an_dc fc7"), "a convolution": of(_rising, "L1 misses", "an_ip conv4")}, "points a step",
           note="On a fully connected layer the L1 holds the whole input."),
     Claim("0.31", "section VIII-D", "0.31 s a row at stride 512 (OR-Tools), under 3 hours for 33,278 rows.", SEARCH, most(0.33),
           {"": lambda rows: middle(pick(rows, stride=512), lambda r: r["OR-Tools"] / 1e3)}, "s",
@@ -164,22 +153,22 @@ CLAIMS = [
           {"": _search(*SEARCHES[1:]), "annealing alone": _search(SEARCHES[1])}, "%"),
     Claim("13.1", "section VIII-E1", "From the smallest stride to unrestricted reordering ones fall by 13.1 % of the "
                                      "unsorted.",
-          ONES, near(13.1, by=0.1), {"": _mean("32 to row"), "fp16": _mean("32 to row", format="fp16"),
-                                     "int8": _mean("32 to row", format="int8")}, "%",
+          ONES, near(13.1, by=0.1), {"": of(_mean, "32 to row"), "fp16": of(_mean, "32 to row", format="fp16"),
+                                     "int8": of(_mean, "32 to row", format="int8")}, "%",
           note="Paper-shaped layers; a row that is shorter than a stride has nothing to gain from a longer one."),
     Claim("11.4", "section VIII-E1", "11.4 % without Deep Compression.", ONES, near(11.4, by=0.1),
-          {"": _mean("32 to row", shared=False), "fp16": _mean("32 to row", shared=False, format="fp16"),
-           "int8": _mean("32 to row", shared=False, format="int8")}, "%"),
+          {"": of(_mean, "32 to row", shared=False), "fp16": of(_mean, "32 to row", shared=False, format="fp16"),
+           "int8": of(_mean, "32 to row", shared=False, format="int8")}, "%"),
     Claim("below-dbi", "abstract, section VIII-A", "53.1 % again, in ones: whole rows against DBI.", ONES,
-          near(53.1, by=0.1), {"ones of values and ids, whole rows": _mean("below dbi", stride="row")}, "%"),
+          near(53.1, by=0.1), {"ones of values and ids, whole rows": of(_mean, "below dbi", stride="row")}, "%"),
     Claim("predictors", "section VIII-E1", "Neither density nor size of a matrix predicts what longer strides gain.", ONES,
-          most(0.5), {"": lambda rows: [*(_rank("density")(rows) or []), *(_rank("size")(rows) or [])],  # type: ignore[misc]
-                      "density": _rank("density"), "size": _rank("size")}, "rank correlation", _rank("tuples"),
+          most(0.5), {"": lambda rows: [*(_rank(rows, "density") or []), *(_rank(rows, "size") or [])],  # type: ignore[misc]
+                      "density": of(_rank, "density"), "size": of(_rank, "size")}, "rank correlation", of(_rank, "tuples"),
           "No prediction: a rank correlation of at most a half. Beside it that of a row's length, which does predict."),
     Claim("32", "section VIII-E2", "With one base for the whole matrix, 32 % fewer ones than Base+XOR alone.", ONES,
-          near(32, by=0.15), {"": _mean("saved", number=13, base="matrix")}, "%", note="Whole-row strides in fp16."),
+          near(32, by=0.15), {"": of(_mean, "saved", number=13, base="matrix")}, "%", note="Whole-row strides in fp16."),
     Claim("frequent", "section VIII-E2, Figure 13", "Reordering gains much where bases are frequent, too.", ONES, least(20),
-          {"": _mean("saved", number=13, base="32")}, "%", note="Much: a fifth or more, with a base every 32 bytes."),
+          {"": of(_mean, "saved", number=13, base="32")}, "%", note="Much: a fifth or more, with a base every 32 bytes."),
     Claim("bf16-ones", "section VIII-E3", "bfloat16 values have 9.4 % more ones under Base+XOR than half precision.", ONES,
           near(9.4, by=0.2), {"": _bf16("bf16"), "truncated": _bf16("bf16 truncated")}, "%",
           note="7 mantissa bits differ at random, not 10."),

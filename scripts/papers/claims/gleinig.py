@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from papers.claim import Claim, Numbers, Rows, between, by, least, middle, near, pick, ratio, ratios
+from papers.claim import Claim, Numbers, Rows, between, by, least, middle, near, of, pick, ratio, ratios
 from papers.figure import Paper
 from papers.studies.gleinig_io import BEFORE, THEIRS
 
@@ -27,15 +27,11 @@ def _most(method: str) -> Callable[[Rows], Numbers]:
     return lambda rows: max(_saved(method)(rows), default=None)
 
 
-def _closer(method: str) -> Callable[[Rows], Numbers]:
+def _closer(rows: Rows, method: str) -> Numbers:
     """The share of the distance to the bound that is gone, where the most is saved: elsewhere little is left to save."""
-
-    def closed(rows: Rows) -> Numbers:
-        groups = [g for g in by(rows, *POINT) if g[0].get(method) is not None]
-        best = max(groups, key=lambda g: -(middle(g, ratio(method, BEFORE)) or 0), default=[])
-        return _gone(best, method)
-
-    return closed
+    groups = [g for g in by(rows, *POINT) if g[0].get(method) is not None]
+    best = max(groups, key=lambda g: -(middle(g, ratio(method, BEFORE)) or 0), default=[])
+    return _gone(best, method)
 
 
 def _gone(rows: Rows, method: str) -> float | None:
@@ -44,26 +40,19 @@ def _gone(rows: Rows, method: str) -> float | None:
     return middle(far, lambda r: 100 * (r[BEFORE] - r[method]) / (r[BEFORE] - r["bound"]))
 
 
-def _everywhere(method: str) -> Callable[[Rows], list[float]]:
-    def saved(rows: Rows) -> list[float]:
-        far = [g for g in by(rows, *POINT) if 100 * (1 - (middle(g, ratio("bound", BEFORE)) or 1)) > CLOSE]
-        return [share for g in far for share in _saved(method)(g)]
-
-    return saved
+def _everywhere(rows: Rows, method: str) -> list[float]:
+    far = [g for g in by(rows, *POINT) if 100 * (1 - (middle(g, ratio("bound", BEFORE)) or 1)) > CLOSE]
+    return [share for g in far for share in _saved(method)(g)]
 
 
 def _grown(rows: Rows) -> list[float]:
     return [r[BEFORE] / r["bound"] for r in rows if r["memory"] >= r["m_g"]]
 
 
-def _below(method: str) -> Callable[[Rows], Numbers]:
+def _below(rows: Rows, method: str) -> Numbers:
     """How many networks are at the bound below M_g, and were not before."""
-
-    def count(rows: Rows) -> Numbers:
-        below = [r for r in rows if r["memory"] < r["m_g"] and r[BEFORE] > r["bound"] and method in r]
-        return float(sum(r[method] == r["bound"] for r in below)) if below else None
-
-    return count
+    below = [r for r in rows if r["memory"] < r["m_g"] and r[BEFORE] > r["bound"] and method in r]
+    return float(sum(r[method] == r["bound"] for r in below)) if below else None
 
 
 def _early(rows: Rows) -> list[float]:
@@ -77,15 +66,11 @@ def _early(rows: Rows) -> list[float]:
     return [sum(s) / len(s) for s in shares.values()]
 
 
-def _policies(count: str) -> Callable[[Rows], Numbers]:
+def _policies(rows: Rows, count: str) -> Numbers:
     """RR's count over LRU's after the search, network by network."""
-
-    def apart(rows: Rows) -> Numbers:
-        last = [max(g, key=lambda r: r["iteration"]) for g in by(pick(rows, policy=("rr", "lru")), "seed", "policy")]
-        pairs = [{r["policy"]: r.get(count) for r in g} for g in by(last, "seed")]
-        return middle([p for p in pairs if p.get("rr") and p.get("lru")], ratio("rr", "lru"))
-
-    return apart
+    last = [max(g, key=lambda r: r["iteration"]) for g in by(pick(rows, policy=("rr", "lru")), "seed", "policy")]
+    pairs = [{r["policy"]: r.get(count) for r in g} for g in by(last, "seed")]
+    return middle([p for p in pairs if p.get("rr") and p.get("lru")], ratio("rr", "lru"))
 
 
 def _largest(method: str) -> Callable[[Rows], list[float]]:
@@ -116,18 +101,14 @@ def _gain(how: str, **where: Any) -> Callable[[Rows], list[float]]:
                                "panel", "density", "n_layers", "width")  # fmt: skip
 
 
-def _grows(routine: str) -> Callable[[Rows], list[float]]:
+def _grows(rows: Rows, routine: str) -> list[float]:
     """Each step's factor of MKL's time over ours, along depth and along width: above one where the gain grows."""
-
-    def steps(rows: Rows) -> list[float]:
-        one = pick(rows, threads=1, density=0.1)
-        found = []
-        for panel, key in (("7b", "n_layers"), ("7c", "width")):
-            along = ratios([r for r in one if r["panel"] in (panel, "7a")], routine, RUNS, key)
-            found += [b / a for a, b in zip(along, along[1:], strict=False)]
-        return found
-
-    return steps
+    one = pick(rows, threads=1, density=0.1)
+    found = []
+    for panel, key in (("7b", "n_layers"), ("7c", "width")):
+        along = ratios([r for r in one if r["panel"] in (panel, "7a")], routine, RUNS, key)
+        found += [b / a for a, b in zip(along, along[1:], strict=False)]
+    return found
 
 
 def _bert_ms(routine: str, threads: int) -> Callable[[Rows], Numbers]:
@@ -150,14 +131,14 @@ CLAIMS = [
           "At the dense end of Figure 2c, which alone leaves that much above Theorem 1's bound. More iterations, more "
           "saved: 43.6 % after the paper's 1,000,000 (one network, an earlier --full)."),
     Claim("97.4", "section VI-A1", "It comes up to 97.4 % closer to the lower bound of Theorem 1.", FIGURE_2,
-          near(97.4, by=0.01), {"": _closer(THEIRS)}, "%", _closer("auto"),
+          near(97.4, by=0.01), {"": of(_closer, THEIRS)}, "%", of(_closer, "auto"),
           "Read as the share of the distance between the two-optimal order and the bound that is gone, at the point "
           "where the most is saved; 97.7 % after 1,000,000 iterations (one network, an earlier --full)."),
     Claim("everywhere", "section VI-A1",
           "The improvement is consistently large over all parameters, except where the two-optimal order is close to "
           "the bound already.", FIGURE_2, least(LARGE),
-          {f"large: {LARGE} % or more; close: {CLOSE} % or less above the bound": _everywhere(THEIRS)}, "%",
-          _everywhere("auto"),
+          {f"large: {LARGE} % or more; close: {CLOSE} % or less above the bound": of(_everywhere, THEIRS)}, "%",
+          of(_everywhere, "auto"),
           "No number says what is large or close. For M = 10 about 4 % of the 47 % that the bound leaves are saved "
           "after 10,000 iterations; 6 % after 1,000,000 (one network, an earlier --full), where the claim holds as "
           "read."),
@@ -167,8 +148,8 @@ CLAIMS = [
           note="Theorem 2; it holds for every such network."),
     Claim("below-growth", "section VI-A2", "With Connection Reordering the least is also reached for some M < M_g.",
           ("gleinig-3",), least(1),
-          {"": _below(THEIRS), "the growth's order with early outputs, which needs no search": _below("early-outputs")},
-          "networks", _below("auto"),
+          {"": of(_below, THEIRS), "the growth's order with early outputs, which needs no search": of(_below, "early-outputs")},
+          "networks", of(_below, "auto"),
           "Just below M_g the growth's order with each output's connections right after their source's last other use "
           "needs the least on some networks. The published search does not come down to it in 10,000 iterations, nor "
           "in 1,000,000."),
@@ -177,7 +158,7 @@ CLAIMS = [
     Claim("policies", "section VI-A3", "After the search, RR and LRU need similar numbers of I/Os (no number is "
                                        "printed).",
           ("gleinig-4",), between(*SIMILAR),
-          {"": _policies(THEIRS), "the connection as an entry of the same memory": _policies(f"{THEIRS}, three accesses")},
+          {"": of(_policies, THEIRS), "the connection as an entry of the same memory": of(_policies, f"{THEIRS}, three accesses")},
           "times LRU's", note="Similar: within 5 %. In the model of Algorithm 1 RR stays 8 to 9 % above LRU, after "
           "1,000,000 iterations too."),
     Claim("large-memory", "section VI-A4", "Where memory is large enough both orders reach the lower bound.",
@@ -196,7 +177,7 @@ CLAIMS = [
     Claim("mkl-45", "abstract, section VI-B1, conclusion",
           "Batched inference is up to 45 times as fast as MKL's CSRMM (at density 0.1 %).", ("gleinig-clock",),
           near(45, by=0.15),
-          {"": _mkl(CSRMM, 1), "MKL with two threads": _mkl(CSRMM, 2), "every connection stores": _mkl(CSRMM, 1, LITERAL),
+          {"": _mkl(CSRMM, 1), "two threads": _mkl(CSRMM, 2), "every connection stores": _mkl(CSRMM, 1, LITERAL),
            "handles made once": _mkl(HANDLES, 1), "handles, two threads": _mkl(HANDLES, 2)}, "times",
           _mkl(CSRMM, 1, "fastest"),
           "CSRMM is `mkl_scsrmm` of MKL 2021.3.0, column-major and one-based; the ratio depends on the processor. "
@@ -215,7 +196,7 @@ CLAIMS = [
            (("", "runs"), ("every connection stores its target", "literal"))}, "times as fast",
           note="The paper names caches that hold small networks as the cause; ours hold all of these."),
     Claim("by-size", "section VI-B1, Figures 7b and 7c", "The gain over MKL grows with depth and with width.",
-          ("gleinig-clock",), least(1), {"": _grows(CSRMM), "handles made once": _grows(HANDLES)}, "times a step",
+          ("gleinig-clock",), least(1), {"": of(_grows, CSRMM), "handles made once": of(_grows, HANDLES)}, "times a step",
           note="One core: MKL does not fall behind on larger networks, whose sums it reads from caches as ours does."),
     Claim("dense", "section VI-B1, Figure 7a",
           "Even a fully dense network is faster than with MKL, whose sparse product it has to use.", ("gleinig-clock",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from papers.claim import Claim, Numbers, Rows, between, by, least, middle, most, near, pick, ratios
+from papers.claim import Claim, Numbers, Rows, between, by, least, middle, most, near, of, pick, ratios
 from papers.figure import Paper
 from papers.studies.ego_misses import READ, RECORD
 
@@ -27,17 +27,13 @@ def _deepest(measure: Callable[[Rows], Numbers]) -> Callable[[Rows], Numbers]:
     return lambda rows: (measure(rows) or [None])[-1]  # type: ignore[index,return-value]
 
 
-def _over_radix(random: str, radix: str) -> Callable[[Rows], Numbers]:
+def _over_radix(rows: Rows, random: str, radix: str) -> Numbers:
     """Misses a connection of random networks over RadiX-Net's, at the greatest depth."""
-
-    def found(rows: Rows) -> Numbers:
-        sides = [by(pick(rows, kind=kind, along="layers", **READ), "layers") for kind in ("random", "radix")]
-        if not all(sides):
-            return None
-        above, below = (middle(side[-1], base) for side, base in zip(sides, (random, radix), strict=True))
-        return above / below if above and below else None
-
-    return found
+    sides = [by(pick(rows, kind=kind, along="layers", **READ), "layers") for kind in ("random", "radix")]
+    if not all(sides):
+        return None
+    above, below = (middle(side[-1], base) for side, base in zip(sides, (random, radix), strict=True))
+    return above / below if above and below else None
 
 
 def _one_in(rows: Rows) -> list[float]:
@@ -92,8 +88,8 @@ CLAIMS = [
           "Significantly: a fifth fewer or more. RadiX-Net sorted by target, as its generator writes it."),
     Claim("random-over-radix", "section 4.2, Figures 4b and 5b",
           "In layerwise order the random network has twice the misses of RadiX-Net.", ("ego-misses",), near(2, by=0.1),
-          {"random as drawn, RadiX-Net sorted": _over_radix("unsorted", "layerwise"),
-           "both sorted": _over_radix("layerwise", "layerwise"), "both not": _over_radix("unsorted", "unsorted")}, "times",
+          {"random as drawn, RadiX-Net sorted": of(_over_radix, "unsorted", "layerwise"),
+           "both sorted": of(_over_radix, "layerwise", "layerwise"), "both not": of(_over_radix, "unsorted", "unsorted")}, "times",
           note="With one baseline for both they have about as many misses a connection: this confirms the reading of "
           "the edges as drawn."),
     Claim("one-in-32", "section 4.2",
