@@ -8,8 +8,8 @@ from typing import Any
 
 from papers.claim import Claim, Numbers, Rows, between, by, least, middle, most, near, of, pick
 from papers.figure import Paper
-from papers.studies.cdr_layers import eight_channels
 from papers.studies.cdr_search import SEARCHES
+from papers.studies.cdr_strides import eight_channels
 
 PAPER = Paper(
     "feinberg-2020",

@@ -83,7 +83,7 @@ def _closed(rows: Rows) -> list[float]:
 
 
 def _by_policy(method: str) -> Callable[[Rows], list[float]]:
-    return lambda rows: [100 * (1 - share) for share in ratios(rows, method, BEFORE, "policy", "name")]
+    return lambda rows: [100 * (1 - share) for share in ratios(rows, method, BEFORE, "policy", "density")]
 
 
 RUNS, LITERAL = "two-optimal, runs", "two-optimal, literal"
@@ -168,12 +168,8 @@ CLAIMS = [
           {"": _closed}, "% of the distance", note="By memory, medians over the networks."),
     Claim("bert", "section VI-A5", "I/Os and bound of a pruned BERT feed-forward block (no number is printed).",
           ("gleinig-6",), least(0), {"": _by_policy(THEIRS)}, "% saved", _by_policy("auto"),
-          lacking="a random network of that shape, not BERT"),
-    Claim("trained", "section VI-A5", "The same, of trained networks that can be had.", ("gleinig-trained",), least(0),
-          {"": _by_policy(THEIRS)}, "% saved", _by_policy("auto"),
-          "With all weights of the autoencoder ranked together some layers keep next to nothing. The first block of a "
-          "BERT of 384-1536-384 (EDGEWATT_BERT) at 1, 5 and 10 %: 2.7 to 20.5 %, the denser the more.",
-          "other networks than BERT-large"),
+          lacking="a random network of that shape, not BERT",
+          note="Of trained weights at hand `edgewatt order --prune` tells the same."),
     Claim("mkl-45", "abstract, section VI-B1, conclusion",
           "Batched inference is up to 45 times as fast as MKL's CSRMM (at density 0.1 %).", ("gleinig-clock",),
           near(45, by=0.15),

@@ -12,8 +12,7 @@ import numpy as np
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row
-from papers.studies.cdr_layers import EFFORT, ENCODERS, FORMATS, LAYERS, SHARED, layer, ones_of, ordered
-from papers.studies.cdr_strides import ROWS, WITHIN
+from papers.studies.cdr_strides import EFFORT, ENCODERS, FORMATS, LAYERS, ROWS, SHARED, WITHIN, layer, ones_of, ordered
 from traces.formats import to_bits
 
 BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from papers.figure import Chart, Figure, Job, Row, Table
-from papers.studies.cdr_layers import STRIDES, layer, ordered
+from papers.studies.cdr_strides import STRIDES, layer, ordered
 
 SEARCHES = ("guided-local-search", "simulated-annealing", "tabu-search")
 ROWS, SOLUTIONS = 8, 60

@@ -1,4 +1,4 @@
-"""Kamatar 2023, Figures 3, 4a, 5a, 6a and 7a: connections per second on the processor at hand.
+"""Kamatar 2023, Figures 3, 4a, 5a, 6a and 7a: connections per second on the processor at hand; and the clock for it.
 
 The paper does not say how many input vectors run at once, nor whether a partial sum stays in a register: one vector and
 128 are timed, in the program's own way (every connection loads and stores its target) and by runs. Its threads are not
@@ -7,13 +7,22 @@ repeated: everything runs on one core. Figure 7a's toy networks are 16 wide; EON
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import edgewatt as ew
-from papers.clocks import Way, this_processor, times_of
+from edgewatt.checks.bench import one_thread, packed_step, peer_steps
+from edgewatt.checks.clocks import measure, one_core
+from hwmodel.processor.calibration import cpu_name
+from hwmodel.processor.inference import compile_inference
 from papers.figure import Chart, Figure, Job, Row, Table
 from papers.studies.ego_misses import make_network, unsorted
+from traces.networks.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
 BATCHES = (1, 128)
@@ -23,6 +32,64 @@ RADIX, MORE_RADIX = (2, 8), (2, 4, 8, 16, 120)
 RANDOM, MORE_RANDOM = (4,), (2, 4, 8, 16)
 MORE_DENSITIES = (0.01, 0.1, 0.2)
 TOY, MORE_TOY = (16,), (2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to work: an Ordering (None: the network's own order), 'runs' or 'literal', and input vectors at a time."""
+
+    order: Any = None
+    algorithm: str = "runs"
+    lanes: int = 128
+
+
+def this_processor() -> str:
+    """Return what jobs are told apart by: times of another processor are others."""
+    return cpu_name()
+
+
+def _clocked(step: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    step()
+    return 1e6 * (time.perf_counter() - begun)
+
+
+def times_of(
+    network: Network, ways: Mapping[str, Way], peers: Sequence[str], batch: int, seed: int, threads: int = 1
+) -> dict[str, Any]:
+    """Return median thread CPU microseconds of a batch by name, of 11 shuffled rounds on one core.
+
+    The first way is timed twice: `control` over it is the A/A control. Libraries that are absent have no time.
+    threads: more than one: the least microseconds on the clock of 200 rounds on all cores, since CPU time cannot tell.
+    """
+    vectors = np.random.default_rng(seed).random((batch, len(network.inputs)), np.float32)
+    first = next(iter(ways))
+    with one_core() if threads == 1 else nullcontext():
+        made = {
+            name: compile_inference(
+                network, way.order, algorithm=way.algorithm, lanes=1 if batch == 1 else way.lanes, threads=threads
+            )
+            for name, way in (*ways.items(), ("control", ways[first]))
+        }
+        steps: dict[str, Any] = {name: packed_step(compiled, vectors) for name, compiled in made.items()}
+        missing: Any = {}
+        if peers:
+            theirs, missing, _ = peer_steps(network, vectors, peers, made[first].neurons(vectors))
+            steps |= theirs
+        if threads == 1:
+            with one_thread():
+                measured = measure(steps, seed=seed)
+            us = {name: measured.median_s(name) * 1e6 for name in steps}
+        else:
+            us = {name: min(_clocked(step) for _ in range(200)) for name, step in steps.items()}
+    return {
+        "us": us,
+        "aa": us["control"] / us[first],
+        "missing": missing,
+        "connections": network.n_connections,
+        "simd": made[first].simd,
+        "date": time.strftime("%Y-%m-%d"),
+    }
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:

@@ -17,8 +17,8 @@ from typing import Any
 
 import edgewatt as ew
 from hwmodel.processor.calibration import this_cpu
-from papers.clocks import Way, this_processor, times_of
 from papers.figure import Chart, Figure, Job, Row, Table
+from papers.studies.ego_clock import Way, this_processor, times_of
 from papers.studies.gleinig_io import LAYERED, network_of
 
 VARIES = {"7a": "density", "7b": "n_layers", "7c": "width", "8": "density"}

@@ -6,20 +6,15 @@ the searches. Figures share their common setting, so a job is found by itself, w
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row, Table
-from traces.base.resources import config_root
 from traces.generators.networks import bert_ffn, compact_growth, random_layered, uniform_layers
 from traces.networks.network import Network
-from traces.networks.prune import SCOPES, prune_magnitude
 
 SEEDS = (1, 2, 3, 4, 5)
 ITERATIONS, FULL_ITERATIONS = 10_000, 1_000_000  # the paper's (section VI-A1) with --full
@@ -38,8 +33,6 @@ def network_of(job: Job) -> Network:
         return compact_growth(job["m_g"], job["neurons"], job["in_degree"], seed=seed)
     if job["kind"] == "bert-shape":
         return bert_ffn(job["density"], seed)
-    if job["kind"] == "trained":
-        return _trained(job)
     if job["density"] > 0.5:  # where the generator of the paper's Appendix A ends
         return uniform_layers([job["width"]] * job["n_layers"] + [1], job["density"], seed)
     return random_layered(job["n_layers"], job["width"], job["density"], seed)
@@ -158,55 +151,3 @@ FIGURES = [
             "The paper prunes BERT-large's trained weights by magnitude. They are not ours to ship, so connections are "
             "drawn uniformly, 1024-4096-1024: it says nothing about BERT's own pattern."),
 ]  # fmt: skip
-
-
-# Figure 6 again, of trained weights pruned by magnitude, ranked layer by layer or all together (the paper does not say).
-
-AUTOENCODER = "mlperf_tiny_ad01_fp32.tflite"
-BERT = ("*encoder.layer.0.intermediate.dense.weight", "*encoder.layer.0.output.dense.weight")
-
-
-def _files() -> dict[str, Path]:
-    """The trained networks that can be had: shipped digits, the reference data's autoencoder, who has it a BERT."""
-    folder, bert = os.environ.get("EDGEWATT_REFERENCE"), os.environ.get("EDGEWATT_BERT")
-    found = {"digits": config_root() / "examples" / "networks" / "digits_wide.npz"}
-    if folder and (Path(folder) / "models" / AUTOENCODER).is_file():
-        found["autoencoder"] = Path(folder) / "models" / AUTOENCODER
-    if bert and not os.path.isfile(bert):
-        raise ew.InputError(f"EDGEWATT_BERT names no file: {bert}")
-    return found | ({"BERT block": Path(bert)} if bert else {})
-
-
-def trained_jobs(full: bool) -> list[dict[str, Any]]:
-    """A job a network, density and policy; ten times the iterations with `full`."""
-    effort = {"memory": 100, "iterations": ITERATIONS * (10 if full else 1), "moves": MOVES, "seed": 1}
-    networks = [{"network": "digits", "density": None, "scope": "as it is"}]
-    for name, path in list(_files().items())[1:]:
-        content = {"content": hashlib.sha256(path.read_bytes()).hexdigest()[:24]}
-        networks += [{"network": name, **content, "density": d, "scope": s} for s in SCOPES for d in (0.01, 0.05, 0.1)]
-    return [{"kind": "trained", **n, "policy": p, **effort} for n in networks for p in ("rr", "lru", "min")]
-
-
-def _trained(job: Job) -> Network:
-    names = BERT if job["network"] == "BERT block" else None
-    network = cast(Network, ew.load(_files()[job["network"]], kind="network", names=names))
-    return network if job["density"] is None else prune_magnitude(network, density=job["density"], scope=job["scope"])
-
-
-def trained_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    """One row with all counts."""
-    return [
-        {**row, "name": " ".join(str(job[k]) for k in ("network", "density", "scope"))} for row in rows(job, result)
-    ]
-
-
-FIGURES.append(
-    Figure(
-        "gleinig-trained", "gleinig-2023", "6", "Figure 6 of trained networks pruned by magnitude",
-        "BERT's weights are not ours to ship: the shipped digits network as it is, the ten-layer autoencoder of the reference "
-        "data, and the first block of the BERT that EDGEWATT_BERT names. Weights ranked together, and layer by layer.",
-        trained_jobs, compute, trained_rows,
-        (Chart("6", "name", METHODS[:4], "I/Os ÷ lower bound", panel="policy", over="bound", bars=True),
-         Table("I/Os", ("name", "policy"), ("bound", *METHODS[:4]))), (1.0, 4.2),
-    )
-)  # fmt: skip

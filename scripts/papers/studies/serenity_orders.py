@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row, Table
-from papers.studies.serenity_graphs import ALLOCATOR, IMAGE, MODEL, REWRITE, folded, names, swiftnet
+from papers.studies.serenity_memory import ALLOCATOR, IMAGE, MODEL, REWRITE, folded, names, swiftnet
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import footprint
 from traces.operators.opgraph import OpGraph
