@@ -5,15 +5,56 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 from edgewatt.pages.chart import PALETTE
 from papers.claim import by, pick
 from papers.figure import Chart, Row, Table
-from papers.statistics import median_interval
 
 Spec = dict[str, Any]
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross"]
+
+
+@dataclass(frozen=True)
+class Median:
+    """Median of n values and an interval that holds the population's median with probability `coverage`."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+    coverage: float
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median:
+    """Return the median and its narrowest symmetric order-statistic interval of at least the given confidence.
+
+    The interval from the k-th smallest to the k-th largest of n independent values holds the median with probability
+    1 - 2 P(Bin(n, 1/2) < k), whatever their (continuous) distribution. Below six values no interval reaches 95 %: then
+    the extremes are returned with the coverage they have, 1 - 2^(1 - n), which is 93.75 % for five.
+    """
+    ordered = sorted(values)
+    n = len(ordered)
+    if not n:
+        raise ValueError("no values")
+    k, tail = 1, 2.0**-n  # tail = P(Bin(n, 1/2) < k)
+    while 2 * (k + 1) <= n and 1 - 2 * (tail + comb(n, k) * 2.0**-n) >= confidence:
+        tail += comb(n, k) * 2.0**-n
+        k += 1
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return Median(middle, ordered[k - 1], ordered[n - k], n, max(0.0, 1 - 2 * tail))
+
+
+def interval_words(n: int, confidence: float = 0.95) -> str:
+    """Say what the interval of n values is and what it covers."""
+    interval = median_interval(range(n), confidence)
+    if n == 1:
+        return "one network: no interval"
+    covers = f"coverage {100 * interval.coverage:.4g} %"
+    if interval.coverage >= confidence:
+        return f"intervals: order statistics {interval.low + 1:g} to {interval.high + 1:g} of {n}, {covers}"
+    return f"intervals: least to greatest of {n} networks, {covers} (95 % would take six)"
 
 
 def drawn(chart: Chart, rows: Sequence[Row]) -> list[Row]:
@@ -89,13 +130,11 @@ def spec(chart: Chart, marks: Sequence[Row]) -> Spec:
                      "scale": {**scale, "nice": False, "padding": 12}}  # fmt: skip
             if few:
                 axis["values"] = places
-        shapes = {"domain": lines, "range": [SHAPES[k % len(SHAPES)] for k in range(len(lines))]}
-        shape: Spec = {"field": "line", "type": "nominal", "title": None, "sort": lines, "scale": shapes}
         base: Spec = {"x": along, "color": colour}
         view = {
             "layer": [
                 {"mark": {"type": "line", "point": {"size": 36} if few else False},
-                 "encoding": {**base, "y": value, "tooltip": tooltip, **({"shape": shape} if few else {})}},
+                 "encoding": {**base, "y": value, "tooltip": tooltip}},
                 {"mark": {"type": "rule", "strokeWidth": 2} if few else {"type": "area", "opacity": 0.2},
                  "encoding": {**base, "y": {**value, "field": "low"}, "y2": {"field": "high"}}},
             ],

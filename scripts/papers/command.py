@@ -49,9 +49,8 @@ def papers(
     from edgewatt.cli.parts.output import progress, resumable, say, show_table, write_json
     from edgewatt.pages.html.page import need_charts
     from papers.catalogue import FIGURES, chosen, keep
-    from papers.figure import planned, run_figure
+    from papers.figure import planned, run_figure, time_left
     from papers.page import compare_claims, found_words, older, paper_page, verdict_words
-    from papers.statistics import time_left
     from traces.base.checks import whole_number
     from traces.base.files import check_writable
 

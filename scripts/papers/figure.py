@@ -1,4 +1,4 @@
-"""A figure of a paper: jobs that are computed one by one, the rows that their results become, and what is drawn of them.
+"""A figure of a paper: jobs that are computed one by one, the rows that they become, and what is drawn of them.
 
 A job is a JSON object; all of a figure's jobs and nothing else are its configuration: captions, axes and the question
 whether a claim may be compared come from the jobs that were run. A finished job is a record in the figure's store, so a
@@ -24,6 +24,7 @@ Row = dict[str, Any]
 
 EFFORT = ("seed", "iterations", "moves", "effort", "solutions", "drawn", "orders", "processor")
 """Keys of a job that are no setting of a figure: how many networks, how long a search, on which processor."""
+MEASURED_ON = "an AMD EPYC VM (Zen 5), 2 cores, 2026-11-26"
 FULL_NETWORKS = 1
 """Networks behind each number of `full`, where no other number is asked for; the default selection has five."""
 
@@ -153,8 +154,8 @@ class Run:
         plan = {(key, content_hash(value)) for full in (False, True) for job in self.figure.jobs(full)
                 for key, value in job.items()}  # fmt: skip
         asked = ((key, value) for job in self.jobs for key, value in job.items() if key not in EFFORT)
-        return list(dict.fromkeys(f"{key} {_plain(value)}" for key, value in asked if (key, content_hash(value)) not in plan)
-                    or ["another combination of settings"])  # fmt: skip
+        others = dict.fromkeys(f"{key} {_plain(v)}" for key, v in asked if (key, content_hash(v)) not in plan)
+        return list(others) or ["another combination of settings"]
 
     @property
     def caption(self) -> str:
@@ -226,8 +227,8 @@ def run_figure(
 ) -> Run:  # fmt: skip
     """Compute what is missing of a figure; return what is there.
 
-    settings: of `planned`. run: False takes what is there. workers: processes; 0 computes in this one. A job that cannot
-    be computed (EdgewattError) is reported and leaves the others alone; results of an older COUNTS_VERSION are computed
+    settings: of `planned`. run: False takes what is there. workers: processes; 0: this one. A job that cannot be
+    computed (EdgewattError) is reported and leaves the others alone; results of an older COUNTS_VERSION are computed
     again.
     """
     jobs, store = planned(figure, **settings), figure.open(results)
@@ -253,6 +254,24 @@ def seconds_left(figure: Figure, results: str | Path, **settings: Any) -> dict[s
     store, each = figure.open(results), figure.seconds[bool(settings.get("full"))]
     hashes = (content_hash(figure.identity(job)) for job in planned(figure, **settings))
     return {key: each for key in hashes if store.current(key) is None}
+
+
+def words(seconds: float) -> str:
+    """Return a span of time as people say it: 50 s, 12 min, 3 h 20 min."""
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def time_left(figures: Sequence[Figure], results: str, workers: int | None, **settings: Any) -> str:
+    """Say about how long the figures will take, '' for less than half a minute."""
+    cores = workers or available_cores()
+    left = [seconds_left(figure, results, **settings) for figure in figures]
+    alone = sum(sum(jobs.values()) for figure, jobs in zip(figures, left, strict=True) if figure.alone)
+    total = sum({job: seconds for jobs in left for job, seconds in jobs.items()}.values())  # figures share jobs
+    shared = f", {words(alone + (total - alone) / cores)} with {cores} workers" if cores > 1 else ""
+    return f"about {words(total)} of CPU time to go{shared} (as measured on {MEASURED_ON})" if total > 30 else ""
 
 
 def compute_job(name: str, job: Job) -> tuple[dict[str, Any], float] | str:

@@ -15,10 +15,9 @@ from edgewatt.pages.chart import LEGEND
 from edgewatt.pages.html.page import Page, asset, table, text
 from edgewatt.results.record import of_our_shape
 from papers.catalogue import CLAIMS, PAPERS
-from papers.charts import csv_of, drawn, spec, table_of
+from papers.charts import csv_of, drawn, interval_words, spec, table_of
 from papers.claim import NOT_RUN, Claim, Finding, judge, recorded, shown
 from papers.figure import Chart, Run
-from papers.statistics import interval_words
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 
@@ -66,9 +65,8 @@ def found_words(row: dict[str, Any]) -> str:
 def paper_page(runs: Sequence[Run], output: str | Path, *, figures: str | Path | None = None) -> list[str]:
     """Write one self-contained page for each paper of these runs; return the paths written.
 
-    output: the page; of several papers, PAPER is put before its suffix. figures: folder for every chart as PDF, SVG, PNG
-    and CSV. Raises InputError if nothing is finished or a file cannot be written, MissingExtraError without the extra
-    'report'.
+    output: the page; of several papers, PAPER is put before its suffix. figures: folder for every chart as PDF, SVG,
+    PNG and CSV. Raises InputError if nothing is finished or a file cannot be written, MissingExtraError.
     """
     from edgewatt.pages.figures import save_figures
 

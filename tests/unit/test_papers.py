@@ -17,12 +17,11 @@ from hwmodel.fastmemory.iomodel import compact_growth_memory
 from hwmodel.processor.cost import TERMS, Limits, Processor
 from papers import claim as claims
 from papers.catalogue import CLAIMS, FIGURES, PAPERS, chosen, keep
-from papers.charts import csv_of, drawn, spec, table_of
+from papers.charts import csv_of, drawn, interval_words, median_interval, spec, table_of
 from papers.claim import AGREES, DIFFERS, NOT_RUN, Claim, judge, near, recorded, verdict
 from papers.command import app
-from papers.figure import Chart, Figure, Job, Run, planned, run_figure, seconds_left
+from papers.figure import Chart, Figure, Job, Run, planned, run_figure, seconds_left, time_left, words
 from papers.page import compare_claims, paper_page, render
-from papers.statistics import interval_words, median_interval, time_left, words
 from papers.studies.gleinig_io import FULL_ITERATIONS
 from reorder.order import order
 from traces.base.errors import InputError, MissingExtraError

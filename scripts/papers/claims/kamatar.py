@@ -17,14 +17,13 @@ DRAWN = "rows of 64 bytes, 32 KiB, edges as drawn"
 SORTED = "rows of 64 bytes, 32 KiB, sorted"
 
 
-def _misses(kind: str, base: str, order: str = "ego", **where: Any) -> Callable[[Rows], Numbers]:
+def _misses(rows: Rows, kind: str, base: str, order: str = "ego", along: str = "layers") -> list[float]:
     """Misses of an order over a baseline's, by depth or density."""
-    wanted = {"kind": kind, "along": "layers", **READ, **where}
-    return lambda rows: ratios(pick(rows, **wanted), order, base, "layers", "density") or None
+    return ratios(pick(rows, kind=kind, along=along, **READ), order, base, "layers", "density")
 
 
-def _deepest(measure: Callable[[Rows], Numbers]) -> Callable[[Rows], Numbers]:
-    return lambda rows: (measure(rows) or [None])[-1]  # type: ignore[index,return-value]
+def _deepest(rows: Rows, kind: str, base: str, order: str = "ego") -> Numbers:
+    return _misses(rows, kind, base, order)[-1:]
 
 
 def _over_radix(rows: Rows, random: str, radix: str) -> Numbers:
@@ -55,100 +54,81 @@ def _speed(fast: str, slow: str, kind: str, **where: Any) -> Callable[[Rows], li
     return lambda rows: ratios(pick(rows, kind=kind, **where), fast, slow, "layers", "density", "vectors")
 
 
-def _fastest(measure: Callable[[Rows], list[float]]) -> Callable[[Rows], Numbers]:
-    return lambda rows: max(measure(rows), default=None)
+def _fastest(rows: Rows, fast: str, slow: str, kind: str) -> Numbers:
+    return max(_speed(fast, slow, kind)(rows), default=None)
 
 
-def _apart(how: str) -> Callable[[Rows], list[float]]:
+def _apart(rows: Rows, how: str) -> list[float]:
     names = [f"{order}, {how}" for order in ("layerwise", "unsorted", "ego")]
-
-    def spread(rows: Rows) -> list[float]:
-        groups = by(pick(rows, kind="toy"), "layers", "vectors")
-        speeds = [[middle(group, name) or 1.0 for name in names] for group in groups]
-        return [max(s) / min(s) for s in speeds]
-
-    return spread
+    speeds = [[middle(g, name) or 1.0 for name in names] for g in by(pick(rows, kind="toy"), "layers", "vectors")]
+    return [max(s) / min(s) for s in speeds]
 
 
 RUNS, STORES = "layerwise, runs", "layerwise, literal"
 VECTORS = {"128 vectors, by runs": ("runs", 128), "128 vectors, every connection stores": ("literal", 128),
            "one vector, by runs": ("runs", 1), "one vector, every connection stores": ("literal", 1)}  # fmt: skip
 CLAIMS = [
-    Claim("random", "section 4.2, Figure 5b",
-          "On the random network EGO's order has nearly half as many cache misses as the layerwise one.", ("ego-misses",),
-          between(0.45, 0.55), {DRAWN: _deepest(_misses("random", "unsorted")),
-                                SORTED: _deepest(_misses("random", "layerwise"))}, "times",
-          _deepest(_misses("random", "unsorted", "output-stationary")),
-          "At the greatest depth. The random network's edges are as drawn: SciPy's random matrices are COO in no order "
-          "(`scipy.sparse.random`). Against a baseline sorted by target EGO has about as many misses, and with single "
-          "values every order reads what it reads once."),
-    Claim("radix", "section 4.2, Figure 4b", "On RadiX-Net EGO has significantly fewer misses, at 16 layers above all.",
-          ("ego-misses",), most(0.8), {SORTED: _deepest(_misses("radix", "layerwise"))}, "times",
-          _deepest(_misses("radix", "layerwise", "output-stationary")),
-          "Significantly: a fifth fewer or more. RadiX-Net sorted by target, as its generator writes it."),
-    Claim("random-over-radix", "section 4.2, Figures 4b and 5b",
-          "In layerwise order the random network has twice the misses of RadiX-Net.", ("ego-misses",), near(2, by=0.1),
-          {"random as drawn, RadiX-Net sorted": of(_over_radix, "unsorted", "layerwise"),
-           "both sorted": of(_over_radix, "layerwise", "layerwise"), "both not": of(_over_radix, "unsorted", "unsorted")}, "times",
-          note="With one baseline for both they have about as many misses a connection: this confirms the reading of "
-          "the edges as drawn."),
-    Claim("one-in-32", "section 4.2",
-          "In a very simple model of the cache the layerwise order of RadiX-Net misses 1 of 32 times.", ("ego-misses",),
-          near(32, by=0.1), {"": _one_in, "a miss as a target alone": lambda rows: [2 * n for n in _one_in(rows)]}, "times",
-          note="A neuron is missed once as a target of 32 connections, as the paper counts, and once more as a source, "
-          "since the records of a layer flush the cache in between. A cache of 32 KiB misses more."),
+    Claim("random", "section 4.2, Figure 5b", "On the random network EGO's order has nearly half as many cache misses "
+        "as the layerwise one.", ("ego-misses",), between(0.45, 0.55), {DRAWN: of(_deepest, "random", "unsorted"),
+        SORTED: of(_deepest, "random", "layerwise")}, "times", of(_deepest, "random", "unsorted",
+        "output-stationary"), "At the greatest depth. The random network's edges are as drawn: SciPy's random "
+        "matrices are COO in no order (`scipy.sparse.random`)."),
+    Claim("radix", "section 4.2, Figure 4b", "On RadiX-Net EGO has significantly fewer misses, at 16 layers above "
+        "all.", ("ego-misses",), most(0.8), {SORTED: of(_deepest, "radix", "layerwise")}, "times",
+        of(_deepest, "radix", "layerwise", "output-stationary"), "Significantly: a fifth fewer or more. "
+        "RadiX-Net sorted by target, as its generator writes it."),
+    Claim("random-over-radix", "section 4.2, Figures 4b and 5b", "In layerwise order the random network has twice the "
+        "misses of RadiX-Net.", ("ego-misses",), near(2, by=0.1), {"random as drawn, RadiX-Net sorted": of(_over_radix,
+        "unsorted", "layerwise"), "both sorted": of(_over_radix, "layerwise", "layerwise"), "both not": of(_over_radix,
+        "unsorted", "unsorted")}, "times", note="With one baseline for both they have about as many misses a "
+        "connection: this confirms the reading of the edges as drawn."),
+    Claim("one-in-32", "section 4.2", "In a very simple model of the cache the layerwise order of RadiX-Net misses 1 "
+        "of 32 times.", ("ego-misses",), near(32, by=0.1), {"": _one_in,
+        "a miss as a target alone": lambda rows: [2 * n for n in _one_in(rows)]}, "times",
+        note="A neuron is missed once as a target of 32 connections, as the paper counts, and once more as a source, "
+        "since the records of a layer flush the cache in between."),
     Claim("density", "section 4.2, Figure 6b", "EGO keeps its advantage as density grows.", ("ego-misses",), most(0.8),
-          {DRAWN: _misses("random", "unsorted", along="density")}, "times",
-          note="The paper's program runs out of memory at density 0.5; ours holds memory linear in the connections."),
-    Claim("single", "Figures 4b, 5b, 6b", "Fewer misses in caches of the printed sizes for one input vector.",
-          ("ego-misses",), most(0.95),
-          {"": lambda rows: [x for kind in ("random", "radix")
-                             for x in _misses(kind, "layerwise", bytes=4, cache="256 KiB")(rows) or []]}, "times",  # type: ignore[union-attr]
-          note="Sums over eight cores and single float32 values: what is read once is a miss in every cache. Rows of 4 "
-          "to 256 bytes in both caches were tried; the claims above name the one that fits."),
-    Claim("eon-misses", "section 4.2, Figure 7b",
-          "On a random network of 16 neurons and density 0.05 the misses of EON, EGO and the layerwise order are "
-          "nearly the same.", ("eon",), between(0.9, 1.1), {"a cache of 7 neurons": _eon("eon, best"), "likeliest order": _eon("eon")},
-          "times EGO's", _eon("residency"), "In a cache that holds the network all orders miss each neuron once."),
-    Claim("eon-time", "section 4.2, Figure 7c",
-          "EON takes orders of magnitude more time a connection than EGO, because it is trained for each network.",
-          ("eon",), least(100), {"": _eon("eon, best", "time / EGO")}, "times", _eon("residency", "time / EGO"),
-          "CPU time of the training over that of EGO's order."),
+        {DRAWN: of(_misses, "random", "unsorted", along="density")}, "times", note="The paper's program runs out of "
+        "memory at density 0.5; ours holds memory linear in the connections."),
+    Claim("eon-misses", "section 4.2, Figure 7b", "On a random network of 16 neurons and density 0.05 the misses of "
+        "EON, EGO and the layerwise order are nearly the same.", ("eon",), between(0.9, 1.1),
+        {"a cache of 7 neurons": _eon("eon, best"), "likeliest order": _eon("eon")}, "times EGO's", _eon("residency"),
+        "In a cache that holds the network all orders miss each neuron once."),
+    Claim("eon-time", "section 4.2, Figure 7c", "EON takes orders of magnitude more time a connection than EGO, "
+        "because it is trained for each network.", ("eon",), least(100), {"": _eon("eon, best", "time / EGO")},
+        "times", _eon("residency", "time / EGO"), "CPU time of the training over that of EGO's order."),
     Claim("toy", "section 4.2, Figure 7a", "On the network of 16 neurons the three orders take the same time.",
-          ("ego-clock",), most(1.1), {"": _apart("runs"), "every connection stores its target": _apart("literal")},
-          "times apart", note="The same: within a tenth. Layerwise, as drawn and EGO; EON's own order is not timed."),
+        ("ego-clock",), most(1.1), {"": of(_apart, "runs"), "every connection stores its target": of(_apart,
+        "literal")}, "times apart", note="The same: within a tenth."),
     Claim("ready-256", "section 4.2", "On the network of 16 neurons at most 256 connections can be ready at once.",
-          ("eon-frontier",), near(256, by=0), {"a dense network": _ready(16, density=1.0)}, "connections"),
+        ("eon-frontier",), near(256, by=0), {"a dense network": _ready(16, density=1.0)}, "connections"),
     Claim("ready-92", "section 4.2", "In training no more than 92 were ready.", ("eon-frontier",), near(92, by=0.15),
-          {"16 layers": _ready(16, density=0.05, layers=16), "8 layers": _ready(16, density=0.05, layers=8),
-           "4 layers": _ready(16, density=0.05, layers=4)}, "connections",
-          note="The depth is not printed; 16 layers are the deepest of the paper's other figures."),
+        {"16 layers": _ready(16, density=0.05, layers=16), "8 layers": _ready(16, density=0.05, layers=8),
+        "4 layers": _ready(16, density=0.05, layers=4)}, "connections", note="The depth is not printed; 16 layers are "
+        "the deepest of the paper's other figures."),
     Claim("ready-10000", "section 4.2", "On a network 1024 wide in practice about 10,000 connections are ready at "
-                                        "once.",
-          ("eon-frontier",), near(10_000, by=0.1),
-          {"density 0.01": _ready(1024, density=0.01), "density 0.05": _ready(1024, density=0.05),
-           "RadiX-Net": _ready(1024, density=None)}, "connections",
-          note="The first layer is ready at the start. A dense layer has 1,048,576, all ready at once."),
-    Claim("scipy", "section 4.2, Figure 3", "Inference is up to 4 times as fast as SciPy's.", ("ego-clock",),
-          near(4, by=0.5), {"by runs": _fastest(_speed(RUNS, "scipy", "radix")),
-                            "every connection stores": _fastest(_speed(STORES, "scipy", "radix"))}, "times",
-          note="Other processor and library: within a half."),
-    Claim("torch", "section 4.2, Figure 3", "Inference is up to 3 times as fast as PyTorch's.", ("ego-clock",),
-          near(3, by=0.5), {"by runs": _fastest(_speed(RUNS, "torch", "radix")),
-                            "every connection stores": _fastest(_speed(STORES, "torch", "radix"))}, "times",
-          note="Other processor and library: within a half."),
+        "once.", ("eon-frontier",), near(10_000, by=0.1), {"density 0.01": _ready(1024, density=0.01),
+        "density 0.05": _ready(1024, density=0.05), "RadiX-Net": _ready(1024, density=None)}, "connections",
+        note="The first layer is ready at the start. A dense layer has 1,048,576, all ready at once."),
+    Claim("scipy", "section 4.2, Figure 3", "Inference is up to 4 times as fast as SciPy's.", ("ego-clock",), near(4,
+        by=0.5), {"by runs": of(_fastest, RUNS, "scipy", "radix"),
+        "every connection stores": of(_fastest, STORES, "scipy", "radix")}, "times",
+        note="Other processor and library: within a half."),
+    Claim("torch", "section 4.2, Figure 3", "Inference is up to 3 times as fast as PyTorch's.", ("ego-clock",), near(3,
+        by=0.5), {"by runs": of(_fastest, RUNS, "torch", "radix"),
+        "every connection stores": of(_fastest, STORES, "torch", "radix")}, "times",
+        note="Other processor and library: within a half."),
     Claim("deep", "section 4.2", "The gain over SciPy persists at 120 layers.", ("ego-clock",), least(1),
-          {"by runs": _speed(RUNS, "scipy", "radix", layers=120),
-           "every connection stores, 128 vectors": _speed(STORES, "scipy", "radix", layers=120, vectors=128)}, "times",
-          note="Takes --full. PyTorch ran out of memory in the paper; here it does not."),
+        {"by runs": _speed(RUNS, "scipy", "radix", layers=120), "every connection stores, 128 vectors": _speed(STORES,
+        "scipy", "radix", layers=120, vectors=128)}, "times", note="Takes --full. PyTorch ran out of memory in the "
+        "paper; here it does not."),
     Claim("radix-speed", "section 4.2, Figure 4a", "On RadiX-Net EGO's order is about as fast as the layerwise one.",
-          ("ego-clock",), between(0.85, 1.15),
-          {name: _speed(f"ego, {how}", f"layerwise, {how}", "radix", vectors=n) for name, (how, n) in VECTORS.items()},
-          "times as fast", note="By runs it takes longer, since it cuts them."),
-    Claim("random-speed", "section 4.2, Figures 5a and 6a",
-          "On random networks EGO's order is significantly faster, at every density (no number is printed).",
-          ("ego-clock",), least(1.1),
-          {f"{name}, edges as drawn": _speed(f"ego, {how}", f"unsorted, {how}", "random", vectors=n)
-           for name, (how, n) in VECTORS.items()}, "times as fast",
-          note="Significantly: a tenth or more. Against a sorted order it is slower."),
+        ("ego-clock",), between(0.85, 1.15), {name: _speed(f"ego, {how}", f"layerwise, {how}", "radix",
+        vectors=n) for name, (how, n) in VECTORS.items()}, "times as fast", note="By runs it takes longer, since it "
+        "cuts them."),
+    Claim("random-speed", "section 4.2, Figures 5a and 6a", "On random networks EGO's order is significantly faster, "
+        "at every density (no number is printed).", ("ego-clock",), least(1.1),
+        {f"{name}, edges as drawn": _speed(f"ego, {how}", f"unsorted, {how}", "random", vectors=n) for name, (how,
+        n) in VECTORS.items()}, "times as fast", note="Significantly: a tenth or more. Against a sorted order it is "
+        "slower."),
 ]  # fmt: skip

@@ -1,15 +1,11 @@
 """Feinberg et al. 2020, Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride, on a GPU with eight channels.
 
-Energies count values, ids, row pointers, the input and the output on DQ and DBI; every array crosses the bus once. A
-stride costs no time if the GPU of hwmodel.caches.gpu needs no longer than for the order given. Figure 8 adds the core
-energy of the traffic behind the L2, so a slower stride pays for its time. The GPU model has no latency hiding (no warps
-in flight), so a stride that scatters lines pays each of them; and at stride 32, a warp's own elements, no order can
-change which lines a warp reads, so that it costs no time says nothing.
+A stride costs no time if the GPU of hwmodel.caches.gpu needs no longer than for the order given. Figure 8 adds the core
+energy of the traffic behind the L2, so a slower stride pays for its time.
 
-Layers have the shapes and densities of the paper's networks (Table II), with Gaussian values.
-The pruned networks are not at hand, and their matrices are large: the first rows of each are taken. Densities of AlexNet
-are those of its pruning (Han et al. 2015); Deep Compression leaves 32 values in a fully connected layer and 256 in a
-convolution (Han et al. 2016). Of the networks pruned gradually (half of MobileNet's weights, a fifth of ResNet's and the
+The pruned networks are not at hand, and their matrices are large: the first rows of layers of their shapes are taken.
+Densities of AlexNet are those of its pruning (Han et al. 2015); Deep Compression leaves 32 values in a fully connected
+layer (Han et al. 2016). Of the networks pruned gradually (half of MobileNet's weights, a fifth of ResNet's and the
 LSTM's) and by Baidu's rule (a tenth) the paper prints no densities: ours are estimates, from 0.1 to 0.5.
 """
 

@@ -1,10 +1,7 @@
 """Kamatar 2023, Figures 4b, 5b and 6b: cache misses of EGO's order, by the bytes of a neuron and the baseline.
 
-The paper reads hardware counters and does not say how many input vectors its program runs at once, nor in which order
-the layerwise baseline takes the connections of a layer. Both decide the figure, so both are tried: a neuron is a row of
-4 to 256 bytes (1 to 64 float32 values), and the baseline is either the file's order, which for drawn edges is none, or
-sorted by target ("each output neuron in sequential order"). The program's accesses per connection: its COO record of 12
-bytes, the source's row read, the target's row read and written.
+The program's accesses per connection: its COO record of 12 bytes, the source's row read, the target's row read and
+written. A neuron is a row of 4 to 256 bytes (1 to 64 float32 values).
 """
 
 from __future__ import annotations

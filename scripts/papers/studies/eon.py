@@ -82,7 +82,7 @@ def _chart(number: str, y: str, title: str, log: str = "") -> Chart:
 FIGURES = [
     Figure(
         "eon", "kamatar-2023", "7", "Figure 7: EON beside EGO and the layerwise order, 16 wide",
-        f"LRU cache of {MEMORY - 1} neurons, since the paper's hold the whole network, where every order misses each neuron "
+        f"LRU cache of {MEMORY - 1} neurons, since the paper's hold the whole network, where orders miss each neuron "
         "once. One attention head of 48 dimensions, 128 eigenvectors; rewards less their mean, a discount of 0.95, a "
         "learning rate of 3e-3 halved every 100 iterations; trained once for each network. eon: likeliest order; best: "
         "best sample, its time that of the training. residency: our annealing.",

@@ -1,10 +1,8 @@
 """Gleinig et al. 2023, Figures 7 and 8: time of inference of 128 vectors on the processor at hand.
 
-MKL's sparse products layer by layer, against connection by connection: before Connection Reordering (two-optimal) and
-after it (MIN, M = 100). The paper's routine is CSRMM of MKL 2021.3.0: mkl_scsrmm, column-major and one-based; handles
-made once are beside it. How the paper's program treats partial sums is not printed, so both readings are timed: every
-connection loads and stores its target (Algorithm 1 as printed), or consecutive connections of one target keep the sum
-in registers (runs). Beside them: the fastest order that the cost model knows.
+The paper's routine is CSRMM of MKL 2021.3.0: mkl_scsrmm, column-major and one-based; handles made once are beside it.
+How the paper's program treats partial sums is not printed, so both readings are timed: every connection loads and
+stores its target (Algorithm 1 as printed), or consecutive connections of one target keep the sum in registers (runs).
 """
 
 from __future__ import annotations
@@ -71,7 +69,6 @@ def timed(job: Job) -> dict[str, Any]:
 
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    """One row with all times."""
     return [{**job, **result["us"], "A/A": result["aa"], "simd": result["simd"], "date": result["date"]}]
 
 

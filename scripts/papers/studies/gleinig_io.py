@@ -79,7 +79,6 @@ def three_accesses(network: Network, edges: Any, policy: str, memory: int) -> in
 
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    """One row with all counts."""
     return [{**job, **{key: value for key, value in result.items() if key != "curve"}}]
 
 
@@ -112,7 +111,8 @@ def _figure(
     numbers = Table("I/Os", tuple(filter(None, (chart.panel, chart.x))), ("bound", *chart.y))
     shows = (chart, numbers) if chart.over else (chart,)
     draw = rows if chart.over else curve_rows
-    return Figure(f"gleinig-{number}", "gleinig-2023", number, f"Figure {number}: {title}", reading, jobs, compute, draw,
+    return Figure(f"gleinig-{number}", "gleinig-2023", number, f"Figure {number}: {title}", reading, jobs, compute,
+                  draw,
                   shows, seconds, store="gleinig-io")  # fmt: skip
 
 
@@ -130,14 +130,16 @@ FIGURES = [
             "ends at half of all connections; the dense end is the fully connected network."),
     _figure("2d", "I/Os against fast memory", _along("memory", (10, 100), (50, 200, 400)), _chart("2d", "memory", "x"),
             (4.6, 230)),
-    _figure("3", "networks of Compact Growth at other memory sizes", _jobs(GROWTH, []), _chart("3", "memory", "", "m_g"),
+    _figure("3", "networks of Compact Growth at other memory sizes", _jobs(GROWTH, []), _chart("3", "memory", "",
+    "m_g"),
             (0.4, 38),
             "Each grown neuron has 5 connections as in the paper's Appendix B; its caption says 4. The two-optimal "
             "order groups the targets in the order of their growth, which is the growth's own order but inside each "
             "target."),
     _figure("4", "I/Os over annealing iterations, by eviction policy",
             _jobs([{**LAYERED, "policy": p, "moves": MOVES if p == "min" else 0} for p in ("rr", "lru", "min")], []),
-            Chart("4", "iteration", (THEIRS, BEFORE, "output-stationary", "auto", "bound"), "I/Os", panel="policy", log="x"),
+            Chart("4", "iteration", (THEIRS, BEFORE, "output-stationary", "auto", "bound"), "I/Os", panel="policy",
+                  log="x"),
             (1.5, 130), "Drawn is the best order so far; the paper does not say whether it draws the best or the "
                         "current."),
     _figure("5", "I/Os against fast memory, sparser and shallower",

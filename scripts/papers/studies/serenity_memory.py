@@ -42,7 +42,7 @@ OWN = (
 """Cells of the networks that the paper evaluates."""
 ONLY_FULL = ("RandWire WS64",)
 REWRITE = ["channel-wise"]
-"""The patterns that the paper's text describes (section 3.3); with absorbed additions cell A has its count of 33 nodes."""
+"""The pattern of the paper's text (section 3.3); with absorbed additions cell A has its count of 33 nodes."""
 ALLOCATOR = "linear"
 """TensorFlow Lite's when the paper was written."""
 
@@ -142,7 +142,8 @@ def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     for case in CASES:
         r = result[case]
         row: Row = {
-            "graph": job["graph"], "case": case, "own": job["graph"] in OWN, "operators": r["operators"], "peak": r["peak"],
+            "graph": job["graph"], "case": case, "own": job["graph"] in OWN, "operators": r["operators"],
+            "peak": r["peak"],
             "Kahn's arena": kahn["arena"], "arena": r["arena"], "least arena": r["least_arena"],
             "times less": kahn["arena"] / r["arena"], "times less, least arena": kahn["arena"] / r["least_arena"],
             "published ms": 1e3 * r["published_seconds"], "best-first ms": 1e3 * r["seconds"], "states": r["states"],

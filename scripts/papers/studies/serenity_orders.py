@@ -1,14 +1,7 @@
 """Ahn et al. 2020, Figures 3 and 12a: peaks of all orders of a cell, and arenas of those of least peak.
 
 Peaks are counted exactly, over the sets of operators that an order can have behind it: each keeps the orders that lead
-to it by the greatest memory on the way. The paper does not say how it draws schedules, so two weights are counted:
-every order alike, and an order drawn step by step, each ready operator alike.
-
-Many orders have the least peak, and TensorFlow Lite's allocator of the time lays each out in its own way, so Figure
-12a's arenas are looked up among orders drawn alike from all of these. Its figure for TensorFlow Lite itself is looked
-up on the whole network, the image dropped after its use, and held to the end as that interpreter holds its inputs.
-
-Table 1's multiply-adds and weights are counted in SwiftNet's published model.
+to it by the greatest memory on the way. Figure 12a's arenas are looked up among orders of least peak drawn alike.
 """
 
 from __future__ import annotations

@@ -77,7 +77,6 @@ def _printed(problem: OperatorProblem, limit: int) -> dict[str, Any]:
 
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    """One row with all counts."""
     return [{"limit": 0, **job, **result, "ms": 1e3 * result["seconds"], "nodes": _nodes(result.get("parts"))}]
 
 
