@@ -10,7 +10,7 @@ from pathlib import Path
 from re import sub
 from typing import Any
 
-from edgewatt._version import COUNTS_VERSION
+from edgewatt._version import COUNTS_VERSION, __version__
 from edgewatt.pages.chart import LEGEND
 from edgewatt.pages.html.page import Page, asset, table, text
 from edgewatt.results.record import of_our_shape
@@ -21,6 +21,8 @@ from papers.figure import Chart, Run
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 
+OURS = f"@software{{edgewatt,\n  title = {{edgewatt}},\n  version = {{{__version__}}},\n}}"
+REST = "<details><summary>Other claims of the paper, not run</summary>{}</details>"
 HEADS = ("printed, in our words", "its method, as run now", "ours", "verdict")
 
 
@@ -84,7 +86,7 @@ def paper_page(runs: Sequence[Run], output: str | Path, *, figures: str | Path |
         written += save_figures({name: s for name, s, _ in charts}, {}, str(figures))
         for name, _, marks in charts:
             with whole_file(Path(figures) / f"{name}.csv") as stream:
-                stream.write(csv_of(marks).encode())
+                stream.write(csv_of(marks).encode("utf-8", "backslashreplace"))
             written.append(str(Path(figures) / f"{name}.csv"))
     return written
 
@@ -97,14 +99,9 @@ def render(runs: Sequence[Run]) -> str:
         asked = {run.name for run in runs}
         mine = [row for row in rows if asked & set(row["figures"])]
         others = [row for row in rows if row not in mine]
-        rest = (
-            f"<details><summary>Other claims of the paper, not run</summary>{_claims(others)}</details>"
-            if others
-            else ""
-        )
         body = asset(__file__, "papers.html").format(
-            figures="".join(map(_section, done)), claims=_claims(mine), others=rest, tally=text(_tally(mine)),
-            cite=text(f"{paper.bibtex}\n\n{_own_citation()}"),
+            figures="".join(map(_section, done)), claims=_claims(mine), tally=text(_tally(mine)),
+            others=REST.format(_claims(others)) if others else "", cite=text(f"{paper.bibtex}\n\n{OURS}"),
             provenance=text(json.dumps(_provenance(done), indent=2, ensure_ascii=False)),
         )  # fmt: skip
         charts = {name: chart for run in done for name, chart, _ in _charts(run)}
@@ -113,15 +110,10 @@ def render(runs: Sequence[Run]) -> str:
     return Page(title, body, style=style, data=data, charts=True).html()
 
 
-def _own_citation() -> str:
-    from edgewatt._version import __version__
-
-    return f"@software{{edgewatt,\n  title = {{edgewatt}},\n  version = {{{__version__}}},\n}}"
-
-
 def _charts(run: Run) -> list[tuple[str, Any, list[Any]]]:
     """Return name, specification and marks of each chart that has any."""
-    found = ((chart, drawn(chart, run.rows)) for chart in run.figure.shows if isinstance(chart, Chart))
+    rows = run.rows
+    found = ((chart, drawn(chart, rows)) for chart in run.figure.shows if isinstance(chart, Chart))
     return [(_name(run, chart), spec(chart, marks), marks) for chart, marks in found if marks]
 
 
@@ -143,7 +135,7 @@ def _section(run: Run) -> str:
             continue
         if isinstance(one, Chart):
             name = _name(run, one)
-            data = base64.b64encode(csv_of(marks[name]).encode()).decode()
+            data = base64.b64encode(csv_of(marks[name]).encode("utf-8", "backslashreplace")).decode()
             parts.append(
                 f'<h3>Figure {text(one.number)} <small><a download="{text(name)}.csv" '
                 f'href="data:text/csv;base64,{data}">CSV</a></small></h3>'

@@ -209,8 +209,6 @@ TINY: dict[str, dict[str, Any]] = {
     "gleinig-2a": {"width": 12, "memory": 8, "iterations": 20},
     "gleinig-4": {"width": 12, "memory": 8, "iterations": 20},
     "gleinig-3": {"neurons": 40, "m_g": 20, "memory": 10, "iterations": 20},
-    "gleinig-policies": {"iterations": 50},
-    "gleinig-trained": {"iterations": 10, "moves": 10},
     "gleinig-clock": {"width": 30, "iterations": 10},
     "ego-misses": {"layers": 2, "rows": [64]},
     "ego-clock": {"layers": 2},
@@ -238,22 +236,6 @@ def test_a_job_of_every_figure_computes_and_is_drawn(name: str, monkeypatch: pyt
         if isinstance(one, Chart) and (marks := drawn(one, rows)):
             assert "</svg>" in vl_convert.vegalite_to_svg(spec(one, marks))
             assert len(csv_of(marks).splitlines()) == len(marks) + 1
-
-
-def test_a_berts_block_is_measured_where_its_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    np, save = pytest.importorskip("numpy"), pytest.importorskip("safetensors.numpy").save_file
-    rng, figure = np.random.default_rng(3), FIGURES["gleinig-trained"]
-    shapes = {"intermediate": (32, 8), "output": (8, 32), "attention.output": (8, 8)}
-    weights = {f"bert.encoder.layer.0.{k}.dense.weight": rng.normal(size=s).astype("f4") for k, s in shapes.items()}
-    save(weights, tmp_path / "model.safetensors")
-    without = figure.jobs(False)
-    monkeypatch.setenv("EDGEWATT_BERT", str(tmp_path / "model.safetensors"))
-    (job, *others) = [job for job in figure.jobs(False) if job not in without]
-    result = figure.compute({**job, "density": 0.25, "iterations": 20})
-    assert len(others) == 17 and result["connection-reordering"] <= result["two-optimal"]
-    monkeypatch.setenv("EDGEWATT_BERT", str(tmp_path / "none"))
-    with pytest.raises(InputError, match="EDGEWATT_BERT names no file"):
-        figure.jobs(False)
 
 
 def test_a_dense_layer_is_ready_at_once_whatever_the_order() -> None:

@@ -113,9 +113,9 @@ def compute(job: Job) -> dict[str, Any]:
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     """A row for each number of vectors: microseconds, and million connections a second (each counted once a vector)."""
     return [
-        {**job, "density": job.get("density"), "vectors": int(batch), "us": r["us"], "A/A": r["aa"],
-         **{name: r["connections"] * int(batch) / us for name, us in r["us"].items()}}
-        for batch, r in result.items()
+        {**job, "density": job.get("density"), "vectors": batch, "us": r["us"], "A/A": r["aa"],
+         **{name: r["connections"] * batch / us for name, us in r["us"].items()}}
+        for batch, r in ((b, result[str(b)]) for b in BATCHES)
     ]  # fmt: skip
 
 

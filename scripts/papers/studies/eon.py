@@ -23,7 +23,6 @@ SEEDS = (1, 2, 3, 4, 5)
 MEMORY = 8
 ITERATIONS, ITERATIONS_FULL = 25, 120
 OTHERS = ("layerwise", "ego", "connection-reordering", "residency")
-ALL = (*OTHERS, "eon", "eon, best")
 KINDS = {"random 5 %": 0.05, "random 20 %": 0.2, "RadiX-Net": None}
 
 
@@ -148,7 +147,7 @@ FIGURES.append(
         "eon-frontier", "kamatar-2023", "7", "Section 4.2: connections that are ready at once, which is what EON looks "
                                              "at",
         "The depth of the paper's toy network is not printed; 2 to 16 layers are tried.",
-        frontier_jobs, frontier, lambda job, result: [{**job, **result}],
+        frontier_jobs, frontier, lambda job, result: [{**job, **{k: result[k] for k in ("connections", "start", "longest")}}],
         (Table("Ready connections", ("width", "layers", "density"), ("connections", "start", "longest")),),
         (0.03, 0.04),
     )

@@ -79,7 +79,7 @@ def three_accesses(network: Network, edges: Any, policy: str, memory: int) -> in
 
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    return [{**job, **{key: value for key, value in result.items() if key != "curve"}}]
+    return [{**job, BEFORE: result[BEFORE], **{key: value for key, value in result.items() if key != "curve"}}]
 
 
 def curve_rows(job: Job, result: Mapping[str, Any]) -> list[Row]:

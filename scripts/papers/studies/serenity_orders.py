@@ -43,7 +43,8 @@ def compute(job: Job) -> dict[str, Any]:
     if "arenas" in job:
         return _arenas(job)
     if "live" in job:
-        return {"live": _live(job["live"])}
+        graph = _cell_a(job["live"])
+        return {"live": [int(size) for size in footprint(graph, ew.schedule(graph).order).during_bytes]}
     if "counted" in job:
         return count_products(swiftnet())
     graph = folded(job["graph"])
@@ -95,12 +96,6 @@ class LiveBytes:
 
 def _cell_a(case: str) -> OpGraph:
     return cast(OpGraph, ew.rewrite_graph(folded(CELLS[0]), CASES[case]))
-
-
-def _live(case: str) -> list[int]:
-    """Return the bytes alive while each operator of the least-peak order of cell A runs."""
-    graph = _cell_a(case)
-    return [int(size) for size in footprint(graph, ew.schedule(graph).order).during_bytes]
 
 
 def _arenas(job: Job) -> dict[str, Any]:

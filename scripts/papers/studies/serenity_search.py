@@ -77,11 +77,9 @@ def _printed(problem: OperatorProblem, limit: int) -> dict[str, Any]:
 
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
-    return [{"limit": 0, **job, **result, "ms": 1e3 * result["seconds"], "nodes": _nodes(result.get("parts"))}]
-
-
-def _nodes(parts: list[int] | None) -> str:
-    return f"{sum(parts)} = {{{', '.join(map(str, parts))}}}" if parts else ""
+    parts = result.get("parts", [])
+    nodes = f"{sum(parts)} = {{{', '.join(map(str, parts))}}}" if parts else ""
+    return [{"limit": 0, **job, **result, "ms": 1e3 * result["seconds"], "nodes": nodes}]
 
 
 FIGURES = [
