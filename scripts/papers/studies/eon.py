@@ -96,7 +96,7 @@ FIGURES = [
 # Section 4.2: how many connections stand ready at once, which is what EON's attention looks at. A connection is ready
 # when its source has all its own. The paper does not print the depth of its network: several are played, at random.
 
-ORDERS = 50
+ORDERS, READY = 50, ("connections", "start", "longest")
 TOY: list[dict[str, Any]] = [
     {"width": 16, "layers": layers, "density": density} for layers in (2, 4, 8, 16) for density in (0.05, 1.0)
 ]
@@ -147,8 +147,8 @@ FIGURES.append(
         "eon-frontier", "kamatar-2023", "7", "Section 4.2: connections that are ready at once, which is what EON looks "
                                              "at",
         "The depth of the paper's toy network is not printed; 2 to 16 layers are tried.",
-        frontier_jobs, frontier, lambda job, result: [{**job, **{k: result[k] for k in ("connections", "start", "longest")}}],
-        (Table("Ready connections", ("width", "layers", "density"), ("connections", "start", "longest")),),
+        frontier_jobs, frontier, lambda job, result: [{**job, **{k: result[k] for k in READY}}],
+        (Table("Ready connections", ("width", "layers", "density"), READY),),
         (0.03, 0.04),
     )
 )  # fmt: skip
