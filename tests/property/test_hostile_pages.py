@@ -104,8 +104,8 @@ def own_graph_page(text: str) -> str:
 def papers_page(records: list[Record], text: str) -> str:
     """The page of a figure whose texts, rows, claims and records say the text."""
     text = f"so {text}"  # what is empty has no place
-    rows = [{text: text, "x": text, "y": 1.5}]
-    shows = (Chart("7", "x", ("y",), text, series=text, bars=True), Table(text, (text,), ("y",)))
+    rows = [{text: text, "name": text, "x": text, "y": 1.5}]
+    shows = (Chart("7", "x", ("y",), "misses", series="name", bars=True), Table(text, (text,), ("y",)))
     texts = {"title": text, "reading": text, "rows": lambda job, result: rows, "shows": shows}
     figure = dataclasses.replace(FIGURES["eon-frontier"], **texts)
     claim = Claim(text, text, text, ("eon-frontier",), least(0), {text: lambda r: 1.0}, text, note=text)

@@ -28,7 +28,7 @@ def _mean(rows: Rows, value: str, scale: float = 1, **where: Any) -> Numbers:
 
 
 def _greatest(rows: Rows, value: str, scale: float = 1, **where: Any) -> Numbers:
-    return max((scale * r[value] for r in pick(rows, **where)), default=None)
+    return max((scale * r[value] for r in pick(rows, **where) if r.get(value) is not None), default=None)
 
 
 def _every(rows: Rows, value: str, *keys: str, **where: Any) -> list[float]:
