@@ -164,10 +164,11 @@ def table_of(shown: Chart | Table, rows: Sequence[Row]) -> tuple[list[str], list
         return ["", shown.x.replace("_", " "), *lines][keep], [line[keep] for line in body]
     body = []
     listed = [row for row in pick(list(rows), **shown.where) if any(row.get(v) is not None for v in shown.values)]
+    kept = [v for v in shown.values if any(row.get(v) is not None for row in listed)]
     for group in by(listed, *shown.by):
-        values = ([r[v] for r in group if r.get(v) is not None] for v in shown.values)
+        values = ([r[v] for r in group if r.get(v) is not None] for v in kept)
         body.append([*(group[0].get(k, "") for k in shown.by), *map(_typical, values)])
-    return [head.replace("_", " ") for head in (*shown.by, *shown.values)], body
+    return [head.replace("_", " ") for head in (*shown.by, *kept)], body
 
 
 def _typical(values: list[Any]) -> Any:

@@ -164,10 +164,13 @@ def by(rows: Rows, *keys: str) -> list[Rows]:
     groups: dict[tuple[Any, ...], Rows] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
-    return [
-        groups[key]
-        for key in sorted(groups, key=lambda key: [(isinstance(k, str), k is not None, k or 0) for k in key])
-    ]
+    return [groups[key] for key in sorted(groups, key=lambda key: list(map(_place, key)))]
+
+
+def _place(value: Any) -> tuple[int, Any]:
+    if isinstance(value, str) and not value.isdigit():
+        return 2, value
+    return (0, 0) if value is None else (1, float(value))
 
 
 def ratio(above: str, below: str) -> Callable[[Row], float]:
