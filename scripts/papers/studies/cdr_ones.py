@@ -86,6 +86,6 @@ FIGURES = [
          Chart("13", "base", ("saved",), "% of ones saved, whole rows", series="layer", where={"number": 13}),
          Chart("15", "layer", ("saved",), "% of ones saved at stride 128", series="format", where={"number": 15},
                bars=True)),
-        (2.5, 60), version=2,
+        (1.5, 36), version=2,
     )
 ]  # fmt: skip

@@ -19,8 +19,7 @@ ROWS, SOLUTIONS = 8, 60
 
 def jobs(full: bool) -> list[dict[str, Any]]:
     """A job a stride, and one a row for the metaheuristics."""
-    rows = range(8 if full else 5)
-    solutions = 20 * SOLUTIONS if full else SOLUTIONS
+    rows, solutions = (range(8), 20 * SOLUTIONS) if full else (range(4), SOLUTIONS)
     return [{"stride": s} for s in STRIDES] + [{"row": k, "solutions": solutions} for k in rows]
 
 

@@ -245,6 +245,6 @@ FIGURES = [
         (_bars("8", "DRAM"), _bars("9", "IO"), _lines("10", "time"), _lines("14", "L1 accesses"),
          Table("By stride, %", ("layer", "format", "stride"),
                ("time", "L1 accesses", "L1 misses", "IO, dbi", "IO, base-xor", "DRAM, dbi", "DRAM, base-xor"))),
-        (4.0, 60), version=2,
+        (1.2, 30), version=2,
     )
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from papers.studies.gleinig_io import LAYERED, network_of
 VARIES = {"7a": "density", "7b": "n_layers", "7c": "width", "8": "density"}
 POINTS = {"7a": (0.001, 0.01, 0.1), "7b": (2,), "7c": (250,), "8": (0.01, 0.1)}
 MORE = {"7a": (0.001, 0.01, 0.1, 0.5, 1.0), "7b": (2, 8), "7c": (125, 250, 1000), "8": (0.01, 0.05, 0.1)}
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (1, 2, 3)
 MEMORY, BATCH, ITERATIONS = 100, 128, 1000
 PEERS = ("mkl-scsrmm", "mkl")
 READINGS = ("runs", "literal")
@@ -84,6 +84,6 @@ FIGURES = [
            for panel, x in VARIES.items()),
          Table("Microseconds for 128 vectors", ("panel", "density", "n_layers", "width", "threads"),
                (*TIMES, "A/A", "processor", "simd", "date"))),
-        (1.2, 7.3), alone=True, version=2,
+        (2.2, 7.3), alone=True, version=2,
     )
 ]  # fmt: skip
