@@ -126,15 +126,10 @@ def recorded() -> dict[str, Any]:
 
 def shown(values: Sequence[float], unit: str = "") -> str:
     """Return numbers as people read them: two or three one by one, more as a span."""
-    if not values:
-        return ""
-    texts = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in values]
-    words = ", ".join(texts) if len(texts) < 4 else f"{_least(values, min)} to {_least(values, max)}"
+    picked = values if len(values) < 4 else (min(values), max(values))
+    texts = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in picked]
+    words = (", " if len(values) < 4 else " to ").join(dict.fromkeys(texts))
     return f"{words} {unit}".strip()
-
-
-def _least(values: Sequence[float], pick: Any) -> str:
-    return shown([pick(values)])
 
 
 # What measures are made of.
