@@ -76,8 +76,8 @@ def _size(name: str) -> int:
 
 FIGURES = [
     Figure(
-        "cdr-ones", "feinberg-2020", "12, 13, 15", "Figures 12, 13 and 15: ones by stride, distance of bases and "
-                                                   "format",
+        "cdr-ones", "feinberg-2020", "12, 13, 15",
+        "Figures 12, 13 and 15: ones by stride, distance of bases and format",
         "Layers in the shapes and densities of Table II with Gaussian values. Values and ids under Base+XOR and DBI; "
         "bfloat16 both rounded and truncated.",
         jobs, compute, rows,

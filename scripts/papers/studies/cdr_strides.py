@@ -237,8 +237,8 @@ def _lines(number: str, y: str) -> Chart:
 
 FIGURES = [
     Figure(
-        "cdr-strides", "feinberg-2020", "8, 9, 10, 14", "Figures 8, 9, 10 and 14: energy, time and L1 traffic by "
-                                                        "stride",
+        "cdr-strides", "feinberg-2020", "8, 9, 10, 14",
+        "Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride",
         "Layers in the shapes and densities of Table II with Gaussian values; eight x16 channels of LPDDR4-3733 (59.7 "
         "GB/s, Table I). Every array crosses the bus once in Figure 9, of the input the rows' share; Figure 8 adds the "
         "core energy of the simulated traffic. Wires end in VSSQ, and rising edges cost energy. The GPU model has no "

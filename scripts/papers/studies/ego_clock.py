@@ -123,8 +123,8 @@ OWN = tuple(f"{order}, {how}" for order in ("layerwise", "unsorted", "ego") for 
 SPEED = "million connections a second"
 FIGURES = [
     Figure(
-        "ego-clock", "kamatar-2023", "3, 4a, 5a, 6a, 7a", "Figures 3 to 7: connections a second on the processor at "
-                                                          "hand",
+        "ego-clock", "kamatar-2023", "3, 4a, 5a, 6a, 7a",
+        "Figures 3 to 7: connections a second on the processor at hand",
         "1024 wide (toy: 16), one core, thread CPU time, 11 shuffled rounds. Another processor and kernel than the "
         "paper's. How many vectors run at once and whether sums stay in registers is not printed: both are timed. "
         "EON's own order is not timed: the paper calls its result no difference.",

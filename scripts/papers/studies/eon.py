@@ -144,8 +144,8 @@ def ready_at_once(network: Network, random: np.random.Generator) -> tuple[int, i
 
 FIGURES.append(
     Figure(
-        "eon-frontier", "kamatar-2023", "7", "Section 4.2: connections that are ready at once, which is what EON looks "
-                                             "at",
+        "eon-frontier", "kamatar-2023", "7",
+        "Section 4.2: connections that are ready at once, which is what EON looks at",
         "The depth of the paper's toy network is not printed; 2 to 16 layers are tried.",
         frontier_jobs, frontier, lambda job, result: [{**job, **{k: result[k] for k in READY}}],
         (Table("Ready connections", ("width", "layers", "density"), READY),),

@@ -158,8 +158,8 @@ def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
 
 FIGURES = [
     Figure(
-        "serenity-memory", "ahn-2020", "10, 11, 12, 13", "Figures 10 to 13: peak memory, off-chip traffic, scheduling "
-                                                         "time",
+        "serenity-memory", "ahn-2020", "10, 11, 12, 13",
+        "Figures 10 to 13: peak memory, off-chip traffic, scheduling time",
         "Cells as they come (concatenations as operators) in Kahn's order with TensorFlow Lite's allocator of the "
         "time, against schedules with concatenations folded, and rewritten channel-wise. The paper prints no tensor "
         "sizes of its DARTS and RandWire cells; ours are stated in the generators. Traffic in blocks of 256 bytes.",

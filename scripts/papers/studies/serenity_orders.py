@@ -180,8 +180,8 @@ def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
 
 FIGURES = [
     Figure(
-        "serenity-orders", "ahn-2020", "3, 12, Table 1", "Figures 3 and 12: the peaks of all orders of a cell, their "
-                                                         "arenas",
+        "serenity-orders", "ahn-2020", "3, 12, Table 1",
+        "Figures 3 and 12: the peaks of all orders of a cell, their arenas",
         "Cells with their concatenations folded, every order counted; 1,000 orders of least peak of SwiftNet cell A, "
         "drawn alike. The paper does not say how its schedules are drawn: every order alike, and each ready operator "
         "alike, are tried. Nor does it say which of its orders of least peak it lays out, or which buffers count for "
