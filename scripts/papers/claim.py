@@ -128,7 +128,7 @@ def shown(values: Sequence[float], unit: str = "") -> str:
     """Return numbers as people read them: two or three one by one, more as a span."""
     picked = values if len(values) < 4 else (min(values), max(values))
     texts = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in picked]
-    words = (", " if len(values) < 4 else " to ").join(dict.fromkeys(texts))
+    words = (", " if len(values) < 4 else " to ").join(texts[:1] if len({*texts}) == 1 else texts)
     return f"{words} {unit}".strip()
 
 
