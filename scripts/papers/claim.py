@@ -79,7 +79,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """readings, ours: the numbers found, None where the run cannot say. verdict: computed from them."""
+    """readings, ours: the numbers found. verdict: computed from them."""
 
     verdict: str
     readings: dict[str, list[float]] = field(default_factory=dict)

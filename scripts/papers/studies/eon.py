@@ -1,8 +1,4 @@
-"""Kamatar 2023, Figure 7: EON on networks 16 wide beside EGO and the layerwise order, and how much it looks at.
-
-The paper's caches hold such a network whole, and every order misses each neuron once; here it is an LRU cache of seven
-neurons (M = 8), so that orders can differ. EON is trained anew for each network, as the paper has it. Needs PyTorch.
-"""
+"""Kamatar 2023, Figure 7: EON on networks 16 wide, and how much it looks at. Needs PyTorch."""
 
 from __future__ import annotations
 
