@@ -162,12 +162,12 @@ def test_a_job_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.
     def compute(job: Job) -> dict[str, int]:
         if job["seed"] == 2:
             raise InputError("no such layer here")
-        return {"value": job["seed"]}
+        return dict.fromkeys(("connections", "start", "longest"), job["seed"])
 
     figure = replace(FIGURES["eon-frontier"], jobs=lambda full: [{"seed": 1}, {"seed": 2}], compute=compute)
     monkeypatch.setitem(FIGURES, "eon-frontier", figure)
     found = run_figure(figure, results=tmp_path, workers=0)
-    assert found.failed == ["2: no such layer here"] and found.rows[0]["value"] == 1 and found.state == "part"
+    assert found.failed == ["2: no such layer here"] and found.rows[0]["start"] == 1 and found.state == "part"
 
 
 def test_full_means_the_papers_iterations_and_one_network() -> None:
