@@ -88,9 +88,7 @@ class Finding:
 
 def numbers(found: Numbers) -> list[float]:
     """Return a measure's numbers as a list, empty where it cannot say."""
-    if found is None:
-        return []
-    return [float(f) for f in found] if isinstance(found, (list, tuple)) else [float(found)]  # type: ignore[arg-type]
+    return [float(f) for f in ([] if found is None else [found] if isinstance(found, (int, float)) else found)]
 
 
 def verdict(claim: Claim, readings: Mapping[str, Sequence[float]]) -> str:
@@ -126,10 +124,10 @@ def recorded() -> dict[str, Any]:
 
 def shown(values: Sequence[float], unit: str = "") -> str:
     """Return numbers as people read them: two or three one by one, more as a span."""
-    picked = values if len(values) < 4 else (min(values), max(values))
+    picked = [*values] if len(values) < 4 else [min(values), max(values)]
     texts = [f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}" for v in picked]
     words = (", " if len(values) < 4 else " to ").join(texts[:1] if len({*texts}) == 1 else texts)
-    return f"{words} {unit}".strip()
+    return f"{words} {unit}".strip() if words else ""
 
 
 # What measures are made of.

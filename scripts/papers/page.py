@@ -16,7 +16,7 @@ from edgewatt.pages.html.page import Page, asset, table, text
 from edgewatt.results.record import of_our_shape
 from papers.catalogue import CLAIMS, PAPERS
 from papers.charts import csv_of, drawn, interval_words, spec, table_of
-from papers.claim import NOT_RUN, Claim, Finding, judge, recorded, shown
+from papers.claim import NOT_RUN, OTHER, Claim, Finding, judge, recorded, shown
 from papers.figure import Chart, Run
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -40,7 +40,10 @@ def compare_claims(runs: Sequence[Run], *, all_claims: bool = False) -> list[dic
 
 
 def _row(paper: str, claim: Claim, found: Finding, kept: dict[str, Any] | None) -> dict[str, Any]:
-    before = f"{kept['date']}, {kept['commit']}: {kept['verdict']}" if kept else ""
+    beside = (
+        kept if kept and not found.verdict.startswith(OTHER) else None
+    )  # other parameters are not the recorded ones
+    before = f"{beside['date']}, {beside['commit']}: {beside['verdict']}" if beside else ""
     return {
         "claim": claim.says, "key": f"{paper}/{claim.key}", "paper": PAPERS[paper].title,
         "where": f"{PAPERS[paper].short}, {claim.where}", "figures": list(claim.figures),
@@ -48,7 +51,7 @@ def _row(paper: str, claim: Claim, found: Finding, kept: dict[str, Any] | None) 
         "theirs": [f"{shown(values, claim.unit)}{f' ({name})' if name else ''}"
                    for name, values in found.readings.items()],
         "ours": shown(found.ours, claim.unit), "verdict": found.verdict, "recorded": before,
-        "recorded_numbers": kept["readings"] if kept else {}, "because": claim.note,
+        "recorded_numbers": beside["readings"] if beside else {}, "because": claim.note,
         "readings": found.readings, "ours_numbers": found.ours,
     }  # fmt: skip
 

@@ -96,6 +96,7 @@ def test_other_parameters_are_not_comparable_and_the_caption_has_them(tmp_path: 
     done = CliRunner().invoke(app, [*wanted, "-s", "width=[20, 30]", "-r", str(tmp_path), "-j", "0", "--json", "-"])
     found = json.loads(done.stdout)["claims"]
     assert {c["verdict"] for c in found} == {"not comparable: width 20, density 0.02, width 30"}
+    assert "agrees" not in done.stdout
     page = (tmp_path / "papers.html").read_text()
     assert "density 0.02; iterations 1;" in page and "width 20, 30" in page
     assert page.index('id="gleinig-2a"') < page.index('id="claims"')

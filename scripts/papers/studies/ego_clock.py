@@ -45,7 +45,8 @@ def this_processor() -> str:
 
 def _least_us(step: Callable[[], object]) -> float:
     """Return the least microseconds on the clock, of 11 calls and of 50 ms."""
-    times, end = [], time.perf_counter() + 0.05
+    times: list[float] = []
+    end = time.perf_counter() + 0.05
     while len(times) < 11 or time.perf_counter() < end:
         begun = time.perf_counter()
         step()

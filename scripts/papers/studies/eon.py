@@ -89,8 +89,7 @@ FIGURES = [
 ]  # fmt: skip
 
 
-# Section 4.2: how many connections stand ready at once, which is what EON's attention looks at. A connection is ready
-# when its source has all its own. The paper does not print the depth of its network: several are played, at random.
+# Section 4.2: how many connections stand ready at once (their sources have all their own), in random orders.
 
 ORDERS, READY = 50, ("connections", "start", "longest")
 TOY: list[dict[str, Any]] = [
