@@ -1,7 +1,1 @@
-"""The papers' figures as sweeps, and their printed claims beside what we measure (scripts/papers/figures)."""
-
-from papers.claims import paper_figures
-from papers.page import paper_page
-from papers.reproduction import reproduce
-
-__all__ = ["paper_figures", "paper_page", "reproduce"]
+"""The papers' figures computed again, and their printed claims beside what is found."""

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from papers.catalogue import FIGURES
+from papers.figure import run_figure
 from papers.page import paper_page
-from papers.reproduction import reproduce
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [
@@ -68,10 +69,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ew.report([folder / "a", folder / "b"], folder / "report.html", overlays=[folder / "figure.csv"])
     _network_pages(folder)
     _operator_pages(folder)
-    small: dict[str, Any] = {"results": folder / "papers", "seeds": 2, "iterations": 30, "executor": "inline"}
-    io = ["network.generate.width=12", "fast_memory.size=8"]
-    density = reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
-    paper_page([density, reproduce("gleinig-4", overrides=io, **small)], folder / "papers.html")
+    small: dict[str, Any] = {"results": folder / "papers", "seeds": 2, "iterations": 30, "workers": 0}
+    io = ["width=12", "memory=8"]
+    density = run_figure(FIGURES["gleinig-2c"], overrides=[*io, "density=[0.2, 0.5]"], **small)
+    paper_page([density, run_figure(FIGURES["gleinig-4"], overrides=io, **small)], folder / "papers.html")
     return folder
 
 

@@ -16,8 +16,9 @@ from edgewatt.pages.html.page import _BUNDLE
 from edgewatt.pages.report import read_results, rendered
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
+from papers.catalogue import FIGURES
+from papers.figure import run_figure
 from papers.page import paper_page
-from papers.reproduction import reproduce
 
 HOSTILE = (
     '</script><script>document.body.dataset.owned="1"</script><img src=x onerror=alert(1)>\u202e{{7*7}} \u4e2d\u6587 '
@@ -214,11 +215,11 @@ def test_one_record_and_address_only_traces(tmp_path: Path) -> None:
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
 def test_the_page_of_the_papers_renders_offline(browser: Browser, tmp_path: Path) -> None:
-    small: dict[str, Any] = {"results": tmp_path, "seeds": 2, "iterations": 30, "executor": "inline"}
-    io = ["network.generate.width=12", "fast_memory.size=8"]
-    density = reproduce("gleinig-2c", overrides=[*io, "grid={network.generate.density: [0.2, 0.5]}"], **small)
-    policies = reproduce("gleinig-4", overrides=io, **small)
-    depth = reproduce("gleinig-2b", overrides=[*io, "grid={network.generate.n_layers: [2, 3]}"], **small)
+    small: dict[str, Any] = {"results": tmp_path, "seeds": 2, "iterations": 30, "workers": 0}
+    io = ["width=12", "memory=8"]
+    density = run_figure(FIGURES["gleinig-2c"], overrides=[*io, "density=[0.2, 0.5]"], **small)
+    policies = run_figure(FIGURES["gleinig-4"], overrides=io, **small)
+    depth = run_figure(FIGURES["gleinig-2b"], overrides=[*io, "n_layers=[2, 3]"], **small)
     page = Path(paper_page([density, policies, depth], tmp_path / "papers.html")[0])
     said = seen(browser, page, FITS, width=800)
     assert (said["scrolls"], said["clipped"]) == ("false", ""), said

@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -32,8 +31,9 @@ from edgewatt.pages.report import drawing, rendered
 from edgewatt.results.record import Record
 from hwmodel.processor.limits import Limits
 from hwmodel.replay.profile import profile_caches
-from papers.claims import load_catalogue
-from papers.study import StudyRun, StudyTable
+from papers.catalogue import FIGURES
+from papers.claim import Claim, least
+from papers.figure import Chart, Run, Table
 from traces.generators.networks import random_layered
 from traces.readers.opgraph_json import from_dict
 from traces.trace.chunks import Chunk, Memory, Region, Trace
@@ -101,16 +101,19 @@ def own_graph_page(text: str) -> str:
 
 
 def papers_page(records: list[Record], text: str) -> str:
-    """The page of a study whose tables, findings and records say the text."""
-    name = next(iter(load_catalogue().studies))
-    item = SimpleNamespace(
-        tables=lambda done: [StudyTable(text, (text, "b"), [(text, 1), (2.5, text)])],
-        measures=defaultdict(lambda: lambda done: (text, f"a; {text}")),
-    )
+    """The page of a figure whose texts, rows, claims and records say the text."""
+    text = f"so {text}"  # what is empty has no place
+    rows = [{text: text, "name": text, "x": text, "y": 1.5}]
+    shows = (Chart("7", "x", ("y",), "misses", series="name", bars=True), Table(text, (text,), ("y",)))
+    texts = {"title": text, "reading": text, "rows": lambda job, result: rows, "shows": shows}
+    figure = dataclasses.replace(FIGURES["eon-frontier"], **texts)
+    claim = Claim(text, text, text, ("eon-frontier",), least(0), {text: lambda r: 1.0}, text, note=text)
+    record = spoiled(records[0], text)
+    job = {"job": {"seed": 1, text: text}}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(papers, "STUDIES", defaultdict(lambda: SimpleNamespace(item=item)))
-        patch.setattr(StudyRun, "done", [({}, {})])
-        return papers.render([StudyRun(name, [{}], [spoiled(records[0], text)])])
+        patch.setitem(papers.CLAIMS, "kamatar-2023", [claim])
+        run = Run(figure, [{}], [Record({**record.canonical, "config": job, "results": {}}, record.provenance)])
+        return papers.render([run])
 
 
 def pays_html(text: str) -> str:
@@ -163,7 +166,8 @@ class Elements(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.counts[tag] = self.counts.get(tag, 0) + 1
         for name, value in attrs:
-            within = name == "href" and re.fullmatch(r"#[\w-]+", value or "")  # a place of the page: runs nothing
+            # a place of the page, or a table to keep: neither runs anything
+            within = name == "href" and re.fullmatch(r"#[\w-]+|data:text/csv;base64,[\w+/=]+", value or "")
             if name.startswith("on") or (name in ("href", "src", "srcdoc") and not within):
                 self.running.append(name)
 

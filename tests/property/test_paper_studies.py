@@ -13,7 +13,7 @@ from oracles import schedule_oracle as oracle
 from oracles.random_graphs import graphs
 from oracles.random_networks import dags
 
-from papers.studies.eon_frontier import ready_at_once
+from papers.studies.eon import ready_at_once
 from papers.studies.serenity_orders import count_orders, count_products, least_orders
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor

@@ -11,7 +11,7 @@ from hwmodel.caches.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_sp
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
-from papers.stand_ins.cdr_layers import convolution_matrix, lay_out_convolution
+from papers.studies.cdr_strides import convolution_matrix, lay_out_convolution
 from traces.base.errors import InputError
 from traces.trace.build import final_image
 from traces.trace.spmv import lay_out_spmv

@@ -16,9 +16,9 @@ from edgewatt.results.comparison import compare
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from edgewatt.runs.compute import rerun
+from papers.catalogue import FIGURES
+from papers.figure import run_figure
 from papers.page import compare_claims, paper_page
-from papers.reproduction import reproduce
-from papers.study import STUDIES
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.application
@@ -93,24 +93,24 @@ def test_a_forged_record_is_an_input_error(whole: Path, tmp_path: Path) -> None:
     assert not page.exists() or "<script>x" not in page.read_text()
 
 
-@pytest.mark.parametrize("name", STUDIES.sound())
-def test_forged_results_of_a_paper_s_study_are_an_input_error(name: str, tmp_path: Path) -> None:
-    study = STUDIES[name].item
+@pytest.mark.parametrize("name", FIGURES)
+def test_forged_results_of_a_paper_s_figure_are_an_input_error(name: str, tmp_path: Path) -> None:
+    figure = FIGURES[name]
     for number, results in enumerate(({}, {"a": 1}, {str(k): None for k in range(600)})):
-        store = Store(tmp_path / f"{number}" / name).open()
-        for job in study.jobs(False)[:3]:
-            identity = {"study": name, "version": study.version, "job": job}
+        store = figure.open(tmp_path / f"{number}").open()
+        for job in figure.jobs(False)[:3]:
+            identity = figure.identity(job)
             canonical = {"config": identity, "hash": content_hash(identity), "seed": 0, "results": results}
             store.put(Record(canonical, {}))
-        done = reproduce(name, results=tmp_path / f"{number}", run=False)
+        done = run_figure(figure, results=tmp_path / f"{number}", run=False)
         for read in (
             lambda done=done: paper_page([done], tmp_path / "p.html"),
             lambda done=done: compare_claims([done]),
         ):
             with contextlib.suppress(InputError):
                 read()
-    with pytest.raises(InputError, match=f"results of {name}: its content is not what|no point of these figures"):
-        paper_page([reproduce(name, results=tmp_path / "0", run=False)], tmp_path / "p.html")
+    with pytest.raises(InputError, match=f"results of {name}: its content is not what|no job of these figures"):
+        paper_page([run_figure(figure, results=tmp_path / "0", run=False)], tmp_path / "p.html")
 
 
 def test_what_a_spreadsheet_would_run_is_text(whole: Path, tmp_path: Path) -> None:

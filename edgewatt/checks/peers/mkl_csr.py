@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ class Description(ctypes.Structure):
 
 
 def load_mkl() -> Any:
-    """Return the runtime library of the `mkl` package, sequential."""
+    """Return the runtime library of the `mkl` package, sequential but where MKL_THREADING_LAYER says otherwise."""
     libraries = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")) + sorted(
         Path(sys.prefix, "Library", "bin").glob("mkl_rt*.dll")
     )
@@ -35,7 +36,8 @@ def load_mkl() -> Any:
         library = ctypes.CDLL(str(libraries[-1].resolve()))
     except OSError as error:
         raise MissingPeer(f"MKL does not load on this machine: {error}") from None
-    library.MKL_Set_Threading_Layer(SEQUENTIAL)
+    if "MKL_THREADING_LAYER" not in os.environ:
+        library.MKL_Set_Threading_Layer(SEQUENTIAL)
     return library
 
 

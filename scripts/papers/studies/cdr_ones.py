@@ -5,208 +5,87 @@ Ones of values and ids, row pointers and vectors left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from papers.stand_ins.cdr_layers import (
-    CHANNELS,
-    EFFORT,
-    ENCODERS,
-    STRIDES,
-    change,
-    layer,
-    names,
-    ones_of,
-    ordered,
-)
-from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
+import edgewatt as ew
+from papers.figure import Chart, Figure, Job, Row
+from papers.studies.cdr_strides import EFFORT, ENCODERS, FORMATS, LAYERS, ROWS, SHARED, WITHIN, layer, ones_of, ordered
 from traces.formats import to_bits
 
 BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")
-WITHIN: tuple[int | str, ...] = (*STRIDES, "row")
 FEWER: dict[str, tuple[int | str, ...]] = {"bases": (32, 128, "matrix"), "strides": (32, 128, "row")}
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """One job a layer; with `full` every stride and distance, three times the effort, and all of a convolution."""
+    """One job a layer; with `full` every stride and distance, three times the effort, and eight times the rows."""
     every = {"bases": BASES, "strides": WITHIN} if full else FEWER
-    job = {"effort": 3 * EFFORT if full else EFFORT, **{name: list(values) for name, values in every.items()}}
-    return [{"layer": name, **job} | ({} if full else {"channels": CHANNELS}) for name in names(full)]
+    effort = {"effort": 3 * EFFORT, "rows": 8 * ROWS} if full else {"effort": EFFORT, "rows": ROWS}
+    return [{"layer": name, **effort, **{key: list(values) for key, values in every.items()}} for name in LAYERS]
 
 
 def compute(job: Job) -> dict[str, Any]:
     """Count the ones of a layer in every order."""
-    whole = layer(job["layer"])
-    matrix = whole.first(job.get("channels")).matrix
+    matrix, plain, dbi = layer(job["layer"], job["rows"]).matrix, ENCODERS[1], ENCODERS[0]
     given = np.arange(matrix.nnz)
-    kept: dict[Any, Any] = {}
-
-    def order_of(stride: int | str, value_format: str, base: int | str = 32) -> Any:
-        key = (stride, value_format, base)
-        if key not in kept:
-            kept[key] = ordered(matrix, stride, value_format, base_interval=base, effort=job["effort"])
-        return kept[key]
-
-    by_stride: dict[str, Any] = {}
-    for value_format in ("fp16", "int8"):
-        by_stride[value_format] = {"given": ones_of(matrix, given, value_format)}
-        for stride in job["strides"]:
-            by_stride[value_format][str(stride)] = ones_of(
-                matrix, order_of(stride, value_format).positions, value_format
-            )
-    bases = {str(b): order_of("row", "fp16", b) for b in job["bases"]}
-    formats: dict[str, Any] = {}
+    result: dict[str, Any] = {"tuples": matrix.nnz / matrix.shape[0], "by_stride": {}, "bases": {}, "formats": {}}
+    for value_format in FORMATS:
+        before = ones_of(matrix, given, value_format)
+        result["by_stride"][value_format] = {"dbi": before[dbi], "given": before[plain]} | {
+            str(stride): ones_of(matrix, ordered(matrix, stride, value_format, effort=job["effort"]).positions,
+                                 value_format)[plain]
+            for stride in job["strides"]
+        }  # fmt: skip
+    for base in job["bases"]:
+        order = ordered(matrix, "row", "fp16", base_interval=base, effort=job["effort"])
+        result["bases"][str(base)] = [order.original_ones, order.ones]
     for value_format in ("fp16", "bf16"):
-        order = order_of(128, value_format)
-        formats[value_format] = {
-            "values": order.original_ones_values,
-            "before": order.original_ones,
-            "after": order.ones,
-        }
-    formats["bf16 truncated"] = _truncated(matrix)
-    return {
-        "by_stride": by_stride,
-        "bases": {b: [f.original_ones, f.ones] for b, f in bases.items()},
-        "formats": formats,
-    }
-
-
-def _truncated(matrix: Any) -> dict[str, int]:
-    """The other reading of bfloat16: the upper half of the float32 bits, not rounded."""
-    import edgewatt as ew
-
+        order = ordered(matrix, 128, value_format, effort=job["effort"])
+        result["formats"][value_format] = [order.original_ones_values, order.original_ones, order.ones]
+    # The other reading of bfloat16: the upper half of the float32 bits, not rounded.
     bits = to_bits(matrix.data, "fp32")[0].view(np.uint32) >> 16
-    return {"values": ew.encode(bits.astype(np.uint16), ENCODERS[1], element_bytes=2).ones}
+    result["formats"]["bf16 truncated"] = [ew.encode(bits.astype(np.uint16), plain, element_bytes=2).ones]
+    return result
 
 
-def tables(done: Done) -> list[StudyTable]:
-    """Return a table a figure."""
-    plain = ENCODERS[1]
-    rows12, rows13, rows15 = [], [], []
-    strides = [s for s in WITHIN if any(str(s) in r["by_stride"]["fp16"] for _, r in done)]
-    bases = [str(b) for b in BASES if any(str(b) in r["bases"] for _, r in done)]
-    for job, r in done:
-        for value_format, ones in r["by_stride"].items():
-            base = ones["given"][plain]
-            cells = (change(ones[str(s)][plain], base) if str(s) in ones else "" for s in strides)
-            rows12.append((job["layer"], value_format, ones["given"]["dbi-dc"], base, *cells,
-                           f"{100 * (ones[str(WITHIN[0])][plain] - ones['row'][plain]) / base:.1f} %"))  # fmt: skip
-        pairs = (r["bases"].get(b) for b in bases)
-        rows13.append((job["layer"], *(f"{p[1]} ({change(p[1], p[0])})" if p else "" for p in pairs)))
-        f = r["formats"]
-        rows15.append((
-            job["layer"], *(change(f[v]["after"], f[v]["before"]) for v in ("fp16", "bf16")),
-            *(change(f[v]["values"], f["fp16"]["values"]) for v in ("bf16", "bf16 truncated")),
-        ))  # fmt: skip
-    marks12 = [
-        (f, str(s), job["layer"], ones[str(s)][plain] / ones["given"][plain])
-        for job, r in done for f, ones in r["by_stride"].items() for s in strides if str(s) in ones
-    ]  # fmt: skip
-    marks13 = [
-        ("", b, job["layer"], r["bases"][b][1] / r["bases"][b][0]) for job, r in done for b in bases if b in r["bases"]
-    ]
-    marks15 = [
-        ("", job["layer"], v, 100 * (1 - r["formats"][v]["after"] / r["formats"][v]["before"]))
-        for job, r in done for v in ("fp16", "bf16")
-    ]  # fmt: skip
-    return [
-        StudyTable(
-            "Figure 12: ones under Base+XOR and DBI by stride",
-            ("layer", "format", "DBI alone, as given", "Base+XOR and DBI, as given", *map(str, strides), "32 to row"),
-            rows12,
-            Drawing("12", "stride", "ones over those as given", marks12),
-        ),
-        StudyTable(
-            "Figure 13: ones by the distance of bases, whole rows",
-            ("layer", *bases),
-            rows13,
-            Drawing("13", "a base every so many bytes", "ones over those as given", marks13),
-        ),
-        StudyTable(
-            "Figure 15: reordering in fp16 and bf16, and the values as given against fp16",
-            ("layer", "fp16", "bf16", "bf16 values", "truncated"),
-            rows15,
-            Drawing("15", "layer", "% of ones saved at stride 128", marks15, bars=True),
-        ),
-    ]
+def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
+    """Rows of Figure 12 (by stride), 13 (by base) and 15 (by format): per cent of ones saved."""
+    base = {**job, "shared": job["layer"] in SHARED, "tuples": result["tuples"], "size": _size(job["layer"])}
+    found: list[Row] = []
+    for value_format, ones in result["by_stride"].items():
+        row = {**base, "number": 12, "format": value_format, "density": LAYERS[job["layer"]][1]}
+        gain = 100 * (ones["32"] - ones["row"]) / ones["given"] if {"32", "row"} <= ones.keys() else None
+        found += [
+            {**row, "stride": s, "of given": ones[s] / ones["given"], "below dbi": 100 * (1 - ones[s] / ones["dbi"]),
+             "32 to row": gain if s == "row" else None}
+            for s in map(str, job["strides"])
+        ]  # fmt: skip
+    found += [{**base, "number": 13, "base": b, "saved": 100 * (1 - after / before)}
+              for b, (before, after) in result["bases"].items()]  # fmt: skip
+    values = {name: 100 * (ones[0] / result["formats"]["fp16"][0] - 1) for name, ones in result["formats"].items()}
+    found += [{**base, "number": 15, "format": name, "saved": 100 * (1 - ones[2] / ones[1]), "against fp16": values}
+              for name, ones in result["formats"].items() if len(ones) > 1]  # fmt: skip
+    return found
 
 
-def _gain(ones: Any) -> float:
-    """What whole rows save over the smallest stride, of the ones as given."""
-    plain = ENCODERS[1]
-    return float((ones[str(WITHIN[0])][plain] - ones["row"][plain]) / ones["given"][plain])
+def _size(name: str) -> int:
+    return int(np.prod(LAYERS[name][0]))
 
 
-def _sensitivity(done: Done) -> tuple[str, str]:
-    def average(shared: bool) -> str:
-        rows = [r["by_stride"].values() for job, r in done if shared or "shared" not in job["layer"]]
-        return f"{100 * float(np.mean([_gain(ones) for formats in rows for ones in formats])):.1f} %"
-
-    return f"{average(True)}; {average(False)} without shared values", ""
-
-
-def _predictors(done: Done) -> tuple[str, str]:
-    """Rank correlations of a layer's gain with its density, its size and the tuples of a row."""
-    if len(done) < 3:
-        return "takes three layers or more", ""
-    from scipy.stats import spearmanr
-
-    matrices = [layer(job["layer"]).first(job.get("channels")).matrix for job, _ in done]
-    features = {
-        "density": [m.nnz / (m.shape[0] * m.shape[1]) for m in matrices],
-        "size": [m.shape[0] * m.shape[1] for m in matrices],
-        "tuples a row": [m.nnz / m.shape[0] for m in matrices],
-    }
-    words = []
-    for name, values in features.items():
-        by_format = (spearmanr(values, [_gain(r["by_stride"][f]) for _, r in done]) for f in ("fp16", "int8"))
-        words.append(f"{name} " + " and ".join(f"{correlation.statistic:+.2f}" for correlation in by_format))
-    return f"rank correlation over {len(done)} layers (fp16 and int8): {', '.join(words)}", ""
-
-
-def _one_base(done: Done) -> tuple[str, str]:
-    values = [100 * (1 - after / before) for _, r in done for before, after in [r["bases"]["matrix"]]]
-    return f"{np.median(values):.1f} % ({min(values):.1f} to {max(values):.1f})", ""
-
-
-def _frequent_bases(done: Done) -> tuple[str, str]:
-    def saved(base: str) -> str:
-        values = [100 * (1 - after / before) for _, r in done for before, after in [r["bases"][base]]]
-        return f"{np.median(values):.1f} % with a base every {base} bytes"
-
-    known = [b for b in map(str, BASES) if b.isdigit() and all(b in r["bases"] for _, r in done)]
-    return "; ".join(map(saved, known)), ""
-
-
-def _bfloat16(done: Done) -> tuple[str, str]:
-    def share(which: str) -> str:
-        values = [100 * (r["formats"][which]["values"] / r["formats"]["fp16"]["values"] - 1) for _, r in done]
-        return f"{min(values):+.1f} to {max(values):+.1f} %"
-
-    return f"{share('bf16')} rounded; {share('bf16 truncated')} truncated", ""
-
-
-def _both_formats(done: Done) -> tuple[str, str]:
-    def saved(which: str) -> str:
-        values = [100 * (1 - r["formats"][which]["after"] / r["formats"][which]["before"]) for _, r in done]
-        return f"{which} {min(values):.0f} to {max(values):.0f} %"
-
-    return f"{saved('fp16')}; {saved('bf16')}", ""
-
-
-STUDIES.register("cdr-ones", summary="Figures 12, 13 and 15: ones by stride, bases and format")(
-    Study(
-        jobs,
-        compute,
-        tables,
-        {
-            "sensitivity": _sensitivity,
-            "predictors": _predictors,
-            "one-base": _one_base,
-            "frequent-bases": _frequent_bases,
-            "bfloat16": _bfloat16,
-            "both-formats": _both_formats,
-        },
+FIGURES = [
+    Figure(
+        "cdr-ones", "feinberg-2020", "12, 13, 15",
+        "Figures 12, 13 and 15: ones by stride, distance of bases and format",
+        "Layers in the shapes and densities of Table II with Gaussian values. Values and ids under Base+XOR and DBI; "
+        "bfloat16 both rounded and truncated.",
+        jobs, compute, rows,
+        (Chart("12", "stride", ("of given",), "ones over those as given", series="layer", panel="format",
+               where={"number": 12}),
+         Chart("13", "base", ("saved",), "% of ones saved, whole rows", series="layer", where={"number": 13}),
+         Chart("15", "layer", ("saved",), "% of ones saved at stride 128", series="format", where={"number": 15},
+               bars=True)),
+        (1.5, 36), version=2,
     )
-)
+]  # fmt: skip

@@ -1,81 +1,59 @@
 """Ahn et al. 2020, Figures 3 and 12a: peaks of all orders of a cell, and arenas of those of least peak.
 
 Peaks are counted exactly, over the sets of operators that an order can have behind it: each keeps the orders that lead
-to it by the greatest memory on the way. The paper does not say how it draws schedules, so two weights are counted:
-every order alike, and an order drawn step by step, each ready operator alike.
-
-Many orders have the least peak, and TensorFlow Lite's allocator of the time lays each out in its own way, so Figure
-12a's arenas are looked up among orders drawn alike from all of these. Its figure for TensorFlow Lite itself is looked
-up on the whole network, the image dropped after its use, and held to the end as that interpreter holds its inputs.
-
-Table 1's multiply-adds and weights are counted in SwiftNet's published model.
+to it by the greatest memory on the way. Figure 12a's arenas are looked up among orders of least peak drawn alike.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
-from pathlib import Path
 from typing import Any, cast
 
 import edgewatt as ew
-from papers.stand_ins.serenity_graphs import available, graph_of, settings
-from papers.study import STUDIES, Done, Drawing, Job, Study, StudyTable
+from papers.figure import Chart, Figure, Job, Row, Table
+from papers.studies.serenity_memory import ALLOCATOR, IMAGE, MODEL, REWRITE, folded, names, swiftnet
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import footprint
 from traces.operators.opgraph import OpGraph
 
-DEVICE_BYTES = 250 * 1024  # the paper's SparkFun Edge
 CELLS = ("SwiftNet cell A", "SwiftNet cell C", "DARTS normal cell", "RandWire WS32 seed 0")
-WEIGHTS = ("alike", "drawn")
 DRAWN = 1000
-CASES: dict[str, tuple[str, ...]] = {"scheduled": (), "rewritten": ("channel-wise",)}
-WHOLE, IMAGE = "swiftnet_file_86.json", "input:input"
-METHODS = {"file": "the file's order", "kahn-fifo": "Kahn's order"}
-ALLOCATOR = "linear"  # TensorFlow Lite's when the paper was written
-MODEL = "swiftnet_vww_uint8.tflite"
+CASES: dict[str, list[str]] = {"scheduled": [], "rewritten": REWRITE}
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 Ways = dict[int, tuple[int, float]]  # bytes at the peak so far -> orders that lead there, and their weight when drawn
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
-    """One job a cell, and one a part of Figure 12a; those of the reference data only where they are."""
-    planned: list[dict[str, Any]] = [{"graph": name} for name in CELLS if available(_entry(name))]
-    if available(_entry(CELLS[0])):
+    """One job a cell, and one a part of Figure 12 and Table 1; those of SwiftNet's model only where it is."""
+    planned: list[dict[str, Any]] = [{"graph": name} for name in CELLS if name in names(full)]
+    if CELLS[0] in names(full):
         planned += [{"arenas": case, "drawn": DRAWN, "seed": 1} for case in CASES]
         planned += [{"live": case} for case in CASES]
-    planned += [{"counted": MODEL}] if _model().is_file() else []
-    return planned + ([{"whole": WHOLE}] if available({"file": WHOLE}) else [])
-
-
-def _model() -> Path:
-    return Path(os.environ.get("EDGEWATT_REFERENCE", ".")) / "models" / MODEL
-
-
-def _entry(name: str) -> dict[str, Any]:
-    return next(entry for entry in settings()["graphs"] if entry["name"] == name)
+        planned += [{"counted": MODEL}, {"whole": MODEL}]
+    return planned
 
 
 def compute(job: Job) -> dict[str, Any]:
     """Count the orders of the cell with its concatenations folded, as the paper's node counts have them."""
     if "whole" in job:
-        return {"arenas": {method: _whole(job["whole"], method) for method in METHODS}}
+        return {"arenas": {method: _whole(method) for method in ("file", "kahn-fifo")}}
     if "arenas" in job:
         return _arenas(job)
     if "live" in job:
-        return {"live": _live(job["live"])}
+        graph = _cell_a(job["live"])
+        return {"live": [int(size) for size in footprint(graph, ew.schedule(graph).order).during_bytes]}
     if "counted" in job:
-        return count_products(cast(OpGraph, ew.load(_model())))
-    graph = ew.rewrite_graph(graph_of(_entry(job["graph"])), "fold-concat")
+        return count_products(swiftnet())
+    graph = folded(job["graph"])
     orders, peaks = count_orders(graph)
     return {"operators": graph.n_nodes, "orders": str(orders), "peaks": [[p, *s] for p, s in sorted(peaks.items())]}
 
 
 def count_orders(graph: OpGraph) -> tuple[int, dict[int, tuple[float, float]]]:
-    """Return the number of orders, and by bytes at the peak the share of them, by WEIGHTS."""
+    """Return the number of orders, and by bytes at the peak the share of them, every order alike and drawn."""
     before = [sum(1 << u for u in graph.predecessors[v]) for v in range(graph.n_nodes)]
     memory = LiveBytes(graph)
     reached: dict[int, Ways] = {0: {0: (1, 1.0)}}
@@ -117,14 +95,7 @@ class LiveBytes:
 
 
 def _cell_a(case: str) -> OpGraph:
-    graph: OpGraph = ew.rewrite_graph(ew.rewrite_graph(graph_of(_entry(CELLS[0])), "fold-concat"), CASES[case])
-    return graph
-
-
-def _live(case: str) -> list[int]:
-    """Return the bytes alive while each operator of the least-peak order of cell A runs."""
-    graph = _cell_a(case)
-    return [int(size) for size in footprint(graph, ew.schedule(graph).order).during_bytes]
+    return cast(OpGraph, ew.rewrite_graph(folded(CELLS[0]), CASES[case]))
 
 
 def _arenas(job: Job) -> dict[str, Any]:
@@ -136,13 +107,11 @@ def _arenas(job: Job) -> dict[str, Any]:
     return {"peak": peak, "orders": str(total), "arenas": [[size, n] for size, n in sorted(arenas.items())]}
 
 
-def _whole(file: str, method: str) -> list[int]:
-    """Return the bytes of the arena, the image dropped after its use and held to the end."""
-    sizes = []
-    for held in ([], [IMAGE]):
-        graph = graph_of({"file": file}, held)
-        sizes.append(ew.schedule(graph, method=method, allocator=ALLOCATOR).arena_bytes)
-    return sizes
+def _whole(method: str) -> list[int]:
+    """Return the bytes of the arena of the whole network, the image dropped after its use and held to the end."""
+    graph = swiftnet()
+    held = (graph, graph.with_(outputs=(*graph.outputs, IMAGE)))
+    return [ew.schedule(g, method=method, allocator=ALLOCATOR).arena_bytes for g in held]
 
 
 def count_products(graph: OpGraph) -> dict[str, int]:
@@ -189,115 +158,40 @@ def least_orders(graph: OpGraph, peak: int, n: int, seed: int) -> tuple[int, Ite
     return ways[0], drawn()
 
 
-def _within(result: Any, limit: int) -> list[float]:
-    return [sum(row[1 + k] for row in result["peaks"] if row[0] <= limit) for k in range(len(WEIGHTS))]
+def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
+    """Rows of Figure 3 (cumulative shares by peak, per cent), of the arenas, of the bytes alive, and of Table 1."""
+    if "graph" in job:
+        found, alike, drawn = [], 0.0, 0.0
+        for peak, *shares in result["peaks"]:
+            alike, drawn = alike + 100 * shares[0], drawn + 100 * shares[1]
+            row = {"every order alike": alike, "drawn step by step": drawn, "operators": result["operators"]}
+            found.append({**job, "peak": peak, "orders": float(result["orders"]), **row})
+        return found
+    if "arenas" in job:
+        return [{**job, "arena": size, "share": 100 * n / job["drawn"], "orders": float(result["orders"])}
+                for size, n in result["arenas"]]  # fmt: skip
+    if "live" in job:
+        return [{**job, "operators_run": k, "bytes": size} for k, size in enumerate(result["live"], 1)]
+    if "counted" in job:
+        return [{**job, **result}]
+    return [{**job, "order": method, "image dropped": sizes[0], "image held": sizes[1]}
+            for method, sizes in result["arenas"].items()]  # fmt: skip
 
 
-def tables(done: Done) -> list[StudyTable]:
-    """Return the cumulative shares of each cell, and the arenas."""
-    result = []
-    for job, r in done:
-        if "whole" in job:
-            rows = [(METHODS[m], *sizes) for m, sizes in r["arenas"].items()]
-            title = "Figure 12a: bytes of the arena of the whole network, not scheduled"
-            heads: tuple[str, ...] = ("order", "image dropped after its use", "image held to the end")
-        elif "arenas" in job:
-            rows = [(size, f"{100 * n / job['drawn']:.1f} %") for size, n in r["arenas"]]
-            drawn = f"{job['drawn']:,} of {int(r['orders']):,} orders of {r['peak']:,} bytes at the peak"
-            title, heads = (
-                f"Figure 12a: arenas of {CELLS[0]}, {job['arenas']}: {drawn}",
-                ("bytes", "share of the orders"),
-            )
-        elif "counted" in job:
-            title, heads, rows = f"Table 1: {job['counted']}", ("what", "number"), [*r.items()]
-        elif "live" in job:
-            continue
-        else:
-            rows = [(peak, *(f"{100 * share:.4f} %" for share in _within(r, peak))) for peak, *_ in r["peaks"]]
-            title = f"Figure 3: orders of {job['graph']}, {r['operators']} operators, {int(r['orders']):,} orders"
-            heads = ("bytes at most", "every order alike", "drawn step by step")
-        result.append(StudyTable(title, heads, rows))
-    return [*_figures(done), *result]
-
-
-def _figures(done: Done) -> list[StudyTable]:
-    """Figure 3 of every cell, Figure 12b of cell A."""
-    names = ("every order alike", "drawn step by step")
-    shares = [
-        (job["graph"], peak, name, 100 * share)
-        for job, r in done if "graph" in job for peak, *_ in r["peaks"]
-        for name, share in zip(names, _within(r, peak), strict=True)
-    ]  # fmt: skip
-    live = [("", k, job["live"], size) for job, r in done if "live" in job for k, size in enumerate(r["live"], 1)]
-    return [
-        StudyTable("Figure 3", (), [], Drawing("3", "bytes at the peak", "% of the orders at most", shares)),
-        StudyTable("Figure 12b", (), [], Drawing("12b", "operators run", "bytes of activations alive", live)),
-    ]
-
-
-NOT_HERE = "needs the reference data"
-
-
-def _words(limit: int | None) -> Any:
-    def words(done: Done) -> tuple[str, str]:
-        results = [r for job, r in done if job.get("graph") == CELLS[0]]
-        if not results:
-            return NOT_HERE, ""
-        alike, drawn = _within(results[0], min(row[0] for row in results[0]["peaks"]) if limit is None else limit)
-        return f"{100 * alike:.3g} % of all orders; {100 * drawn:.2g} % drawn step by step", ""
-
-    return words
-
-
-def _arena(case: str, paper_bytes: int) -> Any:
-    def words(done: Done) -> tuple[str, str]:
-        for job, r in done:
-            if job.get("arenas") == case:
-                sizes = dict(r["arenas"])
-                share = 100 * sizes.get(paper_bytes, 0) / job["drawn"]
-                span = f"{min(sizes):,} to {max(sizes):,} B over all"
-                return f"{paper_bytes:,} B in {share:.1f} % of the orders of least peak; {span}", f"{min(sizes):,} B"
-        return NOT_HERE, NOT_HERE
-
-    return words
-
-
-def _tflite(done: Done) -> tuple[str, str]:
-    for job, r in done:
-        if "whole" in job:
-            dropped, held = r["arenas"]["file"]
-            return f"{held:,} B in the file's order with the image held; {dropped:,} B without", ""
-    return NOT_HERE, NOT_HERE
-
-
-def _specification(done: Done) -> tuple[str, str]:
-    for job, r in done:
-        if "counted" in job:
-            adds, more = (f"{n / 1e6:.2f} million" for n in (r["multiply_adds"], r["multiply_adds"] + r["written"]))
-            each = f"{more} with one for each element written but by concatenations"
-            return f"SwiftNet: {adds} multiply-adds ({each}); {r['weights']:,} weights and {r['biases']:,} biases", ""
-    return NOT_HERE, ""
-
-
-def _days(done: Done) -> tuple[str, str]:
-    """The orders that a search without memoization goes through, by the operators of the graph."""
-    counts = sorted((r["operators"], int(r["orders"]), job["graph"]) for job, r in done if "graph" in job)
-    return "; ".join(f"{n:.1e} orders of {k} operators ({name})" for k, n, name in counts) or NOT_HERE, ""
-
-
-STUDIES.register("serenity-orders", summary="Figures 3 and 12a: peaks of all orders, arenas of those of least peak")(
-    Study(
-        jobs,
-        compute,
-        tables,
-        {
-            "fits": _words(DEVICE_BYTES),
-            "least": _words(None),
-            "days": _days,
-            "specification": _specification,
-            "tflite-arena": _tflite,
-            "scheduled-arena": _arena("scheduled", 250_880),
-            "rewritten-arena": _arena("rewritten", 225_792),
-        },
+FIGURES = [
+    Figure(
+        "serenity-orders", "ahn-2020", "3, 12, Table 1",
+        "Figures 3 and 12: the peaks of all orders of a cell, their arenas",
+        "Cells with their concatenations folded, every order counted; 1,000 orders of least peak of SwiftNet cell A, "
+        "drawn alike. The paper does not say how its schedules are drawn: every order alike, and each ready operator "
+        "alike, are tried. Nor does it say which of its orders of least peak it lays out, or which buffers count for "
+        "TensorFlow Lite.",
+        jobs, compute, rows,
+        (Chart("3", "peak", ("every order alike", "drawn step by step"), "% of the orders at most", panel="graph"),
+         Chart("12b", "operators_run", ("bytes",), "bytes of activations alive", series="live"),
+         Table("Figure 12a: arenas of orders of least peak", ("arenas", "arena"), ("share", "orders")),
+         Table("Figure 12a: the whole network, not scheduled", ("order",), ("image dropped", "image held")),
+         Table("Table 1", ("counted",), ("multiply_adds", "written", "weights", "biases"))),
+        (0.25, 0.25), version=2,
     )
-)
+]  # fmt: skip
