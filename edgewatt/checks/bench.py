@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.checks.clocks import LEAST_ROUNDS, NotCounted, Rounds, counted, measure, one_core
+from edgewatt.checks.clocks import LEAST_ROUNDS, Rounds, measure, one_core
 from edgewatt.checks.peer import PEERS, Float32, MissingPeer, Step, layers_of, table_of
 from edgewatt.orders.timed import fastest_order
 from hwmodel.processor.calibration import calibrate, processor_for
@@ -50,10 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class BenchComparison:
-    """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason.
-
-    counters: events of one batch by name of the row, where hardware counters can be read; not_counted: else, why not.
-    """
+    """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason."""
 
     network: str
     connections: int
@@ -74,8 +71,6 @@ class BenchComparison:
     machine: str
     date: str
     details: dict[str, Any] = field(default_factory=dict)
-    counters: dict[str, dict[str, float]] = field(default_factory=dict)
-    not_counted: str = ""
 
     @property
     def steady(self) -> bool:
@@ -147,7 +142,6 @@ def bench(
         steps, errors = steps | their_steps, errors | their_errors
         with one_thread():
             measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
-            counters, not_counted = _counters(steps)
     work = 2 * network.n_connections * batch
     rows = [_row(title, measured, work, errors[title]) for title in steps]
     peak = processor.limits.fma_gflops
@@ -159,16 +153,7 @@ def bench(
         f"{platform.machine()}, {processor.source}", time.strftime("%Y-%m-%d"),
         {"l2_bytes": _bytes_from_l2(network, chosen, lanes, batch, processor, ours.simd == PAIRING),
          "seconds": {title: measured.seconds[title].tolist() for title in steps}},
-        counters, not_counted,
     )  # fmt: skip
-
-
-def _counters(steps: Mapping[str, Step]) -> tuple[dict[str, dict[str, float]], str]:
-    """Hardware events of one call of each step, or nothing and the reason."""
-    try:
-        return {title: counted(step) for title, step in steps.items()}, ""
-    except NotCounted as reason:
-        return {}, str(reason)
 
 
 def peer_steps(

@@ -152,10 +152,6 @@ def bench_network(
         say(predicted_in_words(result))
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
-    if result.not_counted:
-        say(f"skipped {result.not_counted}")
-    for name, events in result.counters.items():
-        say(f"{name}: " + ", ".join(f"{count:,.0f} {event.replace('_', ' ')}" for event, count in events.items()))
     if page:
         say(f"page: {page}")
 

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError, shown
-from traces.base.registry import failure_outside
 
 Check = Callable[[Any], Any]
 """Takes a value and returns it, NumPy's scalars as Python's; raises _WrongTypeError."""
@@ -62,12 +61,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
                     raise InputError(_complaint(name, value, wanted[name])) from None
                 except _OutOfRangeError as error:
                     raise InputError(f"{name}: {error}") from None
-        try:
-            return function(*given.args, **given.kwargs)
-        except (Exception, SystemExit) as error:
-            if named := failure_outside(error):
-                raise named from error
-            raise
+        return function(*given.args, **given.kwargs)
 
     return call
 
