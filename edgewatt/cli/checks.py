@@ -39,9 +39,6 @@ def validate(
     config: Path = typer.Option(
         None, "--config", metavar="FILE", parser=_CONFIG, help="Check a configuration and the parts it names."
     ),
-    reference: Path = typer.Option(
-        None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
-    ),
     seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = json_option("the checks"),
 ) -> None:
@@ -49,7 +46,7 @@ def validate(
 
     Exit status 1 if a check fails.
 
-    Without files: our models against theory, and against the reference numbers if they are present.
+    Without files: our models against theory.
 
       edgewatt validate
 
@@ -72,7 +69,6 @@ def validate(
         reordered=reordered,
         stride=stride,
         config=config,
-        reference=reference,
         seed=seed,
     )
     failed = sum(not check.passed for check in checks)
