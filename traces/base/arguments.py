@@ -23,6 +23,7 @@ from traces.base.errors import InputError, shown
 
 _KINDS = "biuf"  # kinds of arrays that stand for numbers
 _FAR = 1 << 63
+_origin, _inside = functools.cache(typing.get_origin), functools.cache(typing.get_args)
 
 
 class _WrongTypeError(Exception):
@@ -112,7 +113,7 @@ def _taken(value: Any, kind: Any) -> Any:
     """Return a value of a kind, NumPy's scalars as Python's. Raises _WrongTypeError or _OutOfRangeError."""
     if kind in _PLAIN:
         return _PLAIN[kind](value)
-    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    origin, inside = _origin(kind), _inside(kind)
     if origin is np.ndarray:
         return _array(value)
     if origin in (types.UnionType, typing.Union):
@@ -135,6 +136,7 @@ def _taken(value: Any, kind: Any) -> Any:
     return value
 
 
+@functools.cache
 def _is_open(kind: Any) -> bool:
     """Whether anything is of this kind, as far as it is checked here."""
     known = (
@@ -159,13 +161,14 @@ def _need(fits: bool) -> None:
         raise _WrongTypeError
 
 
+@functools.cache
 def _is_path(kind: Any) -> bool:
     kind = typing.get_origin(kind) or kind
     return isinstance(kind, type) and issubclass(kind, os.PathLike)
 
 
 def _one_of(value: Any, kinds: tuple[Any, ...]) -> Any:
-    if any(map(_is_open, kinds)):
+    if (value is None and types.NoneType in kinds) or any(map(_is_open, kinds)):
         return value
     path = any(map(_is_path, kinds))
     for kind in kinds:
@@ -177,6 +180,8 @@ def _one_of(value: Any, kinds: tuple[Any, ...]) -> Any:
 
 
 def _int(value: Any) -> int:
+    if type(value) is int and -_FAR <= value < _FAR:
+        return value
     _need(isinstance(value, int | np.integer) and not isinstance(value, bool))
     if not -_FAR <= value < _FAR:
         raise _OutOfRangeError(f"{value} is beyond 2^63")
@@ -184,6 +189,8 @@ def _int(value: Any) -> int:
 
 
 def _float(value: Any) -> Any:
+    if type(value) is float:
+        return value
     _need(isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool))
     return _plain(value)
 
