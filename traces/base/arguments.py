@@ -23,7 +23,8 @@ from traces.base.errors import InputError, shown
 
 _KINDS = "biuf"  # kinds of arrays that stand for numbers
 _FAR = 1 << 63
-_origin, _inside = functools.cache(typing.get_origin), functools.cache(typing.get_args)
+_origin: Callable[[Any], Any] = functools.cache(typing.get_origin)
+_inside: Callable[[Any], Any] = functools.cache(typing.get_args)
 
 
 class _WrongTypeError(Exception):
