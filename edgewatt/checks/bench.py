@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.checks.clocks import LEAST_ROUNDS, NotCounted, Rounds, counted, measure, one_core
+from edgewatt.checks.clocks import LEAST_ROUNDS, Rounds, measure, one_core
 from edgewatt.checks.peer import PEERS, Float32, MissingPeer, Step, layers_of, table_of
 from edgewatt.orders.timed import fastest_order
 from hwmodel.processor.inference import CompiledInference, compile_inference
@@ -47,10 +47,7 @@ class Row:
 
 @dataclass(frozen=True)
 class BenchComparison:
-    """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason.
-
-    counters: events of one batch by name of the row, where hardware counters can be read; not_counted: else, why not.
-    """
+    """What `bench` measured. aa: ratio of ours to itself; steady: it is within 10 %. missing: peer -> reason."""
 
     network: str
     connections: int
@@ -70,8 +67,6 @@ class BenchComparison:
     machine: str
     date: str
     details: dict[str, Any] = field(default_factory=dict)
-    counters: dict[str, dict[str, float]] = field(default_factory=dict)
-    not_counted: str = ""
 
     @property
     def steady(self) -> bool:
@@ -142,25 +137,15 @@ def bench(
         steps, errors = steps | their_steps, errors | their_errors
         with one_thread():
             measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
-            counters, not_counted = _counters(steps)
     work = 2 * network.n_connections * batch
     rows = [_row(title, measured, work, errors[title]) for title in steps]
     return BenchComparison(
         network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
         ours.arena_bytes, sorted(rows, key=lambda r: r.microseconds), missing,
         measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / limits.fma_gflops,
-        limits,         f"{platform.machine()} {cpu_name()}", time.strftime("%Y-%m-%d"),
+        limits, f"{platform.machine()} {cpu_name()}", time.strftime("%Y-%m-%d"),
         {"seconds": {title: measured.seconds[title].tolist() for title in steps}},
-        counters, not_counted,
     )  # fmt: skip
-
-
-def _counters(steps: Mapping[str, Step]) -> tuple[dict[str, dict[str, float]], str]:
-    """Hardware events of one call of each step, or nothing and the reason."""
-    try:
-        return {title: counted(step) for title, step in steps.items()}, ""
-    except NotCounted as reason:
-        return {}, str(reason)
 
 
 def peer_steps(

@@ -58,11 +58,6 @@ def within(name: str, expected: float, measured: float, tolerance: float) -> Che
     return Check(name, expected, measured, abs(deviation) <= tolerance, deviation)
 
 
-def at_most(name: str, limit: float, measured: float) -> Check:
-    """Check ``measured <= limit``."""
-    return Check(name, f"<= {limit}", measured, measured <= limit)
-
-
 def holds(name: str, statement: str, failures: Sequence[object]) -> Check:
     """Check that a statement that was tried on many cases never failed; the first failure is shown."""
     measured = "holds" if not failures else f"{len(failures)} failures, first: {failures[0]}"

@@ -1,7 +1,7 @@
 """Checks of an order (by definition first, then by executing it), and of a reordered sparse matrix.
 
 Done in integers modulo 2^64 the sums are exact whatever their order, so a wrong order shows as a wrong value on some
-neuron; in float32 each neuron must stay within the rounding bound of its own sum.
+neuron.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.checks.check import Check, at_most, equal
+from edgewatt.checks.check import Check, equal
 from reorder.base import check_order
 from traces.base.archive import read_npy, read_npz
 from traces.base.checks import is_whole
@@ -23,7 +23,6 @@ from traces.networks.network import Network
 
 MASK = (1 << 64) - 1
 HALF = 1 << 63
-UNIT_ROUNDOFF = 2.0**-24  # of float32
 
 
 def read_order(path: Path) -> npt.NDArray[np.int64]:
@@ -60,7 +59,7 @@ def _integers(path: Path, array: np.ndarray) -> npt.NDArray[np.int64]:
 
 
 def validate_order(network: Network, order: npt.ArrayLike, *, seed: int = 0) -> list[Check]:
-    """Check an order of a network's connections: permutation, topological, exact in integers, bounded in float32."""
+    """Check an order of a network's connections: permutation, topological, exact in integers."""
     try:
         edges = check_order(network, order)
     except InputError as error:
@@ -68,7 +67,6 @@ def validate_order(network: Network, order: npt.ArrayLike, *, seed: int = 0) -> 
     checks = [Check("permutation and topological", "yes", "yes", True)]
     wrong = integer_mismatches(network, edges, seed=seed)
     checks.append(equal("neurons whose integer value differs", 0, wrong))
-    checks.append(at_most("float32 error / rounding bound, worst neuron", 1.0, float_error_ratio(network, edges)))
     return checks
 
 
@@ -98,41 +96,6 @@ def integer_mismatches(network: Network, edges: npt.NDArray[np.int64], *, seed: 
         activated_level = np.where(finished < np.uint64(HALF), finished, np.uint64(0))
         np.add.at(expected, network.targets[level], unsigned[level] * activated_level)
     return int((stepwise != expected).sum())
-
-
-def float_error_ratio(network: Network, edges: npt.NDArray[np.int64]) -> float:
-    """Return the largest ratio of float32 error to its bound over all neurons, each measured against its own inputs.
-
-    Bound (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., eq. 3.5): gamma_n * sum |w a|, with
-    n = in-degree + 1 and gamma_n = n u / (1 - n u). The reference sum is float64 over the same float32 activations.
-    """
-    rng = np.random.default_rng(0)
-    weights = (
-        rng.standard_normal(network.n_connections).astype(np.float32) if network.weights is None else network.weights
-    )
-    start = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases.copy()
-    start[network.inputs] = 1.0 if network.batch is None or not len(network.batch) else network.batch[0]
-
-    linear = network.activation == "identity"
-    top = np.float32(32.0 if network.activation == "clipped-relu" else np.inf)
-    zero = np.float32(0.0)
-    activated = [*start] if linear else [min(max(v, zero), top) for v in start]
-    activated = [start[i] if network.in_degree[i] == 0 else activated[i] for i in range(network.n_neurons)]
-    value = [*start]
-    s, t = network.sources[edges].tolist(), network.targets[edges].tolist()
-    with np.errstate(over="ignore"):
-        for weight, source, target in zip(weights[edges], s, t, strict=True):
-            value[target] = value[target] + weight * activated[source]
-            activated[target] = value[target] if linear else min(max(value[target], zero), top)
-
-    a = np.array(activated, np.float64)
-    terms = weights.astype(np.float64) * a[network.sources]
-    exact = start.astype(np.float64) + np.bincount(network.targets, terms, network.n_neurons)
-    magnitude = np.abs(start).astype(np.float64) + np.bincount(network.targets, np.abs(terms), network.n_neurons)
-    n = (network.in_degree + 1) * UNIT_ROUNDOFF
-    bound = n / (1 - n) * magnitude + np.finfo(np.float32).tiny
-    finite = np.isfinite(np.array(value, np.float64)) & np.isfinite(exact)
-    return float((np.abs(np.array(value, np.float64) - exact)[finite] / bound[finite]).max(initial=0.0))
 
 
 def read_matrix(path: Path) -> Any:

@@ -20,10 +20,9 @@ def run_checks(
     reordered: Path | None = None,
     stride: int | None = None,
     config: Path | None = None,
-    reference: Path | None = None,
     seed: int = 0,
 ) -> list[Check]:
-    """Run the checks that the given files ask for; without files, our models against theory and reference data.
+    """Run the checks that the given files ask for; without files, our models against theory.
 
     Raises InputError where a file cannot be used or one of a pair is missing.
     """
@@ -47,23 +46,18 @@ def run_checks(
 
         checks += configuration_checks(config)
     if not checks:
-        checks += validate(reference=reference, seed=seed)
+        checks += validate(seed=seed)
     return checks
 
 
-def validate(*, reference: Path | None = None, seed: int = 0) -> list[Check]:
-    """Check our models against theory and, where `reference` is a folder of reference numbers, against those.
+def validate(*, seed: int = 0) -> list[Check]:
+    """Check our models against theory.
 
     Returns a row per check: what was compared, ours, theirs, and whether they agree.
     """
-    from edgewatt.checks.models import reference_checks, theory_checks
+    from edgewatt.checks.models import theory_checks
 
-    checks = list(theory_checks(seed=seed))
-    if reference is not None and str(reference):
-        if not reference.is_dir():
-            raise InputError(f"{reference}: there is no such folder of reference numbers")
-        checks += reference_checks(reference)
-    return checks
+    return list(theory_checks(seed=seed))
 
 
 def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:

@@ -73,7 +73,6 @@ def main(command: typer.Typer = app) -> None:
         sys.stderr.write(f"edgewatt: {error}\n")
         sys.exit(2)
     from traces.base.errors import EdgewattError, EdgewattWarning, InputError
-    from traces.base.registry import naming_outside
 
     def shown(message: Warning | str, category: type[Warning], *place: object) -> None:
         if issubclass(category, EdgewattWarning):
@@ -84,7 +83,7 @@ def main(command: typer.Typer = app) -> None:
     python = warnings.showwarning
     warnings.showwarning = shown  # type: ignore[assignment]
     try:
-        naming_outside(lambda: _run(command))
+        _run(command)
     except EdgewattError as error:
         if os.environ.get("EDGEWATT_TRACEBACK"):
             traceback.print_exception(error)

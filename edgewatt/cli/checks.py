@@ -39,9 +39,6 @@ def validate(
     config: Path = typer.Option(
         None, "--config", metavar="FILE", parser=_CONFIG, help="Check a configuration and the parts it names."
     ),
-    reference: Path = typer.Option(
-        None, envvar="EDGEWATT_REFERENCE", metavar="DIR", help="Folder of reference numbers made by other simulators."
-    ),
     seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = json_option("the checks"),
 ) -> None:
@@ -49,7 +46,7 @@ def validate(
 
     Exit status 1 if a check fails.
 
-    Without files: our models against theory, and against the reference numbers if they are present.
+    Without files: our models against theory.
 
       edgewatt validate
 
@@ -72,7 +69,6 @@ def validate(
         reordered=reordered,
         stride=stride,
         config=config,
-        reference=reference,
         seed=seed,
     )
     failed = sum(not check.passed for check in checks)
@@ -138,10 +134,6 @@ def bench_network(
     say(f"{result.fma_share:.0%} of the multiply-add peak of {result.limits.fma_gflops:.0f} GFLOP/s")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
-    if result.not_counted:
-        say(f"skipped {result.not_counted}")
-    for name, events in result.counters.items():
-        say(f"{name}: " + ", ".join(f"{count:,.0f} {event.replace('_', ' ')}" for event, count in events.items()))
     if page:
         say(f"page: {page}")
 

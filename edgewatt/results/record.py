@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 from traces.base.errors import EdgewattError, InputError, brief
-from traces.base.registry import failure_outside
 from traces.base.shown import Shown
 
 SCHEMA = 1
@@ -40,8 +39,6 @@ def of_our_shape(where: str) -> Iterator[None]:
     except EdgewattError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
-        if named := failure_outside(error):  # what draws or lists the record may be another's
-            raise named from error
         what = f"{type(error).__name__}: {brief(error)}"
         raise InputError(f"{where}: its content is not what edgewatt writes ({what})") from error
 

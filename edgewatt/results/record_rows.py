@@ -107,6 +107,8 @@ class Table(Sequence[dict[str, Any]]):
     A row that is asked for is a dictionary of its own, without what it lacks.
     """
 
+    absent: Any = None  # stands where a row lacks something
+
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
         self.columns: dict[str, list[Any]] = {}
         self._size = 0
@@ -118,21 +120,25 @@ class Table(Sequence[dict[str, Any]]):
         for key, value in row.items():
             column = self.columns.get(key)
             if column is None:
-                column = self.columns[key] = [None] * self._size
-            column.append(intern(value) if type(value) is str else value)
+                column = self.columns[key] = [self.absent] * self._size
+            column.append(self._kept(key, column, value))
         self._size += 1
         if len(row) < len(self.columns):
             for column in self.columns.values():
                 if len(column) < self._size:
-                    column.append(None)
+                    column.append(self.absent)
+
+    def _kept(self, key: str, column: list[Any], value: Any) -> Any:
+        """Return what stands for a value: of equal ones the same object."""
+        return intern(value) if type(value) is str else value
 
     def put(self, key: str, values: Iterable[Any]) -> None:
         """Give all rows their value of a column, None where a row has none."""
         self.columns[key] = list(values)
 
     def values(self, key: str) -> list[Any]:
-        """Return a column, None where a row has none."""
-        return self.columns.get(key) or [None] * self._size
+        """Return a column, `absent` where a row has none."""
+        return self.columns.get(key) or [self.absent] * self._size
 
     def __len__(self) -> int:
         return self._size
@@ -142,7 +148,7 @@ class Table(Sequence[dict[str, Any]]):
             return [self[k] for k in range(*row.indices(self._size))]
         if not -self._size <= row < self._size:
             raise IndexError(f"row {row} of {self._size}")
-        return {key: value for key, column in self.columns.items() if (value := column[row]) is not None}
+        return {key: value for key, column in self.columns.items() if (value := column[row]) is not self.absent}
 
 
 Rows = Sequence[dict[str, Any]]

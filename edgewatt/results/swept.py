@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewatt.results.record import canonical_json
-from edgewatt.results.record_rows import Rows, config_columns, distinct_labels, flat, onchip_label, put_column
+from edgewatt.results.record_rows import Rows, Table, config_columns, distinct_labels, flat, onchip_label, put_column
 
 _COVERED = {  # beginning of a configuration key -> the column of `row_of` that tells it already
     "ordering": "ordering", "stride": "stride", "format": "format", "encoder": "encoder", "timing": "timing",
@@ -34,59 +34,42 @@ class Axis:
         return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in self.values if v is not None)
 
 
-class Configs(Sequence[dict[str, Any]]):
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
+_MOST_KNOWN = 4096
+
+
+class Configs(Table):
     """Configurations of many records: sections that are alike are one object, so that memory holds each once."""
 
+    absent = ABSENT
+
     def __init__(self, configs: Iterable[Mapping[str, Any]] = ()) -> None:
-        self._sections: dict[str, list[Any]] = {}
         self._known: dict[tuple[str, bytes], Any] = {}
-        self._size = 0
-        for config in configs:
-            self.append(config)
+        super().__init__(configs)
 
-    def append(self, config: Mapping[str, Any]) -> None:
-        """Add a configuration."""
-        for section, value in config.items():
-            values = self._sections.get(section)
-            if values is None:
-                values = self._sections[section] = [ABSENT] * self._size
-            if isinstance(value, dict | list) and not (values and values[-1] is value):
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                value = self._known.setdefault((section, marshal.dumps(value, 2)), value)
-            values.append(value)
-        self._size += 1
-        if len(config) < len(self._sections):
-            for values in self._sections.values():
-                if len(values) < self._size:
-                    values.append(ABSENT)
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __getitem__(self, row: Any) -> Any:
-        if isinstance(row, slice):
-            return [self[k] for k in range(*row.indices(self._size))]
-        if not -self._size <= row < self._size:
-            raise IndexError(f"row {row} of {self._size}")
-        return {key: value for key, values in self._sections.items() if (value := values[row]) is not ABSENT}
+    def _kept(self, key: str, column: list[Any], value: Any) -> Any:
+        if not isinstance(value, dict | list) or (column and column[-1] is value):
+            return value
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        return self._known.setdefault((key, marshal.dumps(value, 2)), value)
 
     def only(self, rows: Sequence[int]) -> Configs:
         """Return some of them."""
         chosen = Configs()
         chosen._size = len(rows)
-        chosen._sections = {section: [values[k] for k in rows] for section, values in self._sections.items()}
+        chosen.columns = {section: [values[k] for k in rows] for section, values in self.columns.items()}
         return chosen
 
     def leaves(self, section: str) -> list[Mapping[str, Any]]:
         """Return of each configuration dotted key -> value of a section; alike sections give one mapping."""
         flats: dict[int, Mapping[str, Any]] = {id(ABSENT): {}}
-        of = self._sections.get(section) or [ABSENT] * self._size
+        of = self.values(section)
         return [flats[id(v)] if id(v) in flats else flats.setdefault(id(v), flat(v, section)) for v in of]
 
     def leaf(self, key: str) -> list[Any]:
         """Return the values under a dotted key, ABSENT where a configuration has none."""
-        values = self._sections.get(key, ())
+        values = self.columns.get(key, ())
         if values and not any(isinstance(value, dict | list) for value in values):
             return list(values)
         return [leaves.get(key, ABSENT) for leaves in self.leaves(key.partition(".")[0])]
@@ -94,7 +77,7 @@ class Configs(Sequence[dict[str, Any]]):
     def varying(self) -> list[str]:
         """Return the dotted keys under which any two configurations differ, in the order of first appearance."""
         found: list[tuple[int, int, int, str]] = []
-        for rank, (section, given) in enumerate(self._sections.items()):
+        for rank, (section, given) in enumerate(self.columns.items()):
             if not any(isinstance(value, dict | list) for value in given):
                 if len({_told(value) for value in given}) > 1:
                     found.append((next(k for k, value in enumerate(given) if value is not ABSENT), rank, 0, section))
@@ -116,10 +99,6 @@ class Configs(Sequence[dict[str, Any]]):
     def onchip(self) -> list[str | None]:
         """Return the on-chip memory of each in a few words, None where a configuration has none."""
         return [onchip_label(config) if "caches" in config else None for config in self]
-
-
-ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
-_MOST_KNOWN = 4096
 
 
 def _told(value: Any) -> Any:

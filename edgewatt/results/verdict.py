@@ -32,7 +32,6 @@ from edgewatt.results.swept import Axis
 MATTERS = 0.01
 """A choice that changes energy by less than this on a hardware is called irrelevant there."""
 ROW_BY_ROW = "two-optimal"
-SOFTWARE = ("order", "stride", "format", "layout")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from edgewatt.runs.plan import pieces_of, plugins_of
 from edgewatt.runs.steps import OPTIONAL, Step, curve_seconds, inputs, name_of, own_steps, steps_of
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.base.registry import failure_outside
 
 
 class Computation:
@@ -172,9 +171,8 @@ def answer(task: Mapping[str, Any]) -> dict[str, Any]:
         point = Point.named(task["config"], task["paths"], task["name"], task["hash"])
         record = compute(point, process_memo(task["stages"]), keep=task["keep"])
     except (Exception, SystemExit) as error:
-        named = failure_outside(error) or error
         failure = {
-            "error": f"{type(named).__name__}: {named}",
+            "error": f"{type(error).__name__}: {error}",
             "traceback": traceback.format_exc(limit=20),
             "config": task["config"],
             "name": task["name"],

@@ -1,9 +1,7 @@
 """The comparison with libraries, the cost model and its system file. Times are shown, never asserted."""
 
 import json
-import platform
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.checks.bench import OURS, bench
 from edgewatt.checks.bench_page import bench_page
-from edgewatt.checks.clocks import CALLS, SOFTWARE, NotCounted, counted, measure
+from edgewatt.checks.clocks import measure
 from edgewatt.checks.peer import PEERS, MissingPeer, layers_of, table_of
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order
@@ -67,33 +65,6 @@ def test_an_absent_peer_is_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(builtins, "__import__", no_torch)
     result = bench(random_layered(3, 20, 0.2), batch=4, peers=["scipy", "torch"])
     assert result.missing == {"torch": f"PyTorch is not installed: {install_command('bench')}"}
-
-
-@pytest.mark.skipif(platform.machine() not in CALLS or platform.system() != "Linux", reason="no such call")
-def test_counters_count_where_the_system_lets_them() -> None:
-    def work() -> None:
-        started = time.thread_time_ns()
-        while time.thread_time_ns() - started < 5_000_000:
-            pass
-
-    clock = {"task_clock": (SOFTWARE, 1)}  # nanoseconds of this thread: a count that every Linux has
-    try:
-        found = counted(work, 4, clock)["task_clock"]
-    except NotCounted as reason:
-        pytest.skip(str(reason))
-    assert 4.5e6 < found < 20e6
-    with pytest.raises(NotCounted, match=r"hardware counters .nothing.: "):
-        counted(work, 1, {"nothing": (SOFTWARE, 1 << 40)})
-
-
-def test_bench_names_why_nothing_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_layered(3, 20, 0.2)
-    monkeypatch.setattr(sys.modules["edgewatt.checks.bench"], "counted", lambda step: {"cycles": 7.0})
-    assert bench(network, batch=4, peers=[]).counters[OURS] == {"cycles": 7.0}
-    monkeypatch.setattr(platform, "machine", lambda: "pdp11")
-    monkeypatch.setattr(sys.modules["edgewatt.checks.bench"], "counted", counted)
-    found = bench(network, batch=4, peers=[])
-    assert found.counters == {} and found.not_counted.startswith("no hardware counters are read on")
 
 
 def test_bench_from_the_command_line(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import Record, content_hash
 from hwmodel.fastmemory.iomodel import compact_growth_memory
-from hwmodel.processor.cost import TERMS, Limits, Processor
 from papers import claim as claims
 from papers.catalogue import CLAIMS, FIGURES, PAPERS, chosen, keep
 from papers.charts import csv_of, drawn, interval_words, median_interval, spec, table_of
@@ -202,10 +201,6 @@ def test_the_time_that_is_left_counts_shared_jobs_once(tmp_path: Path) -> None:
     assert [words(s) for s in (0.2, 50, 720, 12_000)] == ["1 s", "50 s", "12 min", "3 h 20 min"]
 
 
-PROCESSOR = Processor(
-    Limits(48 << 10, 1 << 20, 32 << 20, 490.0, 240.0, 108.0, 38.0, 250.0), dict.fromkeys(TERMS, 0.4), 8000, "avx512",
-    180, 0.08, "an example",
-)  # fmt: skip
 TINY: dict[str, dict[str, Any]] = {
     "gleinig-2a": {"width": 12, "memory": 8, "iterations": 20},
     "gleinig-4": {"width": 12, "memory": 8, "iterations": 20},
@@ -225,7 +220,6 @@ TINY: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", TINY)
 def test_a_job_of_every_figure_computes_and_is_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vl_convert = pytest.importorskip("vl_convert")
-    monkeypatch.setattr("papers.studies.gleinig_clock.this_cpu", lambda: PROCESSOR)
     assert name != "cdr-search" or pytest.importorskip("ortools")
     figure = FIGURES[name]
     job = next((j for j in figure.jobs(False) if j.get("kind") != "radix"), {}) | TINY[name]

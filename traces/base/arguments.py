@@ -20,13 +20,11 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError, shown
-from traces.base.registry import failure_outside
-
-Check = Callable[[Any], Any]
-"""Takes a value and returns it, NumPy's scalars as Python's; raises _WrongTypeError."""
 
 _KINDS = "biuf"  # kinds of arrays that stand for numbers
 _FAR = 1 << 63
+_origin: Callable[[Any], Any] = functools.cache(typing.get_origin)
+_inside: Callable[[Any], Any] = functools.cache(typing.get_args)
 
 
 class _WrongTypeError(Exception):
@@ -41,8 +39,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with its arguments checked at each call. What its annotations leave open stays unchecked."""
     signature = inspect.signature(function)
     places, scope = signature.parameters, function.__globals__
-    checks = {name: check for name, p in places.items() if (check := _check_of(p.annotation, scope)) is not None}
-    wanted = {name: str(places[name].annotation) for name in checks}
+    kinds = {name: _kind(p.annotation, scope) for name, p in places.items()}
     more = next((name for name, p in places.items() if p.kind is inspect.Parameter.VAR_KEYWORD), None)
 
     @functools.wraps(function)
@@ -55,47 +52,38 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, value in arguments.items():
             if name == more:
                 arguments[name] = {key: _plain(each) for key, each in value.items()}
-            elif name in checks:
-                try:
-                    arguments[name] = checks[name](value)
-                except _WrongTypeError:
-                    raise InputError(_complaint(name, value, wanted[name])) from None
-                except _OutOfRangeError as error:
-                    raise InputError(f"{name}: {error}") from None
-        try:
-            return function(*given.args, **given.kwargs)
-        except (Exception, SystemExit) as error:
-            if named := failure_outside(error):
-                raise named from error
-            raise
+            else:
+                arguments[name] = _named(name, value, kinds[name], places[name].annotation)
+        return function(*given.args, **given.kwargs)
 
     return call
 
 
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass, frozen or not, in its ``__post_init__``; NumPy's scalars become Python's."""
-    kind = type(instance)
-    for name, check, wanted in _fields_of(kind):  # type: ignore[arg-type]
+    own = type(instance)
+    for name, kind, wanted in _fields_of(own):  # type: ignore[arg-type]
         value = getattr(instance, name)
-        try:
-            plain = check(value)
-            if plain is not value:
-                object.__setattr__(instance, name, plain)
-        except _WrongTypeError:
-            raise InputError(_complaint(f"{kind.__name__} {name}", value, wanted)) from None
-        except _OutOfRangeError as error:
-            raise InputError(f"{kind.__name__} {name}: {error}") from None
+        plain = _named(f"{own.__name__} {name}", value, kind, wanted)
+        if plain is not value:
+            object.__setattr__(instance, name, plain)
 
 
 @functools.cache
-def _fields_of(kind: type) -> list[tuple[str, Check, str]]:
-    scope = vars(sys.modules[kind.__module__])
-    fields = ((f.name, _check_of(str(f.type), scope), str(f.type)) for f in dataclasses.fields(kind))
-    return [(name, check, wanted) for name, check, wanted in fields if check is not None]
+def _fields_of(own: type) -> list[tuple[str, Any, str]]:
+    scope = vars(sys.modules[own.__module__])
+    return [(f.name, _kind(str(f.type), scope), str(f.type)) for f in dataclasses.fields(own)]
 
 
-def _complaint(name: str, value: Any, wanted: str) -> str:
-    return f"{name}: {shown(value)} is a {type(value).__name__}, wanted: {wanted.replace('npt.ArrayLike', 'numbers')}"
+def _named(name: str, value: Any, kind: Any, wanted: str) -> Any:
+    """Return `_taken`. Raises InputError with the name and what its annotation wants."""
+    try:
+        return _taken(value, kind)
+    except _WrongTypeError:
+        wanted = wanted.replace("npt.ArrayLike", "numbers")
+        raise InputError(f"{name}: {shown(value)} is a {type(value).__name__}, wanted: {wanted}") from None
+    except _OutOfRangeError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -116,93 +104,113 @@ class _Names(dict[str, Any]):
         return type(name, (), {"_known_by_name": True})
 
 
-def _check_of(annotation: str, scope: Mapping[str, Any]) -> Check | None:
-    """Return the check of an annotation, None where it allows anything."""
+def _kind(annotation: str, scope: Mapping[str, Any]) -> Any:
     numbers = types.SimpleNamespace(ArrayLike=_Numbers, NDArray=_Numbers)
     names = _Names({**vars(builtins), **scope, "npt": numbers})
-    return _check_of_type(eval(annotation, {}, names))  # our own, as typing.get_type_hints does
+    return eval(annotation, {}, names)  # our own, as typing.get_type_hints does
 
 
-def _check_of_type(kind: Any) -> Check | None:
-    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+def _taken(value: Any, kind: Any) -> Any:
+    """Return a value of a kind, NumPy's scalars as Python's. Raises _WrongTypeError or _OutOfRangeError."""
+    if kind in _PLAIN:
+        return _PLAIN[kind](value)
+    origin, inside = _origin(kind), _inside(kind)
+    if origin is np.ndarray:
+        return _array(value)
     if origin in (types.UnionType, typing.Union):
-        checks = [_check_of_type(each) for each in inside]
-        if any(map(_is_path, inside)):
-            checks = [_path_text if each is str else check for each, check in zip(inside, checks, strict=True)]
-        return None if None in checks else _any_of([check for check in checks if check is not None])
-    if kind is _Numbers or origin is np.ndarray:
-        return _array
-    if origin is abc.Callable:
-        return _callable
+        return _one_of(value, inside)
     if origin is abc.Mapping:
-        key, value = (_check_of_type(each) or _anything for each in inside)
-        return _mapping(key, value)
+        _need(isinstance(value, Mapping))
+        if _is_open(inside[1]):
+            return value
+        return {_taken(key, inside[0]): _taken(each, inside[1]) for key, each in value.items()}
     if origin in (abc.Sequence, abc.Iterable, list, tuple) and inside:
-        return _sequence(origin, _check_of_type(inside[0]) or _anything)
-    plain: dict[Any, Check] = {int: _int, float: _float, bool: _bool, None: _instance(types.NoneType)}
-    if _is_path(kind):
-        return _instance(os.PathLike)
-    if kind is Any or kind in plain or not isinstance(kind, type):
-        return plain.get(kind)
-    if getattr(kind, "_is_protocol", False):
-        return _callable if "__call__" in vars(kind) else None
-    return _named(kind.__name__) if hasattr(kind, "_known_by_name") else _instance(kind)
+        return _sequence(value, origin, inside[0])
+    if origin is abc.Callable or (getattr(kind, "_is_protocol", False) and "__call__" in vars(kind)):
+        _need(callable(value))
+    elif _is_path(kind):
+        _need(isinstance(value, os.PathLike))
+    elif hasattr(kind, "_known_by_name"):
+        _need(any(each.__name__ == kind.__name__ for each in type(value).__mro__))
+    elif not _is_open(kind):
+        _need(isinstance(value, kind))
+    return value
 
 
+@functools.cache
+def _is_open(kind: Any) -> bool:
+    """Whether anything is of this kind, as far as it is checked here."""
+    known = (
+        types.UnionType,
+        typing.Union,
+        abc.Callable,
+        abc.Mapping,
+        abc.Sequence,
+        abc.Iterable,
+        list,
+        tuple,
+        np.ndarray,
+    )
+    if kind is None or typing.get_origin(kind) in known or _is_path(kind):
+        return False
+    protocol = getattr(kind, "_is_protocol", False) and "__call__" not in vars(kind)
+    return kind is Any or not isinstance(kind, type) or protocol
+
+
+def _need(fits: bool) -> None:
+    if not fits:
+        raise _WrongTypeError
+
+
+@functools.cache
 def _is_path(kind: Any) -> bool:
     kind = typing.get_origin(kind) or kind
     return isinstance(kind, type) and issubclass(kind, os.PathLike)
 
 
-def _named(name: str) -> Check:
-    def check(value: Any) -> Any:
-        if all(kind.__name__ != name for kind in type(value).__mro__):
-            raise _WrongTypeError
+def _one_of(value: Any, kinds: tuple[Any, ...]) -> Any:
+    if (value is None and types.NoneType in kinds) or any(map(_is_open, kinds)):
         return value
-
-    return check
-
-
-def _any_of(checks: list[Check]) -> Check:
-    def check(value: Any) -> Any:
-        for each in checks:
-            try:
-                return each(value)
-            except _WrongTypeError:
-                continue
-        raise _WrongTypeError
-
-    return checks[0] if len(checks) == 1 else check
+    path = any(map(_is_path, kinds))
+    for kind in kinds:
+        try:
+            return _path_text(value) if path and kind is str else _taken(value, kind)
+        except _WrongTypeError:
+            continue
+    raise _WrongTypeError
 
 
 def _int(value: Any) -> int:
     if type(value) is int and -_FAR <= value < _FAR:
         return value
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise _WrongTypeError
+    _need(isinstance(value, int | np.integer) and not isinstance(value, bool))
     if not -_FAR <= value < _FAR:
         raise _OutOfRangeError(f"{value} is beyond 2^63")
     return int(value)
 
 
-def _float(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise _WrongTypeError
-    number: float = _plain(value)
-    return number
+def _float(value: Any) -> Any:
+    if type(value) is float:
+        return value
+    _need(isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool))
+    return _plain(value)
 
 
 def _bool(value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise _WrongTypeError
+    _need(isinstance(value, bool | np.bool_))
     return bool(value)
 
 
+def _none(value: Any) -> None:
+    _need(value is None)
+
+
 def _path_text(value: Any) -> str:
+    _need(isinstance(value, str))
     try:
-        name = os.fsencode(_instance(str)(value))
+        name = os.fsencode(value)
     except UnicodeEncodeError:
-        raise _OutOfRangeError(f"{value!r} is no name of a file") from None
+        name = b"\0"
     if b"\0" in name:
         raise _OutOfRangeError(f"{value!r} is no name of a file")
     return str(value)
@@ -210,58 +218,28 @@ def _path_text(value: Any) -> str:
 
 def _array(value: Any) -> Any:
     """Take what NumPy makes an array of numbers of."""
-    if isinstance(value, str | bytes | abc.Mapping | abc.Set) or value is None:
-        raise _WrongTypeError
+    _need(value is not None and not isinstance(value, str | bytes | abc.Mapping | abc.Set))
     try:
         kind = value.dtype.kind if isinstance(value, np.ndarray) else np.asarray(value).dtype.kind
     except Exception:  # whatever a strange object raises while NumPy looks at it
         raise _WrongTypeError from None
-    if kind not in _KINDS:
-        raise _WrongTypeError
+    _need(kind in _KINDS)
     return value
 
 
-def _callable(value: Any) -> Any:
-    if not callable(value):
-        raise _WrongTypeError
-    return value
+_PLAIN: dict[Any, Callable[[Any], Any]] = {
+    int: _int, float: _float, bool: _bool, None: _none, types.NoneType: _none, _Numbers: _array,
+}  # fmt: skip
 
 
-def _anything(value: Any) -> Any:
-    return value
-
-
-def _instance(kind: type) -> Check:
-    def check(value: Any) -> Any:
-        if not isinstance(value, kind):
-            raise _WrongTypeError
+def _sequence(value: Any, kind: Any, each: Any) -> Any:
+    _need(isinstance(value, abc.Iterable) and not isinstance(value, str | bytes | Mapping))
+    _need(kind is abc.Iterable or isinstance(value, abc.Sequence) or getattr(value, "ndim", 0) > 0)
+    if _is_open(each):
         return value
-
-    return check
-
-
-def _mapping(key: Check, value: Check) -> Check:
-    def check(given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            raise _WrongTypeError
-        return given if value is _anything else {key(k): value(v) for k, v in given.items()}
-
-    return check
-
-
-def _sequence(kind: type, each: Check) -> Check:
-    def check(given: Any) -> Any:
-        if isinstance(given, str | bytes | Mapping) or not isinstance(given, abc.Iterable):
-            raise _WrongTypeError
-        if kind is not abc.Iterable and not (isinstance(given, abc.Sequence) or getattr(given, "ndim", 0) > 0):
-            raise _WrongTypeError
-        if each is _anything:
-            return given
-        try:
-            given = given if isinstance(given, tuple) else list(given)
-        except TypeError:  # an array without dimensions
-            raise _WrongTypeError from None
-        items = [each(item) for item in given]
-        return tuple(items) if kind is tuple or isinstance(given, tuple) else items
-
-    return check
+    try:
+        value = value if isinstance(value, tuple) else list(value)
+    except TypeError:  # an array without dimensions
+        raise _WrongTypeError from None
+    items = [_taken(item, each) for item in value]
+    return tuple(items) if kind is tuple or isinstance(value, tuple) else items

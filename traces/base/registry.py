@@ -12,14 +12,13 @@ import hashlib
 import secrets
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from traces.base.errors import EdgewattError, InputError, did_you_mean, shown, unknown_name
+from traces.base.errors import InputError, did_you_mean, shown, unknown_name
 
 T = TypeVar("T")
 OUR_PACKAGES = ("traces", "hwmodel", "reorder", "edgewatt")
@@ -228,37 +227,6 @@ class Registry(Mapping[str, Entry[T]]):
 
 
 _ALL: list[Registry[Any]] = []
-
-
-def failure_outside(error: BaseException) -> InputError | None:
-    """Return an error that names the member of another distribution, or of a script, whose code raised `error`.
-
-    None where no such code was under way, and for errors that are raised on purpose: these say all there is to say.
-    """
-    members = [(r.what, entry) for r in _ALL for entry in r._entries.values() if entry.origin is not None]
-    link: BaseException | None = error
-    while members and link is not None and not isinstance(link, EdgewattError):
-        for frame, line in reversed(list(traceback.walk_tb(link.__traceback__))):
-            module = str(frame.f_globals.get("__name__", ""))
-            whose = [each for each in members if each[1].module == module]
-            whose = whose or [each for each in members if _package(each[1].module) == _package(module)]
-            if whose:
-                names = " or ".join(f"{what} {entry.name!r}" for what, entry in whose[:3])
-                said = "".join(traceback.format_exception_only(link)).strip()
-                at = f"{Path(frame.f_code.co_filename).name}, line {line}"
-                return InputError(f"the {names} of {whose[0][1].origin} failed: {said} ({at})")
-        link = link.__cause__ or link.__context__
-    return None
-
-
-def naming_outside(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function; what code of another distribution raises in it becomes an InputError that names the member."""
-    try:
-        return function(*arguments)
-    except (Exception, SystemExit) as error:
-        if named := failure_outside(error):
-            raise named from error
-        raise
 
 
 def _package(module: str) -> str:

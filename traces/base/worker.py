@@ -23,7 +23,6 @@ from typing import Any, BinaryIO
 
 from traces.base.children import module_command
 from traces.base.errors import EdgewattError
-from traces.base.registry import naming_outside
 
 TOGETHER_S = 0.03
 """How long the answer of a small piece waits for the next, so that the parent is woken less often."""
@@ -80,8 +79,8 @@ def _answer(packed: bytes) -> bytes:
     """Do a piece and return its framed answer."""
     try:
         function, arguments = pickle.loads(packed)
-        return _framed("result", naming_outside(function, *arguments))
-    except Exception as error:
+        return _framed("result", function(*arguments))
+    except (Exception, SystemExit) as error:  # the code of others may end the program
         error.add_note("".join(traceback.format_exception(error)))
         try:
             framed = _framed("error", error)

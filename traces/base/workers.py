@@ -38,7 +38,6 @@ from typing import IO, Any, Self, TypeVar
 
 from traces.base.children import module_command, safe_children
 from traces.base.errors import EdgewattError, EdgewattWarning, InputError, MissingExtraError, brief, unknown_name
-from traces.base.registry import naming_outside
 
 EXECUTORS = ("threads", "processes", "inline", "dask")
 IN_FLIGHT = 3
@@ -314,7 +313,7 @@ def _together(function: Callable[..., Any], packed: bytes) -> tuple[list[Any], f
 
 def _in_turn(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> tuple[list[Any], float]:
     began = time.perf_counter()
-    return [naming_outside(function, *arguments) for arguments in calls], time.perf_counter() - began
+    return [function(*arguments) for arguments in calls], time.perf_counter() - began
 
 
 class _Threads(_Futures):

@@ -7,12 +7,9 @@ loads. The extended format is written.
 
 from __future__ import annotations
 
-from typing import IO
-
-from traces.trace.chunks import Trace
 from traces.trace_files.reader import TRACE_READERS, first_words
 from traces.trace_files.text import PlainLine, Record, TextReader, access_size, need, number, operation
-from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
+from traces.trace_files.writer import TRACE_WRITERS, LineWriter
 
 
 class DineroReader(TextReader):
@@ -43,16 +40,10 @@ TRACE_READERS.register("dinero", summary="Dinero IV extended: r or w, address, s
 )
 
 
-class DineroWriter(TraceWriter):
-    suffix = ".xdin"
-
-    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
-        written = 0
-        for _, address, size, op, _ in columns(trace):
-            rows = zip(address, size, op, strict=True)
-            stream.write("".join([f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in rows]).encode())
-            written += len(address)
-        return written
+def _lines(address: list[int], size: list[int], op: list[int], cycle: list[int]) -> list[str]:
+    return [f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in zip(address, size, op, strict=True)]
 
 
-TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(DineroWriter())
+TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(
+    LineWriter(".xdin", _lines)
+)

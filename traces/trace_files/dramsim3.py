@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import IO
-
-from traces.trace.chunks import Trace
 from traces.trace_files.reader import TRACE_READERS
 from traces.trace_files.text import PlainLine, Record, TextReader, need, number, operation
-from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
+from traces.trace_files.writer import TRACE_WRITERS, LineWriter
 
 
 def _dramsim3(words: list[str]) -> Record:
@@ -21,16 +18,8 @@ TRACE_READERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, cl
 )
 
 
-class Dramsim3(TraceWriter):
-    suffix = ".trace"
-
-    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
-        written = 0
-        for _, address, _, op, cycle in columns(trace):
-            rows = zip(address, op, cycle, strict=True)
-            stream.write("".join([f"0x{a:X} {'WRITE' if o else 'READ'} {c}\n" for a, o, c in rows]).encode())
-            written += len(address)
-        return written
+def _lines(address: list[int], size: list[int], op: list[int], cycle: list[int]) -> list[str]:
+    return [f"0x{a:X} {'WRITE' if o else 'READ'} {c}\n" for a, o, c in zip(address, op, cycle, strict=True)]
 
 
-TRACE_WRITERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(Dramsim3())
+TRACE_WRITERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(LineWriter(".trace", _lines))

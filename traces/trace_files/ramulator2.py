@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import IO
-
-from traces.trace.chunks import Trace
 from traces.trace_files.reader import TRACE_READERS
 from traces.trace_files.text import PlainLine, Record, TextReader, need, number, operation
-from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
+from traces.trace_files.writer import TRACE_WRITERS, LineWriter
 
 
 def _ramulator2(words: list[str]) -> Record:
@@ -21,16 +18,10 @@ TRACE_READERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or 
 )
 
 
-class Ramulator2(TraceWriter):
-    suffix = ".trace"
-
-    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
-        written = 0
-        for _, address, _, op, _ in columns(trace):
-            rows = zip(address, op, strict=True)
-            stream.write("".join([f"{'ST' if o else 'LD'} 0x{a:x}\n" for a, o in rows]).encode())
-            written += len(address)
-        return written
+def _lines(address: list[int], size: list[int], op: list[int], cycle: list[int]) -> list[str]:
+    return [f"{'ST' if o else 'LD'} 0x{a:x}\n" for a, o in zip(address, op, strict=True)]
 
 
-TRACE_WRITERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(Ramulator2())
+TRACE_WRITERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(
+    LineWriter(".trace", _lines)
+)

@@ -6,7 +6,7 @@ A member is a `TraceWriter` registered under the format's name, one module of th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -47,6 +47,21 @@ def columns(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[int], list[in
             cycle = list(range(first, first + n)) if piece.cycle is None else piece.cycle.tolist()
             yield piece, piece.address.tolist(), piece.size.tolist(), piece.op.tolist(), cycle
             first += n
+
+
+class LineWriter(TraceWriter):
+    """A format with a line an access. lines: of address, size, op and arrival of some accesses."""
+
+    def __init__(self, suffix: str, lines: Callable[[list[int], list[int], list[int], list[int]], list[str]]) -> None:
+        self.suffix, self.lines = suffix, lines  # type: ignore[misc]
+
+    def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
+        """See TraceWriter."""
+        written = 0
+        for _, *parts in columns(trace):
+            stream.write("".join(self.lines(*parts)).encode())
+            written += len(parts[0])
+        return written
 
 
 TRACE_WRITERS: Registry[TraceWriter] = Registry(

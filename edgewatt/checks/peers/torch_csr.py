@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from edgewatt.checks.peer import CLIP, PEERS, Float32, MatrixLayer, MissingPeer, Step
 from traces.base.errors import install_command
-
-
-def load_torch() -> Any:
-    """Return torch, on one thread."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingPeer(f"PyTorch is not installed: {install_command('bench')}") from None
-    torch.set_num_threads(1)
-    return torch
-
-
-def finish(layer: MatrixLayer, result: Any) -> None:
-    """Apply the activation in place to a tensor of sums."""
-    if layer.activation == "relu":
-        result.clamp_min_(0)
-    elif layer.activation == "clip":
-        result.clamp_(0, CLIP)
 
 
 @PEERS.register("torch", summary="torch.sparse_csr_tensor @ values, bias and activation in place")
@@ -31,7 +11,11 @@ def torch_csr(layers: list[MatrixLayer], values: Float32) -> Step:
     """One product per layer, written to its place; the matrices are made once."""
     import warnings
 
-    torch = load_torch()
+    try:
+        import torch
+    except ImportError:
+        raise MissingPeer(f"PyTorch is not installed: {install_command('bench')}") from None
+    torch.set_num_threads(1)
     table = torch.from_numpy(values)
     prepared = []
     for layer in layers:
@@ -48,6 +32,7 @@ def torch_csr(layers: list[MatrixLayer], values: Float32) -> Step:
             for layer, matrix, source, target, bias in prepared:
                 torch.mm(matrix, source, out=target)
                 target.add_(bias)
-                finish(layer, target)
+                if layer.activation != "identity":
+                    target.clamp_(0, CLIP if layer.activation == "clip" else None)
 
     return step

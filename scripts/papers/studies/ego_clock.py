@@ -13,8 +13,8 @@ import numpy as np
 import edgewatt as ew
 from edgewatt.checks.bench import one_thread, packed_step, peer_steps
 from edgewatt.checks.clocks import measure, one_core
-from hwmodel.processor.limits import cpu_name
 from hwmodel.processor.inference import compile_inference
+from hwmodel.processor.limits import cpu_name
 from papers.figure import Chart, Figure, Job, Row, Table
 from papers.studies.ego_misses import make_network, unsorted
 from traces.networks.network import Network
