@@ -204,12 +204,10 @@ class Card:
             said.append(f"{where}: take {self.take}. It {_change(order.energy)} energy ({order.ends}{parts}) and "
                         f"{_change(order.time, 'takes')} time against {against}.")  # fmt: skip
         if self.order_matters and blocks is not None and order is not None:
-            adds = f"{_change(blocks.energy)} energy ({blocks.ends})" if blocks.decided else "nothing that is sure"
-            share = (
-                "" if self.of_blocking is None else f" Blocking alone has {100 * self.of_blocking:.0f} % of the saving."
-            )
-            said.append(f"Beyond simple blocking it {adds}.{share}" if blocks.decided
-                        else f"Beyond simple blocking: {adds}.{share}")  # fmt: skip
+            more = f"{_change(blocks.energy)} ({blocks.ends})" if blocks.decided else "is not decided"
+            has = self.of_blocking
+            share = "" if has is None else f"Blocking has {max(0.0, 100 * has):.0f} % of that; "
+            said.append(f"{share}beyond it this {more}." if share else f"Beyond simple blocking it {more}.")
         for name in ("format", "stride", "layout"):
             if gain := self.gains.get(name):
                 chosen, other = getattr(self.choice, name), getattr(self.baseline, name)

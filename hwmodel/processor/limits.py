@@ -23,14 +23,9 @@ ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system d
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes; bandwidths of reading in 1e9 bytes/s; fma_gflops in 1e9 floating-point operations/s, all of one
-    core by its CPU time, the best of a few tries. Sizes that the system does not tell are assumed (32 KiB, 512 KiB, 8
-    MiB).
-    """
+    """Bandwidths of reading in 1e9 bytes/s; fma_gflops in 1e9 floating-point operations/s, all of one core by its CPU
+    time, the best of a few tries."""
 
-    l1_bytes: int
-    l2_bytes: int
-    l3_bytes: int
     l1_gbs: float
     l2_gbs: float
     l3_gbs: float
@@ -39,7 +34,8 @@ class Limits:
 
 
 def core_caches() -> dict[str, int]:
-    """Return the bytes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them."""
+    """Return the bytes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them; 32 KiB, 512 KiB
+    and 8 MiB where neither does."""
     names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
     caches = _told_by_linux()
     for level in names.keys() - caches.keys():
@@ -85,9 +81,7 @@ def measure_limits() -> Limits:
     steps = 1_000_000
     flops = kernel.multiply_add(1, level)
     fma = flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
-    return Limits(
-        sizes["l1"], sizes["l2"], sizes["l3"], speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma
-    )  # fmt: skip
+    return Limits(speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma)
 
 
 def best_of(step: Callable[[], object], tries: int = TRIES) -> float:

@@ -100,7 +100,7 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
                    "block_bytes": 32, "state": None},
         "order_tuples": {"matrix": matrix, **wires, "id_bits": 16, "stride": 4, "layout": "csr", "block_bytes": 32,
                          "base_interval": None, "objective": "joint", "metric": "ones", "bus_bytes": None,
-                         "energy_pj": None, "stride_restart": "row", "rows": "packed", "method": "sort", "effort": 0.0,
+                         "energy_pj": None, "stride_restart": "row", "method": "sort", "effort": 0.0,
                          "workers": 1, "bound": False, "checkpoint": None},
         "order_run_tuples": {"network": network, "edges": order.edges, **wires, "stride": 4, "method": "sort",
                              "block_bytes": 32, "id_bits": None, "workers": 1},

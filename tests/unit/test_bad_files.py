@@ -284,9 +284,8 @@ def test_yaml_of_any_depth_ends_in_a_message(tmp_path: Path, text: str) -> None:
         parse_document(text, "deep.yaml")
     with pytest.raises(InputError, match="deep"):
         load_part(tmp_path / "deep.yaml")
-    for words in (["run"], ["bench", "net.npz", "--target"]):
-        done = CliRunner().invoke(app, [*words, str(tmp_path / "deep.yaml")])
-        assert isinstance(done.exception, InputError), (words, done.exception)
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "deep.yaml")])
+    assert isinstance(done.exception, InputError), done.exception
     assert parse_document("[" * 32 + "]" * 32, "flat.yaml").data
 
 

@@ -229,7 +229,8 @@ def test_traffic_beyond_the_bound_of_memory_is_left_out_and_the_schedule_comes_o
     done = run(giant(tmp_path / "g.json"), "--page", str(tmp_path / "g.html"))
     assert done.exit_code == 0, done.output
     assert "25,769,803,776" in done.output
-    assert "off-chip traffic left out: " in done.output and "block accesses would take" in " ".join(done.output.split())
+    said = " ".join(done.output.split())
+    assert "off-chip traffic left out: " in said and "block accesses would take" in said
     assert (tmp_path / "g.html").exists()
     found = json.loads(run(str(tmp_path / "g.json"), "--json", "-").stdout)
     assert found["peak_bytes"] == 3 * 2**33
