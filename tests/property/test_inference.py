@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cython_ext.inference.runs import LEVELS, level_number, read_sums, write_bytes
 from hwmodel.processor.inference import CompiledInference, compile_inference
-from hwmodel.processor.quantization import to_bytes
+from traces.networks.quantization import to_bytes
 from hwmodel.processor.work import ordered_work
 from reorder.order import order
 from tests.oracles import inference_oracle as oracle

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from edgewatt.cli import app
 from hwmodel.processor.export_c import export_c
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.quantization import to_bytes
+from traces.networks.quantization import to_bytes
 from hwmodel.processor.work import ordered_work
 from tests.oracles.random_networks import random_order
 from traces.base.errors import InputError
