@@ -1,11 +1,12 @@
 """A scratchpad: on-chip memory that software manages, carrying out the I/O model's own decisions.
 
-Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with
-M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
+Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with M =
+(size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
 connection in hand. Any row can come to any place, so each has room for the widest: in int8 for partial sums of 32 bits,
-as the bias that comes first, whatever is there later. What moves, and what the engine reads and writes, has its width. Connections come
-through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a
-row of it, as the model reads, or one scalar of 4 bytes that is spread over the lanes on chip, as kernels do.
+as the bias that comes first, whatever is there later. What moves, and what the engine reads and writes, has its width.
+Connections come through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron
+brings its bias: a row of it, as the model reads, or one scalar of 4 bytes that is spread over the lanes on chip, as
+kernels do.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ class ScratchpadCounts:
     """What a scratchpad moved. Every pass moves the same rows; counts in rows are of one pass.
 
     memory: M. reads_neurons, writes_live, writes_outputs: rows, as `count_io` counts. bias_reads: rows of reads_neurons
-    that bring a bias. row_bytes: bytes of a row, which move; row_pitch: from one to the next in memory; sum_row_bytes: of
-    a row of partial sums, which any takes here (the same but in int8). passes: over the batch, of `lanes` vectors each. bias_bytes_row, bias_bytes_scalar: bytes of the bias loads
-    of all passes under either reading. rows_read, rows_written: rows the engine read and wrote on chip;
-    sums_read, sums_written: those of partial sums among them;
+    that bring a bias. row_bytes: bytes of a row, which move; row_pitch: from one to the next in memory; sum_row_bytes:
+    of a row of partial sums, which any takes here (the same but in int8). passes: over the batch, of `lanes` vectors
+    each. bias_bytes_row, bias_bytes_scalar: bytes of the bias loads of all passes under either reading. rows_read,
+    rows_written: rows the engine read and wrote on chip; sums_read, sums_written: those of partial sums among them;
     connection_accesses: its accesses to connections; accesses: all of them, a row counted once per access_bytes. All of
     these are of all passes.
     """

@@ -84,7 +84,7 @@ def test_every_access_carries_a_byte_or_a_sum(case):
         for (_, address), where in zip(found, neurons, strict=True):
             assert places.setdefault(where, address) == address  # a value has one address, a sum another
         assert len(set(places.values())) == len(places)
-    values = (np.array(held, np.float32).transpose(0, 2, 1).reshape(-1, network.n_neurons) - quantized.zero)
+    values = np.array(held, np.float32).transpose(0, 2, 1).reshape(-1, network.n_neurons) - quantized.zero
     finished = network.in_degree > 0
     found_values = stored_activations(trace, network.n_neurons, "int8")
     assert np.array_equal(found_values[:, finished], (values * quantized.scale)[: len(vectors), finished])
@@ -164,7 +164,9 @@ def test_an_access_on_chip_costs_what_its_width_costs():
     value, sums = pad.scratchpad(8192, 16), pad.scratchpad(8192, 64)
     pieces = 64 // sums.block_bytes
     read = (counts.rows_read - counts.sums_read) * value.read_pj + counts.sums_read * pieces * sums.read_pj
-    written = (counts.rows_written - counts.sums_written) * value.write_pj + counts.sums_written * pieces * sums.write_pj
+    written = (
+        counts.rows_written - counts.sums_written
+    ) * value.write_pj + counts.sums_written * pieces * sums.write_pj
     assert rows["scratchpad_read"].energy_pj == pytest.approx(read)
     assert rows["scratchpad_write"].energy_pj == pytest.approx(written)
     assert counts.sums_written < counts.rows_written and counts.sums_read < counts.rows_read

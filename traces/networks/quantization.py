@@ -35,7 +35,8 @@ class Quantized:
 def quantize(network: Network, sources: Ids, targets: Ids, weights: Float32, values: Float32) -> Quantized:
     """Return the 8-bit form of a network whose neurons hold `values` (float32[B, N]) on inputs that are typical.
 
-    sources, targets: int[W] neurons of the connections, weights: float32[W], in any order: that of the result's weights.
+    sources, targets: int[W] neurons of the connections, weights: float32[W], in any order, which is that of
+    the result's weights.
 
     A neuron that is never negative gets 0 to 255 for 0 to its largest value, others 1 to 255 around 128. Weights are
     taken times their source's scale, so each source has a scale of its own, and divided by the largest into a target,

@@ -85,8 +85,8 @@ def transfers(
     moves: step int32[E] (ascending: the step before whose update it happens, or the number of steps), neuron int32[E],
     kind uint8[E] (0 load, else store). buffer_bytes: the double buffer of the connections; its halves are shared by the
     arrays. engine_spec: hwmodel.machine.EngineSpec; a row takes several accesses of its width. scalar_biases: bool[E],
-    loads that bring one bias of 4 bytes from an array of its own, in the order of use, instead of a row. slots: records name
-    slots of the memory in place of neurons, and each move has a descriptor.
+    loads that bring one bias of 4 bytes from an array of its own, in the order of use, instead of a row. slots: records
+    name slots of the memory in place of neurons, and each move has a descriptor.
     """
     plan = plan_of(trace)
     if slots is not None:
@@ -120,7 +120,9 @@ def transfers(
             work = np.empty(buffers.capacity, np.float64)
             address, size, op, stream, offset, payload = buffers.fresh()
             n = made.fill_transfers(address, size, op, stream, offset, payload, work)
-            engine.rows_read, engine.rows_written, engine.sums_read, engine.sums_written, engine.connections = made.counts
+            engine.rows_read, engine.rows_written, engine.sums_read, engine.sums_written, engine.connections = (
+                made.counts
+            )
             engine.accesses, engine.cycles, engine.instructions = made.accesses, made.cycles, made.instructions
             engine.multiply_adds = made.multiply_adds
             if n:
