@@ -20,6 +20,7 @@ from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadSpec
 from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.system.simulation import simulate
+from traces.base.errors import InputError
 from traces.layout import LAYOUTS
 from traces.layout.settings import Layout
 from traces.networks.quantization import quantized_network
@@ -191,3 +192,24 @@ def test_memory_of_a_scratchpad_has_room_for_sums():
     found = replay(build_trace(network, layout=layout, batch=16), Machine(scratchpad=ScratchpadSpec(8192)))
     assert found.scratchpad.memory == (8192 - 1024) // 64 + 1
     assert (found.scratchpad.row_bytes, found.scratchpad.sum_row_bytes) == (16, 64)
+
+
+CONFIG = {
+    "network": {"file": "configs/examples/networks/digits_small.npz"}, "orderings": ["two-optimal"],
+    "layout": {"kind": "tuples", "neuron_format": "int8"},
+}  # fmt: skip
+
+
+def test_weights_are_in_int8_too():
+    with pytest.raises(InputError, match="neuron_format int8 needs weights in int8, not fp16"):
+        build_trace(random_network(np.random.default_rng(1)), layout=Layout(neuron_format="int8", value_format="fp16"))
+    with pytest.raises(InputError, match="neuron_format int8 needs formats int8, not fp32"):
+        ew.run(CONFIG)
+
+
+@pytest.mark.parametrize("system", ["scratchpad-8k", "edge"])
+def test_a_configuration_runs_in_int8(system):
+    (record,) = ew.run({**CONFIG, "system": system, "formats": ["int8"]})
+    energy = record.results["energy_pj"]
+    assert energy["dynamic"] + energy["static"] == pytest.approx(energy["total"])
+    assert sum(record.results["bound_by"].values()) == pytest.approx(1)

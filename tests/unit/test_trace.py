@@ -157,7 +157,6 @@ def test_ids_take_32_bits_where_16_do_not_hold_them():
         ({"base_address": -1}, "base_address"),
         ({"registers": "many"}, "unknown register model"),
         ({"neuron_format": "int4"}, "unknown neuron format"),
-        ({"neuron_format": "int8"}, "neuron_format int8 needs weights in int8"),
         ({"kind": "coo", "row_alignment_bytes": 32}, "has no rows"),
     ],
 )

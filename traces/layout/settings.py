@@ -21,6 +21,7 @@ MACHINE_LANES = 16  # input vectors at a time on a named machine, where nothing 
 BEST = "best"  # a rule, no layout: of those that can hold the order, the one with the fewest bytes of connections
 NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}  # name -> bytes; the index is the kernel's format number
 INT8 = "int8"
+BOTH_INT8 = "products of 8-bit integers are summed in 32 bits; set the value format to int8, too"
 SUM_BYTES = 4  # of a partial sum beside values of 8 bits
 REGISTERS = ("run", "none")
 ID_BASES = ("layer", "network")
@@ -87,11 +88,6 @@ class Layout:
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
         whole_number(self.lanes, "lanes", why="input vectors at a time")
-        if self.neuron_format == INT8 and self.value_format != INT8:
-            raise InputError(
-                f"neuron_format int8 needs weights in int8, not {self.value_format}: products of 8-bit integers are "
-                "summed in 32 bits; set the value format to int8 too"
-            )
         if self.sum_row_bytes > MAX_ROW_BYTES:
             most = MAX_ROW_BYTES // (self.sum_row_bytes // self.lanes)
             raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
-from traces.layout.settings import INT8, NEURON_FORMATS, Layout, choices
+from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
 from traces.networks.network import ACTIVATIONS, Network
 from traces.networks.quantization import Quantized, quantized_network, to_bytes
@@ -160,7 +160,11 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
 
     kind = smallest_kind(network, edges, layout)
     member = LAYOUTS[kind].item
-    integers = quantized_network(network, samples) if layout.neuron_format == INT8 else None
+    integers = None
+    if layout.neuron_format == INT8:
+        if layout.value_format != INT8:
+            raise InputError(f"neuron_format int8 needs weights in int8, not {layout.value_format}: {BOTH_INT8}")
+        integers = quantized_network(network, samples)
     stored, weight, zeroed = _stored(network, edges, layout, member, integers)
     steps, slot = stored.steps, stored.slot
     space = Space(layout.base_address, layout.alignment_bytes)
