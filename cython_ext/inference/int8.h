@@ -11,24 +11,11 @@
 #ifndef EDGEWATT_INFERENCE_INT8_H
 #define EDGEWATT_INFERENCE_INT8_H
 
+#include "common/requantize.h"
 #include "streams/stream.h"
 
 /* Byte k of a row of 64 (four parts of 16 bytes): its sum is in vector (k % 16) / 4, place k / 16 * 4 + k % 4. */
 static inline int ew_sum_place(int k) { return (k % 16) / 4 * 16 + k / 16 * 4 + k % 4; }
-
-/* Round half to even without libm, for |x| < 2^22: adding 1.5 * 2^23 leaves no bits behind the point. */
-static inline int32_t ew_round(float x) {
-    const float magic = 12582912.0f;
-    volatile float shifted = x + magic; /* rounded to float32 wherever the compiler keeps more */
-    return (int32_t)(shifted - magic);
-}
-
-static inline uint8_t ew_requantize(int32_t sum, float multiplier, int32_t zero, int32_t least) {
-    float x = (float)sum * multiplier;
-    x = x < -1024.0f ? -1024.0f : x > 1024.0f ? 1024.0f : x;
-    const int32_t u = ew_round(x) + zero;
-    return (uint8_t)(u < least ? least : u > 255 ? 255 : u);
-}
 
 static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
                              int64_t columns) {

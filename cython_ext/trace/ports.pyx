@@ -98,7 +98,7 @@ cdef class EngineClock:
                     else:
                         self.now.targets += taken
                     if kind == ROW:
-                        self.now.values, self.now.pieces = self.values, taken
+                        self.now.values, self.now.pieces = self.values, max(self.now.pieces, taken)
                 self.made += taken
                 out[i] = self.before
         need(not bad, "streams that there are")

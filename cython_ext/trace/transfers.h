@@ -20,11 +20,12 @@ typedef struct {
     int64_t descriptor_array;       /* of 4 bytes for each move; -1: none */
     const int64_t *element_array, *event_array; /* the array that an element or structure load lies in */
     const uint8_t *is_computed;     /* of each neuron */
-    int64_t n_neurons, row_accesses;
+    int64_t n_neurons, row_accesses, sum_accesses; /* accesses that a row, and a row of partial sums, takes */
     edgewatt_ports ports; /* of the engine */
     int64_t *fetched;  /* of each array, up to where */
     uint8_t *finished; /* of each neuron: whether its value is final */
     int64_t move, row_reads, row_writes, connection_accesses, instructions;
+    int64_t sum_reads, sum_writes; /* of rows read and written, those of partial sums */
     int64_t multiply_adds;
     int32_t in_registers; /* the row of the held target was read */
     double cycles;        /* of the engine */
@@ -37,7 +38,8 @@ static void edgewatt_start_arrays(edgewatt_transfers *t) {
 }
 
 static inline int64_t edgewatt_engine_accesses(const edgewatt_transfers *t) {
-    return (t->row_reads + t->row_writes) * t->row_accesses + t->connection_accesses;
+    const int64_t sums = t->sum_reads + t->sum_writes;
+    return (t->row_reads + t->row_writes - sums) * t->row_accesses + sums * t->sum_accesses + t->connection_accesses;
 }
 
 static void edgewatt_operate(edgewatt_transfers *t, const edgewatt_operation *operation) {
@@ -91,12 +93,15 @@ static int edgewatt_make_moves(edgewatt_transfers *t, edgewatt_sink *out, int64_
         if (out->n > out->capacity) return 0;
         const int store = t->move_kind[t->move] != 0;
         if (store && neuron == walk->held_target) { /* its sum is in registers: it leaves with it */
-            edgewatt_write_row(walk, neuron);
+            edgewatt_write_sums(walk, neuron);
             walk->held_target = -1;
         }
-        const int finished = store ? walk->output_stream : walk->input_stream;
-        edgewatt_transfer(t, out, edgewatt_row_of(walk, neuron), walk->row_bytes, store,
-                          t->finished[neuron] ? finished : walk->partial_stream);
+        if (t->finished[neuron])
+            edgewatt_transfer(t, out, edgewatt_row_of(walk, neuron), walk->row_bytes, store,
+                              store ? walk->output_stream : walk->input_stream);
+        else
+            edgewatt_transfer(t, out, edgewatt_sums_of(walk, neuron), walk->sum_row_bytes, store,
+                              walk->partial_stream);
     }
     return 1;
 }
@@ -125,7 +130,7 @@ static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
                 if (!edgewatt_fetch(t, out, t->element_array[e], end)) return;
             }
             if (!edgewatt_make_moves(t, out, k)) return;
-            edgewatt_operation o = {0, walk->source[k] != walk->held_source, 0, 0, walk->lanes, t->row_accesses};
+            edgewatt_operation o = {0, walk->source[k] != walk->held_source, 0, 0, walk->lanes, t->sum_accesses};
             if (walk->target[k] != walk->held_target) t->in_registers = 0;
             for (int64_t e = 0; e < walk->n_elements; e++) {
                 const int64_t at = edgewatt_element_at(&walk->element[e], k);
@@ -140,7 +145,10 @@ static void edgewatt_fill_transfers(edgewatt_transfers *t, edgewatt_sink *out) {
             t->connection_accesses += o.elements;
             t->row_reads += o.sources + o.targets;
             t->row_writes += o.stores;
-            o.sources *= o.pieces, o.targets *= o.pieces, o.stores *= o.pieces;
+            t->sum_reads += o.targets;
+            if (!walk->finish[k]) t->sum_writes += o.stores;
+            o.sources *= t->row_accesses, o.targets *= t->sum_accesses;
+            o.stores *= walk->finish[k] ? t->row_accesses : t->sum_accesses;
             edgewatt_operate(t, &o);
             if (walk->finish[k]) t->finished[walk->target[k]] = 1;
         }

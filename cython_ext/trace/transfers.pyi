@@ -18,11 +18,11 @@ class TransferWalk(ForwardWalk):
         event_array: Any,
         scalar_array: int,
         descriptor_array: int,
-        row_accesses: int,
+        row_accesses: list[int],
         engine: Any,
     ) -> None: ...
     @property
-    def counts(self) -> tuple[int, int, int]: ...
+    def counts(self) -> tuple[int, int, int, int, int]: ...
     @property
     def cycles(self) -> float: ...
     @property

@@ -1,11 +1,11 @@
-/* Neuron values in memory: float32 <-> fp32, fp16, bf16 bits, rounded to nearest even, and the activations. */
+/* Neuron values in memory: float32 <-> fp32, fp16, bf16 bits, rounded to nearest even, bytes, and the activations. */
 #ifndef EDGEWATT_TRACE_H
 #define EDGEWATT_TRACE_H
 
 #include <stdint.h>
 #include <string.h>
 
-enum { EDGEWATT_FP32 = 0, EDGEWATT_FP16 = 1, EDGEWATT_BF16 = 2 };
+enum { EDGEWATT_FP32 = 0, EDGEWATT_FP16 = 1, EDGEWATT_BF16 = 2, EDGEWATT_INT8 = 3 };
 
 static inline uint32_t edgewatt_bits_of(float value) {
     uint32_t bits;
@@ -53,6 +53,7 @@ static inline float edgewatt_read_neuron(const uint8_t *at, int format) {
         memcpy(&word, at, 4);
         return edgewatt_float_of(word);
     }
+    if (format == EDGEWATT_INT8) return (float)*at;
     memcpy(&half, at, 2);
     return format == EDGEWATT_FP16 ? edgewatt_from_fp16(half) : edgewatt_float_of((uint32_t)half << 16);
 }

@@ -5,6 +5,9 @@
  * source's row, the load of the target's partial sums, the multiply-add, and the store of the partial sums or, at the
  * target's last step, of its activated values. With `registers`, the source's row and the partial sums stay in
  * registers while consecutive steps share the neuron. A row is one value a lane.
+ *
+ * In int8 a row holds bytes, and partial sums have rows of 32-bit integers in an array of their own; in other formats
+ * they lie in the neuron's row.
  */
 #ifndef EDGEWATT_WALK_H
 #define EDGEWATT_WALK_H
@@ -12,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/requantize.h"
 #include "trace/values.h"
 
 #define EDGEWATT_MOST_ELEMENTS 4
@@ -49,11 +53,15 @@ typedef struct {
     uint64_t base;
     int64_t neurons; /* image offset of the rows of the first pass */
     int64_t lanes, value_bytes, row_bytes, row_pitch, pass_bytes, n_passes;
+    int64_t sums_at, sum_row_bytes, sum_pitch, sum_pass_bytes; /* of rows of partial sums */
+    const float *multiplier;                                   /* int8: from a sum to a byte above the zero point */
+    const int32_t *zero;
     int format, registers, input_stream, partial_stream, output_stream;
     /* where the walk stands: the pass, its next step and structure load, the neurons in registers and their values */
     int64_t number, step, event, held_source, held_target;
     int64_t last_byte[EDGEWATT_MOST_ELEMENTS];
     float *source_row, *sums;
+    int32_t *integers; /* int8: in place of sums */
 } edgewatt_walk;
 
 static inline void edgewatt_start_pass(edgewatt_walk *walk) {
@@ -64,6 +72,10 @@ static inline void edgewatt_start_pass(edgewatt_walk *walk) {
 
 EDGEWATT_INLINE int64_t edgewatt_row_of(const edgewatt_walk *walk, int64_t neuron) {
     return walk->neurons + walk->number * walk->pass_bytes + neuron * walk->row_pitch;
+}
+
+EDGEWATT_INLINE int64_t edgewatt_sums_of(const edgewatt_walk *walk, int64_t neuron) {
+    return walk->sums_at + walk->number * walk->sum_pass_bytes + neuron * walk->sum_pitch;
 }
 
 /* Copy the bytes of one access: nearly all have the width of a number, which a call of memcpy would take longer for. */
@@ -111,17 +123,46 @@ static inline float edgewatt_finished(const edgewatt_walk *walk, float sum, int6
     return edgewatt_activate(sum, walk->finish[k] - 1);
 }
 
-static inline void edgewatt_read_row(const edgewatt_walk *walk, int64_t neuron, float *restrict values) {
-    const uint8_t *at = walk->image + edgewatt_row_of(walk, neuron);
+static inline void edgewatt_read_row(const edgewatt_walk *walk, int64_t at_row, float *restrict values) {
+    const uint8_t *at = walk->image + at_row;
     for (int64_t lane = 0; lane < walk->lanes; lane++)
         values[lane] = edgewatt_read_neuron(at + lane * walk->value_bytes, walk->format);
 }
 
+static inline void edgewatt_read_sums(const edgewatt_walk *walk, int64_t target) {
+    const int64_t at = edgewatt_sums_of(walk, target);
+    if (walk->format == EDGEWATT_INT8)
+        memcpy(walk->integers, walk->image + at, (size_t)walk->sum_row_bytes);
+    else
+        edgewatt_read_row(walk, at, walk->sums);
+}
+
 /* Round the sums in registers into the image. */
-static inline void edgewatt_write_row(const edgewatt_walk *walk, int64_t neuron) {
-    uint8_t *at = walk->image + edgewatt_row_of(walk, neuron);
+static inline void edgewatt_write_sums(const edgewatt_walk *walk, int64_t target) {
+    uint8_t *at = walk->image + edgewatt_sums_of(walk, target);
+    if (walk->format == EDGEWATT_INT8) {
+        memcpy(at, walk->integers, (size_t)walk->sum_row_bytes);
+        return;
+    }
     for (int64_t lane = 0; lane < walk->lanes; lane++)
         edgewatt_write_neuron(at + lane * walk->value_bytes, walk->sums[lane], walk->format);
+}
+
+/* int8: add the products to the sums, and write them, or the bytes of a finished target, unless they stay. */
+static inline void edgewatt_add_integers(const edgewatt_walk *walk, int64_t k, int keep) {
+    const int64_t target = walk->target[k];
+    const int32_t weight = (int32_t)walk->weight[k], zero = walk->zero[target];
+    for (int64_t lane = 0; lane < walk->lanes; lane++)
+        walk->integers[lane] += weight * (int32_t)walk->source_row[lane];
+    if (keep) return;
+    if (!walk->finish[k]) {
+        edgewatt_write_sums(walk, target);
+        return;
+    }
+    uint8_t *at = walk->image + edgewatt_row_of(walk, target);
+    const int32_t least = walk->finish[k] - 1 == EDGEWATT_RELU ? zero : 0;
+    for (int64_t lane = 0; lane < walk->lanes; lane++)
+        at[lane] = ew_requantize(walk->integers[lane], walk->multiplier[target], zero, least);
 }
 
 /* Multiply and add; return whether the sums stay in registers. If not, the image holds them now. */
@@ -132,14 +173,20 @@ EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t 
     float *restrict sums = walk->sums;
     const int goes_on = walk->registers && k + 1 < walk->n_steps && !walk->hand_over[k + 1];
     const int keep = goes_on && walk->target[k + 1] == target;
-    if (one_lane) {
+    if (one_lane && walk->format != EDGEWATT_INT8) {
         if (source != walk->held_source)
             walk->source_row[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, source), walk->format);
         if (target != walk->held_target)
             sums[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, target), walk->format);
     } else {
-        if (source != walk->held_source) edgewatt_read_row(walk, source, walk->source_row);
-        if (target != walk->held_target) edgewatt_read_row(walk, target, sums);
+        if (source != walk->held_source) edgewatt_read_row(walk, edgewatt_row_of(walk, source), walk->source_row);
+        if (target != walk->held_target) edgewatt_read_sums(walk, target);
+    }
+    walk->held_source = goes_on ? source : -1;
+    walk->held_target = keep ? target : -1;
+    if (walk->format == EDGEWATT_INT8) {
+        edgewatt_add_integers(walk, k, keep);
+        return keep;
     }
     for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = sums[lane] + weight * values[lane];
     if (!keep) {
@@ -148,10 +195,8 @@ EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t 
         if (one_lane)
             edgewatt_write_neuron(walk->image + edgewatt_row_of(walk, target), sums[0], walk->format);
         else
-            edgewatt_write_row(walk, target);
+            edgewatt_write_sums(walk, target);
     }
-    walk->held_source = goes_on ? source : -1;
-    walk->held_target = keep ? target : -1;
     return keep;
 }
 
@@ -174,11 +219,15 @@ EDGEWATT_INLINE void edgewatt_fill_any(edgewatt_walk *of, edgewatt_sink *into, i
             if (source != walk->held_source)
                 edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, source), walk->row_bytes, 0, walk->input_stream);
             if (target != walk->held_target)
-                edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, target), walk->row_bytes, 0,
+                edgewatt_emit(walk, out, narrow, edgewatt_sums_of(walk, target), walk->sum_row_bytes, 0,
                               walk->partial_stream);
-            if (!edgewatt_compute(walk, one_lane, k))
+            if (edgewatt_compute(walk, one_lane, k)) continue;
+            if (walk->finish[k])
                 edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, target), walk->row_bytes, 1,
-                              walk->finish[k] ? walk->output_stream : walk->partial_stream);
+                              walk->output_stream);
+            else
+                edgewatt_emit(walk, out, narrow, edgewatt_sums_of(walk, target), walk->sum_row_bytes, 1,
+                              walk->partial_stream);
         }
         if (!edgewatt_structure(walk, out, narrow, walk->n_steps)) goto full; /* pointers of empty rows at the end */
     }

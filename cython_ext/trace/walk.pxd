@@ -35,10 +35,14 @@ cdef extern from "trace/walk.h" nogil:
         uint8_t *image
         uint64_t base
         int64_t neurons, lanes, value_bytes, row_bytes, row_pitch, pass_bytes, n_passes
+        int64_t sums_at, sum_row_bytes, sum_pitch, sum_pass_bytes
+        const float *multiplier
+        const int32_t *zero
         int format, registers, input_stream, partial_stream, output_stream
         int64_t number
         float *source_row
         float *sums
+        int32_t *integers
     int EDGEWATT_MOST_ELEMENTS
     void edgewatt_start_pass(edgewatt_walk *walk)
     void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out)

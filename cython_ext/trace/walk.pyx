@@ -42,14 +42,17 @@ cdef class ForwardWalk:
         cdef const uint8_t[::1] event_size = plan.event_size, event_stream = plan.event_stream
         cdef const int64_t[:, ::1] slot = plan.slot, element = plan.element
         cdef const int64_t[::1] event_step = plan.event_step, event_offset = plan.event_offset
-        rows = np.zeros((2, plan.lanes), np.float32)
+        rows, whole = np.zeros((2, plan.lanes), np.float32), np.zeros(plan.lanes, np.int32)
+        cdef const float[::1] multiplier
+        cdef const int32_t[::1] zero
+        cdef int32_t[::1] integers = whole
         cdef float[:, ::1] row = rows
         cdef edgewatt_walk *walk = &self.walk
         cdef Py_ssize_t e
         if len(element) > EDGEWATT_MOST_ELEMENTS:
             raise ValueError(f"at most {EDGEWATT_MOST_ELEMENTS} arrays are read at each step")
         self.kept = source, target, weight, bias, finish, hand_over, event_size, event_stream, slot, event_step, event_offset, \
-            rows, image
+            rows, whole, image, plan.integers
         walk.n_steps, walk.n_events, walk.n_elements = len(source), len(event_step), len(element)
         if walk.n_steps:
             walk.source, walk.target, walk.weight = &source[0], &target[0], &weight[0]
@@ -65,7 +68,12 @@ cdef class ForwardWalk:
         walk.row_bytes, walk.pass_bytes, walk.n_passes = plan.row_bytes, plan.pass_bytes, plan.n_passes
         walk.format, walk.registers = plan.neuron_format, plan.registers
         walk.input_stream, walk.partial_stream, walk.output_stream = streams
-        walk.source_row, walk.sums = &row[0, 0], &row[1, 0]
+        walk.source_row, walk.sums, walk.integers = &row[0, 0], &row[1, 0], &integers[0]
+        walk.sums_at, walk.sum_pitch, walk.sum_pass_bytes = plan.sums_offset, plan.sum_pitch, plan.sum_pass_bytes
+        walk.sum_row_bytes = plan.sum_row_bytes
+        if plan.integers is not None:
+            multiplier, zero = plan.integers.multiplier, plan.integers.zero
+            walk.multiplier, walk.zero = &multiplier[0], &zero[0]
         edgewatt_start_pass(walk)
 
     @property

@@ -17,7 +17,7 @@ from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
 from traces.base.errors import shown, unknown_name
-from traces.layout.settings import AUTO, BEST, Layout
+from traces.layout.settings import AUTO, BEST, BOTH_INT8, INT8, Layout
 from traces.trace.partition import EnginesSpec
 
 M = TypeVar("M", bound="OnChipSection | RunConfig")
@@ -440,6 +440,7 @@ class RunConfig(Section):
         if self.onchip is not None and {"caches", "scratchpad"} & self.model_fields_set:
             raise ValueError("`onchip` lists the memories: leave `caches` and `scratchpad` out")
         _engines_fit(self)
+        _formats_fit(self)
         _objective_fits(self)
         if self.gpu is not None:
             _gpu_fits(self)
@@ -455,6 +456,12 @@ def _objective_fits(run: RunConfig) -> None:
     on_chip = [(each.caches, each.scratchpad) for each in run.onchip or ()] or [(run.caches, run.scratchpad)]
     if named and not all(map(any, on_chip)):
         raise ValueError(f"objective {named!r} needs caches or a scratchpad: without, every order moves the same bytes")
+
+
+def _formats_fit(run: RunConfig) -> None:
+    others = [name for name in run.formats if name != INT8]
+    if others and any(layout.neuron_format == INT8 for layout in run.layout):
+        raise ValueError(f"neuron_format int8 needs formats int8, not {others[0]}: {BOTH_INT8}")
 
 
 def _engines_fit(run: RunConfig) -> None:

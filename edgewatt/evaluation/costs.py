@@ -40,8 +40,8 @@ def rows_of(machine: Machine, layout: Layout) -> int:
 def rows_in(pad: ScratchpadSpec | None, cache_bytes: int, layout: Layout) -> int:
     """Return M of the I/O model of a scratchpad, or of a cache of so many bytes."""
     if pad is not None:
-        return pad.memory(layout.row_bytes)
-    return max(cache_bytes // layout.row_pitch + 1, 3)
+        return pad.memory(layout.sum_row_bytes)
+    return max(cache_bytes // layout.sum_pitch + 1, 3)
 
 
 def costs_of(

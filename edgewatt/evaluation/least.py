@@ -19,7 +19,7 @@ from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import EnergyRow, core_constants_pj, energy_by_term, interface_rows, wire_constants_pj
 from hwmodel.dram.interface import WAYS, InterfaceCounts, running_wires, strobes
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.energy.onchip import ID_ACCESS_BYTES, engine_access, leakage_row
+from hwmodel.energy.onchip import ID_ACCESS_BYTES, engine_access, leakage_row, row_access
 from hwmodel.energy.technology import load_technology
 from hwmodel.energy.total import bill
 from hwmodel.fastmemory.scratchpad import Scratchpad
@@ -31,7 +31,7 @@ from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.network import Network
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Memory, Trace
-from traces.trace.plan import Plan
+from traces.trace.plan import ROW_REGIONS, Plan
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -89,7 +89,8 @@ def least_energy(
         group for way, bursts in zip(WAYS, (reads, writes), strict=True) for group in strobes(way, len(bursts), part)
     ]
     if machine.encoder in BYTE_CODES and not part.interface.cells and not (plan.element[:, 1] % 8).any():
-        terms |= _read_levels(reads, memory, machine, trace.description)
+        first_loaded = np.setdiff1d(reads, _bursts_stored_first(plan, machine))
+        terms |= _read_levels(first_loaded, memory, machine, trace.description)
 
     mapped = address_map(part, spec.address_map)
     pages = np.unique(every & _bits(mapped, ADDRESS_OF_PAGE))
@@ -146,10 +147,12 @@ def _read_levels(
     return static_pj
 
 
-def _rows(plan: Plan, chosen: npt.NDArray[np.bool_], unit: int) -> Int64Array:
-    """Return the numbers of the units (of so many bytes) that rows of neurons lie in, ascending, each once."""
-    first = plan.base_address + plan.neurons_offset + plan.row_pitch * np.flatnonzero(chosen)
-    last = (first + plan.row_bytes - 1) // unit
+def _rows(plan: Plan, chosen: npt.NDArray[np.bool_], unit: int, sums: bool = False) -> Int64Array:
+    """Return the numbers of the units (of so many bytes) that rows of neurons, or those of their partial sums, lie in,
+    ascending, each once."""
+    offset, pitch = (plan.sums_offset, plan.sum_pitch) if sums else (plan.neurons_offset, plan.row_pitch)
+    first = plan.base_address + offset + pitch * np.flatnonzero(chosen)
+    last = (first + (plan.sum_row_bytes if sums else plan.row_bytes) - 1) // unit
     first //= unit
     most = int((last - first).max(initial=-1)) + 1
     numbers = first[:, None] + np.arange(most)
@@ -164,14 +167,16 @@ def _touched(plan: Plan) -> npt.NDArray[np.bool_]:
 
 def _units_read(plan: Plan, memory: Memory, unit: int, scalar: bool) -> Int64Array:
     """Return the numbers of the units that every order reads; `scalar`: biases lie in an array of their own."""
-    units = [_rows(plan, _touched(plan) & ~plan.is_computed if scalar else _touched(plan), unit)]
+    units = [_rows(plan, _touched(plan) & ~plan.is_computed, unit)]
+    if not scalar:
+        units.append(_rows(plan, plan.is_computed, unit, sums=True))
     shared = {plan.base_address + int(at): int(bits) for at, bits, _, by_weight in plan.element if by_weight}
     for region in memory.regions:
         first, last = region.base_address // unit, (region.base_address + region.n_bytes - 1) // unit
         if region.base_address in shared:  # stored weights that no connection has are never read
             begin = region.base_address + np.unique(plan.slot[-1]) * shared[region.base_address] // 8
             units.append(begin // unit)
-        elif region.name != "neurons":
+        elif region.name not in ROW_REGIONS:
             units.append(np.arange(first, last + 1))
     return np.unique(np.concatenate(units))
 
@@ -183,11 +188,25 @@ def _bursts_of(units: Int64Array, unit: int, burst: int) -> npt.NDArray[np.uint6
 
 def _bursts_read(plan: Plan, memory: Memory, machine: Machine) -> npt.NDArray[np.uint64]:
     """Return the addresses of the bursts that every order reads, ascending. The first access to each is a load: of
-    connections, or of a row with a bias or an input, which comes before all stores there."""
-    burst = machine.bus.block_bytes
-    unit = machine.caches[-1].line_bytes if machine.caches else burst
-    scalar = machine.scratchpad is not None and machine.scratchpad.bias == "scalar"
-    return _bursts_of(_units_read(plan, memory, unit, scalar), unit, burst)
+    connections, or of a row with a bias or an input, which comes before all stores there (but for
+    `_bursts_stored_first`)."""
+    unit = _unit(machine)
+    return _bursts_of(_units_read(plan, memory, unit, _scalar(machine)), unit, machine.bus.block_bytes)
+
+
+def _bursts_stored_first(plan: Plan, machine: Machine) -> npt.NDArray[np.uint64]:
+    """Return the addresses of the bursts in which a row may be stored before anything there is loaded: where biases and
+    partial sums lie elsewhere."""
+    apart = plan.is_computed & (_scalar(machine) or plan.sums_offset != plan.neurons_offset)
+    return _bursts_of(_rows(plan, apart, _unit(machine)), _unit(machine), machine.bus.block_bytes)
+
+
+def _unit(machine: Machine) -> int:
+    return machine.caches[-1].line_bytes if machine.caches else machine.bus.block_bytes
+
+
+def _scalar(machine: Machine) -> bool:
+    return machine.scratchpad is not None and machine.scratchpad.bias == "scalar"
 
 
 def _bursts_written(plan: Plan, machine: Machine) -> npt.NDArray[np.uint64]:
@@ -251,9 +270,7 @@ def _on_chip(plan: Plan, memory: Memory, trace: Trace, machine: Machine, time_ns
     rows, steps = [], len(plan.source)
     computed = int(plan.is_computed.sum())
     if machine.scratchpad is not None:
-        width = min(machine.engine.access_bytes, plan.row_bytes)
-        each = technology.scratchpad(machine.scratchpad.size_bytes, width)
-        pieces = _row_accesses(plan, machine.engine.access_bytes) * max(-(-width // each.block_bytes), 1)
+        pieces, each = row_access(machine.scratchpad, machine.engine.access_bytes, plan.row_bytes, technology)
         rows += [
             EnergyRow("scratchpad_read", steps * pieces, "accesses to rows", each.read_pj),
             EnergyRow("scratchpad_write", computed * pieces, "accesses to rows", each.write_pj),

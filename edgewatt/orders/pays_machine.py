@@ -283,7 +283,7 @@ class StudyCosts:
         most = max(MOST_IO_STEPS // max(network.n_connections, 1), MOST_IO_SIZES)
         if len(sizes) > most:
             sizes = sizes[:: -(-len(sizes) // most)]
-        memories = [replace(pad, size_bytes=size).memory(judge.layout.row_bytes) for size in sizes]
+        memories = [replace(pad, size_bytes=size).memory(judge.layout.sum_row_bytes) for size in sizes]
         mine, other = (
             [counts.total for counts in io_curve(network, edges, memories, pad.policy, pad.pinning)]
             for edges in self.orders.on(judge, progress=self._progress)

@@ -16,6 +16,7 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.energy import EnergyRow
 from hwmodel.energy.technology import Access, Technology, load_technology
+from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
 from traces.trace.chunks import STREAMS
@@ -134,21 +135,34 @@ def _line_rows(
 def _scratchpad_rows(result: ReplayResult, machine: Machine, technology: Technology, time_ns: float) -> list[EnergyRow]:
     spec, counts = machine.scratchpad, result.scratchpad
     assert spec is not None and counts is not None
-    width = min(machine.engine.access_bytes, counts.row_bytes)
-    pieces = -(-counts.row_bytes // machine.engine.access_bytes)
-    row = technology.scratchpad(spec.size_bytes, width)
-    pieces *= max(-(-width // row.block_bytes), 1)
+    access_bytes = machine.engine.access_bytes
+    (each, row), (each_sum, sums) = (
+        row_access(spec, access_bytes, width, technology) for width in (counts.row_bytes, counts.sum_row_bytes)
+    )
+
+    def accesses(name: str, rows: int, of_sums: int, row_pj: float, sum_pj: float) -> EnergyRow:
+        taken = (rows - of_sums) * each + of_sums * each_sum
+        mean = row_pj + (sum_pj - row_pj) * of_sums * each_sum / max(taken, 1)
+        return EnergyRow(name, taken, "accesses to rows", mean)
+
     narrow = technology.scratchpad(spec.size_bytes, ID_ACCESS_BYTES)
     wide = technology.scratchpad(spec.size_bytes, machine.bus.block_bytes)
     blocks = [-(-int(moved.sum()) // wide.block_bytes) for moved in (result.load_bytes, result.store_bytes)]
     return [
-        EnergyRow("scratchpad_read", counts.rows_read * pieces, "accesses to rows", row.read_pj),
-        EnergyRow("scratchpad_write", counts.rows_written * pieces, "accesses to rows", row.write_pj),
+        accesses("scratchpad_read", counts.rows_read, counts.sums_read, row.read_pj, sums.read_pj),
+        accesses("scratchpad_write", counts.rows_written, counts.sums_written, row.write_pj, sums.write_pj),
         EnergyRow("scratchpad_connections", counts.connection_accesses, "accesses to connections", narrow.read_pj),
         EnergyRow("scratchpad_dma_in", blocks[0], f"blocks of {wide.block_bytes} bytes", wide.write_pj),
         EnergyRow("scratchpad_dma_out", blocks[1], f"blocks of {wide.block_bytes} bytes", wide.read_pj),
         leakage_row("scratchpad", row.leakage_mw, time_ns),
     ]
+
+
+def row_access(spec: ScratchpadSpec, access_bytes: int, row_bytes: int, technology: Technology) -> tuple[int, Access]:
+    """Return how many accesses of a scratchpad a row takes, and the figures of each."""
+    width = min(access_bytes, row_bytes)
+    each = technology.scratchpad(spec.size_bytes, width)
+    return -(-row_bytes // access_bytes) * max(-(-width // each.block_bytes), 1), each
 
 
 def leakage_row(name: str, leakage_mw: float, time_ns: float) -> EnergyRow:

@@ -1,10 +1,12 @@
 """A scratchpad: on-chip memory that software manages, carrying out the I/O model's own decisions.
 
-Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with
-M = (size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
-connection in hand. Connections come
-through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a
-row of it, as the model reads, or one fp32 scalar that is spread over the lanes on chip, as kernels do.
+Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with M =
+(size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
+connection in hand. Any row can come to any place, so each has room for the widest: in int8 for partial sums of 32 bits,
+as the bias that comes first, whatever is there later. What moves, and what the engine reads and writes, has its width.
+Connections come through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron
+brings its bias: a row of it, as the model reads, or one scalar of 4 bytes that is spread over the lanes on chip, as
+kernels do.
 """
 
 from __future__ import annotations
@@ -81,9 +83,10 @@ class ScratchpadCounts:
     """What a scratchpad moved. Every pass moves the same rows; counts in rows are of one pass.
 
     memory: M. reads_neurons, writes_live, writes_outputs: rows, as `count_io` counts. bias_reads: rows of reads_neurons
-    that bring a bias. row_bytes: bytes of a row, which move and which it takes here; row_pitch: from one to the next in
-    memory. passes: over the batch, of `lanes` vectors each. bias_bytes_row, bias_bytes_scalar: bytes of the bias loads
-    of all passes under either reading. rows_read, rows_written: rows the engine read and wrote on chip;
+    that bring a bias. row_bytes: bytes of a row, which move; row_pitch: from one to the next in memory; sum_row_bytes:
+    of a row of partial sums, which any takes here (the same but in int8). passes: over the batch, of `lanes` vectors
+    each. bias_bytes_row, bias_bytes_scalar: bytes of the bias loads of all passes under either reading. rows_read,
+    rows_written: rows the engine read and wrote on chip; sums_read, sums_written: those of partial sums among them;
     connection_accesses: its accesses to connections; accesses: all of them, a row counted once per access_bytes. All of
     these are of all passes.
     """
@@ -98,17 +101,20 @@ class ScratchpadCounts:
     bias_reads: int
     row_bytes: int
     row_pitch: int
+    sum_row_bytes: int
     lanes: int
     passes: int
     rows_read: int
     rows_written: int
+    sums_read: int
+    sums_written: int
     connection_accesses: int
     accesses: int
 
     @property
     def bias_bytes_row(self) -> int:
         """Bytes of all bias loads if each is a row."""
-        return self.bias_reads * self.row_bytes * self.passes
+        return self.bias_reads * self.sum_row_bytes * self.passes
 
     @property
     def bias_bytes_scalar(self) -> int:
@@ -126,7 +132,7 @@ class Scratchpad:
     def __init__(self, trace: Trace, spec: ScratchpadSpec, engine: Any) -> None:
         plan = plan_of(trace)
         self.spec, self.plan = spec, plan
-        self.memory = spec.memory(plan.row_bytes)
+        self.memory = spec.memory(plan.sum_row_bytes)
         self.moves = moves_of(
             plan.source, plan.target, plan.is_output, memory=self.memory, policy=spec.policy, pinning=spec.pinning
         )
@@ -165,10 +171,13 @@ class Scratchpad:
             bias_reads=self.bias_reads,
             row_bytes=plan.row_bytes,
             row_pitch=plan.row_pitch,
+            sum_row_bytes=plan.sum_row_bytes,
             lanes=plan.lanes,
             passes=plan.n_passes,
             rows_read=engine.rows_read,
             rows_written=engine.rows_written,
+            sums_read=engine.sums_read,
+            sums_written=engine.sums_written,
             connection_accesses=engine.connections,
             accesses=engine.accesses,
         )

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.quantization import quantize, to_bytes
 from hwmodel.processor.work import OrderedWork, ordered_work
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.networks.network import Network
+from traces.networks.quantization import to_bytes
 
 MOST_CONNECTIONS = 1 << 23  # a file of about 150 MB
 FIRST, LAST = 1, 2
@@ -218,7 +218,7 @@ def _int8_parts(
     if given is None:
         raise InputError(f"{network.name} carries no inputs: int8 needs a calibration, float[B, {len(network.inputs)}]")
     exact = compile_inference(network.with_(batch=None)).neurons(given)
-    q = quantize(work, exact)
+    q = work.quantized(exact)
     fed = network.in_degree > 0
     unfed = network.outputs[~fed[network.outputs]]
     if len(unfed):

@@ -13,7 +13,7 @@ import cython_ext.inference.runs as kernel
 from cython_ext.inference.runs import level_number
 from cython_ext.streams.streams import RUN_WORDS, float_stream
 from hwmodel.processor.arena import Arena, PackedInputs, checked_inputs
-from hwmodel.processor.quantization import IntegerLayout, quantize
+from hwmodel.processor.quantization import IntegerLayout
 from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
@@ -43,7 +43,7 @@ def compile_inference(
     lanes: input vectors processed together; a neuron is a row of that many values, its pitch a multiple of 64 bytes
         (1: one vector at a time, a neuron is one value).
     dtype: 'float32'; 'bf16': weights rounded to bf16, arithmetic in float32; 'int8': int8 weights with a scale per
-        target, 8-bit values with a scale per neuron, 32-bit sums (see hwmodel.processor.quantization).
+        target, 8-bit values with a scale per neuron, 32-bit sums (see traces.networks.quantization).
     threads: how many share the lanes, which never depend on one another; each has rows of its own. At most 16, or four
         a core.
     algorithm: 'runs' keeps the partial sum of consecutive connections of one target in registers; 'literal' is
@@ -321,7 +321,7 @@ class CompiledInference(Shown):
             return
         exact = CompiledInference(self._work, 128, "float32", 1, self._level, None, True)
         self._calibration = batch if self._calibration is None else self._calibration
-        quantized = quantize(self._work, exact.neurons(self._calibration))
+        quantized = self._work.quantized(exact.neurons(self._calibration))
         self._integers = IntegerLayout(self._work, quantized, self._row, self._n_rows, self._columns, self._out)
         words, self._first = self._integers.stream(self._place, self._table_place)
         nothing = np.zeros(0, np.uint32)

@@ -1,8 +1,6 @@
-"""From real weights and values to 8 bits: int8 weights with one scale per target, uint8 values with one per neuron."""
+"""Where the values of a network in 8 bits are, and the stream that its kernels read."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,83 +9,9 @@ import cython_ext.inference.runs as kernel
 from cython_ext.streams.streams import int8_stream
 from hwmodel.processor.arena import Arena
 from hwmodel.processor.work import OrderedWork, in_units
-from traces.base.errors import InputError
+from traces.networks.quantization import Quantized, to_bytes
 
 Float32 = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class Quantized:
-    """real value = (u - zero) * scale; real sum = sum * sum_scale; u = round(sum * multiplier) + zero.
-
-    weights: int8[W] in processing order. scale, sum_scale, multiplier: float32[N]. zero, start: int32[N].
-    """
-
-    weights: npt.NDArray[np.int8]
-    scale: Float32
-    zero: npt.NDArray[np.int32]
-    sum_scale: Float32
-    start: npt.NDArray[np.int32]
-    multiplier: Float32
-
-
-def quantize(work: OrderedWork, values: Float32) -> Quantized:
-    """Return the 8-bit form of a network whose neurons hold `values` (float32[B, N]) on inputs that are typical.
-
-    A neuron that is never negative gets 0 to 255 for 0 to its largest value, others 1 to 255 around 128. Weights are
-    taken times their source's scale, so each source has a scale of its own, and divided by the largest into a target,
-    which becomes 127. Whole numbers over a range of at most 255, and whole weights up to 127, are kept as they are, so
-    integer networks stay exact. The bias and the sources' zero points go into the integer that a sum starts from.
-    Raises InputError for values that are not finite, for sums beyond 32 bits, for scales beyond float32, and for
-    clipped-relu, whose bias depends on the sum.
-    """
-    network = work.network
-    if network.activation == "clipped-relu":
-        raise InputError("int8 knows the activations identity and relu; clipped-relu adds its bias after the sum")
-    for k in np.flatnonzero(~np.isfinite(values).all(axis=0))[:1].tolist():
-        raise InputError(f"neuron {k} holds no finite number on the calibration inputs: use float32, or other inputs")
-    low, high = values.min(axis=0, initial=0.0), values.max(axis=0, initial=0.0)
-    whole = (values == np.rint(values)).all(axis=0) & (high.astype(np.float64) - low <= 255)
-    most = np.maximum(-low, high).astype(np.float64)
-    scale = _float32(np.where(whole, 1.0, most / np.where(low < 0, 127, 255)))
-    scale[most == 0] = scale[most > 0].min(initial=1.0)  # silent neurons must not decide the scale of their targets
-    zero = np.where(whole, -low, np.where(low < 0, 128, 0)).astype(np.int32)
-
-    taken = work.weights.astype(np.float64) * scale[work.sources]
-    largest = np.zeros(network.n_neurons)
-    np.maximum.at(largest, work.targets, np.abs(taken))
-    fits = np.ones(network.n_neurons, bool)
-    np.logical_and.at(fits, work.targets, taken == np.rint(taken))
-    fits &= (largest <= 127) & (work.biases == np.rint(work.biases))
-    sum_scale = _float32(np.where(fits | (largest == 0), 1.0, largest / 127))
-    weights = np.rint(taken / sum_scale[work.targets]).astype(np.int64)
-
-    offset = np.zeros(network.n_neurons, np.int64)
-    np.add.at(offset, work.targets, weights * zero[work.sources])
-    reach = np.zeros(network.n_neurons, np.int64)
-    np.add.at(reach, work.targets, np.abs(weights) * 255)
-    bias = np.rint(work.biases / sum_scale.astype(np.float64))
-    beyond = np.flatnonzero(np.abs(bias) + np.abs(offset) + reach >= 2**31)
-    if beyond.size:
-        raise InputError(f"neuron {beyond[0]}: its sum of 8-bit products may leave 32 bits; use float32 or bf16")
-    multiplier = _float32(sum_scale.astype(np.float64) / scale)
-    start = (bias - offset).astype(np.int32)
-    return Quantized(weights.astype(np.int8), scale, zero, sum_scale, start, multiplier)
-
-
-def _float32(scales: npt.NDArray[np.float64]) -> Float32:
-    limits = np.finfo(np.float32)
-    for k in np.flatnonzero(scales > limits.max)[:1].tolist():
-        raise InputError(f"neuron {k}: its sums are too large beside its values for 8 bits; use float32 or bf16")
-    return np.maximum(scales, limits.tiny).astype(np.float32)
-
-
-def to_bytes(values: npt.NDArray[np.generic], scale: Float32, zero: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-    """Return uint8 of the same shape: values rounded half to even and clamped; the last axis is that of the scales."""
-    steps = np.rint(np.asarray(values, np.float64) / scale) + zero
-    return np.clip(steps, 0, 255).astype(np.uint8)
-
-
 Ids = npt.NDArray[np.int64]
 
 

@@ -16,6 +16,7 @@ from traces.base.errors import InputError
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 from traces.networks.processing import processing_arrays
+from traces.networks.quantization import Quantized, quantize
 
 ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
 PAIRING = "avx512"
@@ -42,6 +43,10 @@ class OrderedWork:
         """float32[N]."""
         network = self.network
         return np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
+
+    def quantized(self, values: npt.NDArray[np.float32]) -> Quantized:
+        """Return the 8-bit form by what neurons hold on typical inputs, float32[B, N]; weights in processing order."""
+        return quantize(self.network, self.sources, self.targets, self.weights, values)
 
     @cached_property
     def activation(self) -> npt.NDArray[np.uint8]:

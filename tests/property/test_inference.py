@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from cython_ext.inference.runs import LEVELS, level_number, read_sums, write_bytes
 from hwmodel.processor.inference import CompiledInference, compile_inference
-from hwmodel.processor.quantization import to_bytes
 from hwmodel.processor.work import ordered_work, spread
 from reorder.order import order
 from tests.oracles import inference_oracle as oracle
@@ -26,6 +25,7 @@ from tests.strategies import networks
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.networks.network import Network
+from traces.networks.quantization import to_bytes
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 levels = st.sampled_from(LEVELS)

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from edgewatt.cli import app
 from hwmodel.processor.export_c import export_c
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.quantization import to_bytes
 from hwmodel.processor.work import ordered_work
 from tests.oracles.random_networks import random_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
+from traces.networks.quantization import to_bytes
 from traces.readers.native import save
 
 pytestmark = pytest.mark.application

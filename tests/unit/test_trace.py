@@ -156,7 +156,7 @@ def test_ids_take_32_bits_where_16_do_not_hold_them():
         ({"id_bits": 12}, "id_bits must be 8, 16 or 32"),
         ({"base_address": -1}, "base_address"),
         ({"registers": "many"}, "unknown register model"),
-        ({"neuron_format": "int8"}, "unknown neuron format"),
+        ({"neuron_format": "int4"}, "unknown neuron format"),
         ({"kind": "coo", "row_alignment_bytes": 32}, "has no rows"),
     ],
 )

@@ -19,7 +19,10 @@ AUTO = "auto"  # a rule, no layout: csr where it can hold the order, else the sm
 CUT_KINDS = ("tuples", "runs")  # hold orders that cut rows
 MACHINE_LANES = 16  # input vectors at a time on a named machine, where nothing else is said
 BEST = "best"  # a rule, no layout: of those that can hold the order, the one with the fewest bytes of connections
-NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2}  # name -> bytes; the index is the kernel's format number
+NEURON_FORMATS = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}  # name -> bytes; the index is the kernel's format number
+INT8 = "int8"
+BOTH_INT8 = "products of 8-bit integers are summed in 32 bits; set the value format to int8, too"
+SUM_BYTES = 4  # of a partial sum beside values of 8 bits
 REGISTERS = ("run", "none")
 ID_BASES = ("layer", "network")
 MAX_ALIGNMENT_BYTES = 2**30
@@ -39,7 +42,9 @@ class Layout:
         csr where the order allows it, else the smaller of tuples and runs. Or 'best': the one with the fewest bytes of
         all that can hold it.
     value_format: number format of the weights (traces.formats). neuron_format: of activations and partial sums in
-        memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored.
+        memory (fp32, fp16, bf16); sums are accumulated in fp32 registers and rounded when stored. Or int8, with
+        value_format int8: finished values are bytes and partial sums int32, in rows of their own
+        (`traces.networks.quantization`).
     id_bits: 8, 16 or 32; None takes 16 where the ids fit, else 32. id_base: ids count from the lowest neuron of the
         connection's layer ('layer') or from neuron 0 ('network'); None takes 'layer' for separate id arrays of a
         layered network, 'network' otherwise and for tuples.
@@ -83,8 +88,8 @@ class Layout:
         if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
             raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
         whole_number(self.lanes, "lanes", why="input vectors at a time")
-        if self.row_bytes > MAX_ROW_BYTES:
-            most = MAX_ROW_BYTES // NEURON_FORMATS[self.neuron_format]
+        if self.sum_row_bytes > MAX_ROW_BYTES:
+            most = MAX_ROW_BYTES // (self.sum_row_bytes // self.lanes)
             raise InputError(f"lanes must be at most {most} in {self.neuron_format}, not {self.lanes}")
         if (
             self.row_alignment_bytes is not None
@@ -95,14 +100,27 @@ class Layout:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a neuron's row: `lanes` values. So far apart are rows in a scratchpad."""
+        """Bytes of a neuron's row: `lanes` values."""
         return self.lanes * NEURON_FORMATS[self.neuron_format]
+
+    @property
+    def sum_row_bytes(self) -> int:
+        """Bytes of a row of partial sums, the widest there is. So far apart are rows in a scratchpad."""
+        return self.lanes * SUM_BYTES if self.neuron_format == INT8 else self.row_bytes
 
     @property
     def row_pitch(self) -> int:
         """Bytes in memory from one neuron's row to the next: one value, or `lanes` values up to the next aligned
         address."""
-        row_bytes, aligned = self.row_bytes, self.alignment_bytes
+        return self._pitch(self.row_bytes)
+
+    @property
+    def sum_pitch(self) -> int:
+        """The same of rows of partial sums."""
+        return self._pitch(self.sum_row_bytes)
+
+    def _pitch(self, row_bytes: int) -> int:
+        aligned = self.alignment_bytes
         return row_bytes if self.lanes == 1 else -(-row_bytes // aligned) * aligned
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.layout.settings import NEURON_FORMATS, Layout
+from traces.layout.settings import INT8, NEURON_FORMATS, Layout
 from traces.networks.checks import check_order
 from traces.networks.network import Network
 from traces.trace.chunks import Chunk, Trace
@@ -45,7 +45,9 @@ def build_trace(
     chunk_accesses: accesses per chunk at most, at least 16; chunks of long rows hold fewer.
 
     The partial sum of a neuron starts with its bias, is accumulated in float32 in the order of work, and is replaced by
-    the activated value at the neuron's last connection, as `traces.networks.forward` defines it.
+    the activated value at the neuron's last connection, as `traces.networks.forward` defines it. With neurons in int8
+    weights, values and sums are integers by the scales of `traces.networks.quantization`, those of `compile_inference`:
+    from the network's batch, or where it has none from the vectors of this trace.
 
     Returns a Trace; ``final_image(trace)`` gives the memory after the last access.
     Raises InputError for an order, layout or sample that cannot be used.
@@ -116,7 +118,11 @@ def stored_activations(
     image = (final_image(trace) if image is None else image)[start : start + region.n_bytes]
     lanes, n_passes = trace.description.get("lanes", 1), trace.description.get("passes", trace.description["samples"])
     rows = image.reshape(n_passes, n_neurons, -1)[:, :, : lanes * NEURON_FORMATS[neuron_format]]
-    values = neuron_values(np.ascontiguousarray(rows).reshape(-1), list(NEURON_FORMATS).index(neuron_format))
+    if neuron_format == INT8:
+        q = trace.plan.integers
+        values: Any = (rows.astype(np.float32) - q.zero[:, None]) * q.scale[:, None]
+    else:
+        values = neuron_values(np.ascontiguousarray(rows).reshape(-1), list(NEURON_FORMATS).index(neuron_format))
     by_vector = np.asarray(values).reshape(n_passes, n_neurons, lanes).transpose(0, 2, 1).reshape(-1, n_neurons)
     return np.ascontiguousarray(by_vector[: trace.description["samples"]])
 

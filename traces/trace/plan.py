@@ -11,11 +11,13 @@ import numpy.typing as npt
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
-from traces.layout.settings import NEURON_FORMATS, Layout, choices
+from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
 from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.quantization import Quantized, quantized_network, to_bytes
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region
 
+ROW_REGIONS = ("neurons", "partial_sums")
 NEURON_STREAMS = tuple(STREAMS.index(name) for name in ("inputs", "partial_sums", "outputs"))
 MOST_PAYLOAD_BYTES = 2**25  # per chunk, unless that leaves fewer than LEAST_ACCESSES
 LEAST_ACCESSES = 64
@@ -58,6 +60,8 @@ class Plan:
         bytes uint8, stream number uint8.
     neurons_offset: image offset of the neuron rows of the first pass. A row holds `lanes` values of value_bytes each,
         in row_bytes; the next one starts row_pitch later, those of the next of n_passes pass_bytes later.
+    sums_offset, sum_bytes, sum_pitch: the same of the rows of partial sums, which are those of the neurons but in int8.
+    integers: int8: the network in 8 bits; its weights are those of `network`'s connections.
     is_output, is_computed: bool[N], neurons that are outputs; that have incoming connections.
     id_bytes: of a neuron's id. zeroed: stored non-zero weights that became zero in value_format.
     padding: steps that are ELLPACK padding.
@@ -84,12 +88,16 @@ class Plan:
     lanes: int
     value_bytes: int
     row_pitch: int
+    sums_offset: int
+    sum_bytes: int
+    sum_pitch: int
     n_passes: int
     neuron_format: int
     id_bytes: int
     registers: int
     zeroed: int
     padding: int
+    integers: Quantized | None
 
     @property
     def base_address(self) -> int:
@@ -102,9 +110,20 @@ class Plan:
         return self.lanes * self.value_bytes
 
     @property
+    def sum_row_bytes(self) -> int:
+        """Bytes of a row of partial sums that hold values."""
+        return self.lanes * self.sum_bytes
+
+    def bias_bytes(self, neurons: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
+        """Return uint8[4 * n]: what the sums of neurons (int[n]) start from, fp32, or int32 beside bytes."""
+        if self.integers is not None:
+            return np.ascontiguousarray(self.integers.start[neurons], "<i4").view(np.uint8)
+        return np.ascontiguousarray(self.bias[neurons], "<f4").view(np.uint8)
+
+    @property
     def widest_access(self) -> int:
         """Bytes of the widest access of a walk, at least 8."""
-        return max(8, self.row_bytes, *(int(bits + 7) // 8 for bits in self.element[:, 1]))
+        return max(8, self.sum_row_bytes, *(int(bits + 7) // 8 for bits in self.element[:, 1]))
 
     @property
     def element_bytes(self) -> dict[str, int]:
@@ -116,7 +135,7 @@ class Plan:
         widths = {(stream, max(1, bits // 8)) for _, bits, stream, _ in self.element.tolist()}
         loads = np.unique(self.event_stream.astype(np.int64) * 256 + self.event_size).tolist()
         widths |= {divmod(load, 256) for load in loads}
-        n_bytes = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS}
+        n_bytes = {STREAMS[stream]: self.value_bytes for stream in NEURON_STREAMS} | {"partial_sums": self.sum_bytes}
         for stream, width in sorted(widths, reverse=True):
             n_bytes[STREAMS[stream]] = width
         return n_bytes
@@ -124,6 +143,10 @@ class Plan:
     @property
     def pass_bytes(self) -> int:
         return len(self.bias) * self.row_pitch
+
+    @property
+    def sum_pass_bytes(self) -> int:
+        return len(self.bias) * self.sum_pitch
 
 
 def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: npt.NDArray[np.float32]) -> Plan:
@@ -137,15 +160,30 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
 
     kind = smallest_kind(network, edges, layout)
     member = LAYOUTS[kind].item
-    stored, weight, zeroed = _stored(network, edges, layout, member)
+    integers = None
+    if layout.neuron_format == INT8:
+        if layout.value_format != INT8:
+            raise InputError(f"neuron_format int8 needs weights in int8, not {layout.value_format}: {BOTH_INT8}")
+        integers = quantized_network(network, samples)
+    stored, weight, zeroed = _stored(network, edges, layout, member, integers)
     steps, slot = stored.steps, stored.slot
     space = Space(layout.base_address, layout.alignment_bytes)
     elements, loads = member.store(stored, space)
 
     neuron_format = list(NEURON_FORMATS).index(layout.neuron_format)
     lanes, row_pitch = layout.lanes, layout.row_pitch
-    rows = _initial_rows(network, samples, lanes, row_pitch, neuron_format)
-    neurons_offset = space.add("neurons", rows.reshape(-1))
+    values = _initial_values(network, samples, lanes)
+    if integers is None:
+        rows = _rows(neuron_bits(values.reshape(-1), neuron_format), values.shape, row_pitch)
+    else:
+        held = to_bytes(values.transpose(0, 2, 1), integers.scale, integers.zero).transpose(0, 2, 1)
+        rows = _rows(np.ascontiguousarray(held).reshape(-1), values.shape, row_pitch)
+    neurons_offset = sums_offset = space.add("neurons", rows.reshape(-1))
+    if integers is not None:
+        start = np.where(network.in_degree > 0, integers.start, 0).astype("<i4")
+        sums = np.broadcast_to(start[None, :, None], values.shape)
+        sums = _rows(np.ascontiguousarray(sums).reshape(-1).view(np.uint8), values.shape, layout.sum_pitch)
+        sums_offset = space.add("partial_sums", sums.reshape(-1))
     bias = network.biases if network.biases is not None else np.zeros(network.n_neurons, np.float32)
     finish = np.zeros(len(steps.source), np.uint8)
     last = np.zeros(network.n_neurons, np.int64)
@@ -161,7 +199,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         source=steps.source.astype(np.int32),
         target=steps.target.astype(np.int32),
         weight=weight,
-        bias=neuron_values(neuron_bits(bias, neuron_format), neuron_format),
+        bias=bias if integers is not None else neuron_values(neuron_bits(bias, neuron_format), neuron_format),
         slot=np.stack((slot,) if stored.weight_slot is None else (slot, stored.weight_slot)),
         finish=finish,
         hand_over=np.zeros(len(finish), np.uint8),
@@ -176,12 +214,16 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         lanes=lanes,
         value_bytes=NEURON_FORMATS[layout.neuron_format],
         row_pitch=row_pitch,
+        sums_offset=sums_offset,
+        sum_bytes=layout.sum_row_bytes // lanes,
+        sum_pitch=layout.sum_pitch,
         n_passes=len(rows),
         neuron_format=neuron_format,
         id_bytes=stored.id_bytes,
         registers=int(layout.registers == "run"),
         zeroed=zeroed,
         padding=int(steps.is_padding.sum()),
+        integers=integers,
     )
 
 
@@ -193,17 +235,17 @@ def smallest_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
     sizes = {}
     for name in names:
         member, space = LAYOUTS[name].item, Space(0, 1)
-        member.store(_stored(network, edges, layout, member)[0], space)
+        member.store(_stored(network, edges, layout, member, None)[0], space)
         sizes[name] = space.end
     return min(sizes, key=lambda name: sizes[name])
 
 
 def _stored(
-    network: Network, edges: Int64Array, layout: Layout, member: LayoutKind
+    network: Network, edges: Int64Array, layout: Layout, member: LayoutKind, integers: Quantized | None
 ) -> tuple[Stored, npt.NDArray[np.float32], int]:
     """Return what a layout kind is given to place, the weights float32[K] as decoded, and how many became zero."""
     assert network.weights is not None
-    steps, ids_of = member.steps(network, edges), network.weight_ids
+    steps, ids_of = member.steps(network, edges), network.weight_ids if layout.neuron_format != INT8 else None
     values, weight_slot = network.weights[edges], None
     if ids_of is not None:  # padding has a stored weight of its own, the last
         values = np.zeros(int(ids_of.max()) + 1 + steps.is_padding.any(), np.float32)
@@ -215,7 +257,12 @@ def _stored(
         """Return what is given per value for each step."""
         return steps.spread(of_values) if weight_slot is None else of_values[weight_slot]
 
-    bits, weight, value_bits, zeroed = _stored_weights(values, layout.value_format)
+    if integers is None:
+        bits, weight, value_bits, zeroed = _stored_weights(values, layout.value_format)
+    else:  # each in steps of its target's scale, so none is shared
+        whole = integers.weights[edges]
+        bits, weight, value_bits = whole.view(np.uint8), whole.astype(np.float32), 8
+        zeroed = int(np.count_nonzero((whole == 0) & (values != 0)))
     ids, id_bytes = _ids(network, steps, member, layout)
     slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
     kept = None if weight_slot is None else bits
@@ -280,25 +327,25 @@ def _lowest(ids: Int64Array, layer: Int64Array) -> Int64Array:
     return lowest[index]
 
 
-def _initial_rows(
-    network: Network, samples: npt.NDArray[np.float32], lanes: int, row_pitch: int, neuron_format: int
-) -> npt.NDArray[np.uint8]:
-    """Return uint8[passes, N, row_pitch], the rows before the first access: input vectors, elsewhere the bias.
+def _initial_values(network: Network, samples: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float32]:
+    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, elsewhere the bias.
 
-    Lanes of the last pass that no vector fills have inputs of 0; bytes between a row's values and its pitch are 0.
+    Lanes of the last pass that no vector fills have inputs of 0.
     """
-    from cython_ext.trace.walk import neuron_bits
-
     n_passes = -(-len(samples) // lanes)
     values = np.zeros((n_passes * lanes, network.n_neurons), np.float32)
     if network.biases is not None:
         values[:] = network.biases
     values[:, network.inputs] = 0
     values[: len(samples), network.inputs] = samples
-    by_row = np.ascontiguousarray(values.reshape(n_passes, lanes, -1).transpose(0, 2, 1))
-    stored = neuron_bits(by_row.reshape(-1), neuron_format).reshape(n_passes, network.n_neurons, -1)
-    if stored.shape[2] == row_pitch:
-        return np.asarray(stored)
-    rows = np.zeros((n_passes, network.n_neurons, row_pitch), np.uint8)
+    return np.ascontiguousarray(values.reshape(n_passes, lanes, -1).transpose(0, 2, 1))
+
+
+def _rows(stored: npt.NDArray[np.uint8], shape: tuple[int, ...], pitch: int) -> npt.NDArray[np.uint8]:
+    """Return uint8[passes, N, pitch] of the bytes of values; bytes between a row's values and its pitch are 0."""
+    stored = stored.reshape(*shape[:2], -1)
+    if stored.shape[2] == pitch:
+        return stored
+    rows = np.zeros((*shape[:2], pitch), np.uint8)
     rows[:, :, : stored.shape[2]] = stored
     return rows

@@ -17,7 +17,7 @@ from traces.base.errors import InputError
 from traces.base.sparse import checked_sparse
 from traces.formats import element_bits, from_bits, pack, to_bits
 from traces.layout.kind import Space
-from traces.layout.settings import NEURON_FORMATS
+from traces.layout.settings import INT8, NEURON_FORMATS
 from traces.trace.chunks import Memory
 from traces.trace.plan import memory_of
 
@@ -91,8 +91,9 @@ def lay_out_spmv(
     if positions is not None:
         moved = _inside_rows(np.asarray(positions), start)
         column, values = column[moved], values[moved]
-    if vector_format not in NEURON_FORMATS:
-        raise InputError(f"unknown vector format {vector_format!r} (known: {', '.join(NEURON_FORMATS)})")
+    known = [name for name in NEURON_FORMATS if name != INT8]  # sums are in it, too
+    if vector_format not in known:
+        raise InputError(f"unknown vector format {vector_format!r} (known: {', '.join(known)})")
     if id_bits not in (8, 16, 32) or int(column.max()) >= 2**id_bits:
         raise InputError(f"column id {int(column.max())} does not fit id_bits {id_bits}: use 8, 16 or 32 bits")
     bits, scale, report = to_bits(values, value_format)

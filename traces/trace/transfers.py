@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region, Trace
-from traces.trace.plan import NEURON_STREAMS, ChunkBuffers, Plan
+from traces.trace.plan import NEURON_STREAMS, ROW_REGIONS, ChunkBuffers, Plan
 
 MOST_PIECE_BYTES = 2**15
-SCALAR_BYTES = 4  # a bias as kernels keep it: fp32
+SCALAR_BYTES = 4  # a bias as kernels keep it: fp32, or int32 beside bytes
 BIASES = "biases"
 DESCRIPTORS, DESCRIPTOR_BYTES = "descriptors", 4
 Slots = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]
@@ -30,11 +30,13 @@ RowMoves = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.ui
 
 @dataclass
 class EngineAccesses:
-    """What the engine has done so far: rows read and written in fast memory, accesses to connections, accesses of no
-    more than its width in all, cycles, instructions and multiply-adds."""
+    """What the engine has done so far: rows read and written in fast memory, those of partial sums among them, accesses
+    to connections, accesses of no more than its width in all, cycles, instructions and multiply-adds."""
 
     rows_read: int = 0
     rows_written: int = 0
+    sums_read: int = 0
+    sums_written: int = 0
     connections: int = 0
     accesses: int = 0
     cycles: float = 0.0
@@ -83,8 +85,8 @@ def transfers(
     moves: step int32[E] (ascending: the step before whose update it happens, or the number of steps), neuron int32[E],
     kind uint8[E] (0 load, else store). buffer_bytes: the double buffer of the connections; its halves are shared by the
     arrays. engine_spec: hwmodel.machine.EngineSpec; a row takes several accesses of its width. scalar_biases: bool[E],
-    loads that bring one fp32 bias from an array of its own, in the order of use, instead of a row. slots: records name
-    slots of the memory in place of neurons, and each move has a descriptor.
+    loads that bring one bias of 4 bytes from an array of its own, in the order of use, instead of a row. slots: records
+    name slots of the memory in place of neurons, and each move has a descriptor.
     """
     plan = plan_of(trace)
     if slots is not None:
@@ -93,7 +95,7 @@ def transfers(
     memory, scalars = plan.memory, np.full(len(moves[0]), -1, np.int64)
     streams = [_stream_at(plan, start, end) for start, end in zip(starts, ends, strict=True)]
     if scalar_biases is not None and scalar_biases.any():
-        memory, offset = _with_array(memory, BIASES, plan.bias[moves[1][scalar_biases]].astype("<f4").view(np.uint8))
+        memory, offset = _with_array(memory, BIASES, plan.bias_bytes(moves[1][scalar_biases]))
         scalars[scalar_biases] = offset + SCALAR_BYTES * np.arange(int(scalar_biases.sum()))
         starts, ends = np.r_[starts, offset], np.r_[ends, memory.total_bytes]
         streams.append(STREAMS.index(BIASES))
@@ -108,7 +110,7 @@ def transfers(
 
         assert memory.image is not None
         engine.__dict__.update(EngineAccesses().__dict__)
-        row_accesses = -(-plan.row_bytes // engine_spec.access_bytes)
+        row_accesses = [-(-width // engine_spec.access_bytes) for width in (plan.row_bytes, plan.sum_row_bytes)]
         made = TransferWalk(
             plan, memory.image.copy(), NEURON_STREAMS, moves, scalars, arrays, lookup(plan.element[:, 0]),
             lookup(plan.event_offset), len(starts) - 1, descriptors, row_accesses, engine_spec,
@@ -118,7 +120,9 @@ def transfers(
             work = np.empty(buffers.capacity, np.float64)
             address, size, op, stream, offset, payload = buffers.fresh()
             n = made.fill_transfers(address, size, op, stream, offset, payload, work)
-            engine.rows_read, engine.rows_written, engine.connections = made.counts
+            engine.rows_read, engine.rows_written, engine.sums_read, engine.sums_written, engine.connections = (
+                made.counts
+            )
             engine.accesses, engine.cycles, engine.instructions = made.accesses, made.cycles, made.instructions
             engine.multiply_adds = made.multiply_adds
             if n:
@@ -135,7 +139,7 @@ def piece_bytes(buffer_bytes: int, n_arrays: int) -> int:
 
 def _connection_arrays(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return start and end (image offsets) of each array that holds connections, ascending."""
-    regions = [region for region in plan.memory.regions if region.name != "neurons"]
+    regions = [region for region in plan.memory.regions if region.name not in ROW_REGIONS]
     starts = np.array([region.base_address - plan.base_address for region in regions], np.int64)
     ends = starts + np.array([region.n_bytes for region in regions], np.int64)
     return starts, ends
