@@ -93,22 +93,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="Limit of each search.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="Write the energies, too.")
     given = parser.parse_args()
-    kinds: list[str] = []
-    points: list[dict[str, float]] = []
-    places: list[dict[str, str]] = []
+    points: list[tuple[str, str, str, dict[str, float]]] = []
     for kind, name, network in networks():
         for system in SYSTEMS:
             pj = energies(network, system, given.seconds)
-            kinds.append(kind)
-            points.append(pj)
-            places.append({"kind": kind, "network": name, "system": system})
+            points.append((kind, name, system, pj))
             print(f"{name:36} {system:18}", *(f"{what} {value / 1e6:.2f}" for what, value in pj.items()), flush=True)
-    for kind in dict.fromkeys(kinds):
-        print(summary(kind, [pj for mine, pj in zip(kinds, points, strict=True) if mine == kind]))
+    for kind in dict.fromkeys(kind for kind, *_ in points):
+        print(summary(kind, [pj for its, _, _, pj in points if its == kind]))
     if given.json:
-        given.json.write_text(
-            json.dumps([place | pj for place, pj in zip(places, points, strict=True)], indent=1) + "\n"
-        )
+        rows = [{"kind": kind, "network": name, "system": system, **pj} for kind, name, system, pj in points]
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
