@@ -25,7 +25,7 @@ def verdict_of(records: Sequence[Record]) -> Verdict:
 def headline(records: Sequence[Record], title: str) -> None:
     """Print what was measured, in a line or two."""
     row, sizes = row_of(records[0]), records[0].results.get("network", {})
-    size = f"{sizes['neurons']:,} neurons, {sizes['connections']:,} connections"
+    size = ", ".join(f"{sizes[each]:,} {each if sizes[each] != 1 else each[:-1]}" for each in ("neurons", "connections"))
     name = "" if row["network"].startswith(title) else f"{row['network']}, "
     say(f"{title}: {name}{size}; {row['part']}, {row['encoder']} bus")
 
