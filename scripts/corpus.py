@@ -36,8 +36,10 @@ SHAPES = {  # of inputs that the files leave open
     "silero_vad_half": {"input": (1, 576)}, "silero_vad_16k_op15": {"input": (1, 576)},
     "ch_ppocr_mobile_v2.0_cls_infer": {"x": (1, 3, 48, 192)}, "ch_PP-OCRv4_rec_infer": {"x": (1, 3, 48, 320)},
     "ch_PP-OCRv4_det_infer": {"x": (1, 3, 320, 320)}, "common": {"input1": (1, 1, 64, 128)},
-    "320n": {"images": (1, 3, 320, 320)}, "Run_1663829550_Stage_0": {"input": (1, 3, 100, 161)},
-    "Run_1663915512_Stage_0": {"input": (1, 3, 100, 161)}, "Run_1668423760_Stage_0": {"input": (1, 3, 100, 161)},
+    "320n": {"images": (1, 3, 320, 320)}, "Run_1663829550_Stage_0": {"input": (1, 3, 100, 160)},
+    "Run_1663915512_Stage_0": {"input": (1, 3, 100, 160)}, "Run_1668423760_Stage_0": {"input": (1, 3, 100, 160)},
+    "plcmos_v2": {"degraded_audio": (1, 1, 200, 257)}, "melspectrogram": {"input": (1, 17280)},
+    "pnet": {"input_1": (1, 60, 60, 3)},
 }  # fmt: skip
 STEPS = ("schedule", "serenity", "arena", "energy", "written", "equal", "network")
 LIMIT_S = 300
@@ -70,7 +72,7 @@ def called(file: Path, folder: Path) -> str:
 def try_steps(file: Path) -> dict[str, str]:
     """Return what became of each step: 'yes', or why not."""
     said: dict[str, str] = {}
-    given = {"shapes": SHAPES[file.stem]} if file.stem in SHAPES else {}
+    given = {"shapes": SHAPES[file.stem]} if file.stem in SHAPES and file.suffix == ".onnx" else {}
     after = file.with_name(f"{file.stem}.written{file.suffix}")
     found: dict[str, Any] = {}
 
