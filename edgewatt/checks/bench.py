@@ -21,7 +21,6 @@ from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.units import in_one_unit
 from traces.networks.network import Network
-from traces.readers import load
 
 OURS, AGAIN, CSR = "edgewatt", "edgewatt, again (A/A)", "edgewatt, target after target"
 AA_LIMIT = 0.10
@@ -236,18 +235,13 @@ def summary(result: BenchComparison) -> list[Mapping[str, object]]:
     ]
 
 
-def network_of(source: str, overrides: list[str]) -> tuple[Network, Any]:
-    """Return what is timed: a network file's network, or a configuration's with the order of its first point."""
-    if Path(source).suffix not in (".yaml", ".yml"):
-        loaded = load(source, kind="network")
-        if not isinstance(loaded, Network):
-            raise InputError(f"{source}: `edgewatt bench` needs a network of neurons, not an operator graph")
-        return loaded, None
+def configured(source: Path, overrides: list[str]) -> tuple[Network, Any]:
+    """Return the network of a configuration and the order of its first point."""
     from edgewatt.runs.compute import Computation
     from edgewatt.runs.memo import Memo
     from edgewatt.runs.plan import load_sweep
 
-    point = load_sweep(Path(source), overrides).points[0]
+    point = load_sweep(source, overrides).points[0]
     if point.order is None:
         raise InputError(f"{source}: it plays a recorded trace, which holds no network")
     steps = Computation(point, Memo())

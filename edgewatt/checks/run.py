@@ -6,13 +6,14 @@ from pathlib import Path
 
 from edgewatt.checks.check import Check
 from traces.base.errors import InputError
+from traces.networks.network import Network
 
 __all__ = ["Check", "run_checks", "validate"]
 
 
 def run_checks(
     *,
-    network: Path | None = None,
+    network: Network | None = None,
     order: Path | None = None,
     system: str | None = None,
     lanes: int = 16,
@@ -60,14 +61,9 @@ def validate(*, seed: int = 0) -> list[Check]:
     return list(theory_checks(seed=seed))
 
 
-def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
+def _order_checks(given: Network, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
     from edgewatt.checks.orders import read_order, validate_order
-    from traces.networks.network import Network
-    from traces.readers import load
 
-    given = load(network, kind="network")
-    if not isinstance(given, Network):
-        raise InputError(f"{network}: holds no network of neurons")
     edges = read_order(order)
     checks = validate_order(given, edges, seed=seed)
     if system is not None and checks[0].passed:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads, writes
 from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
+
+if TYPE_CHECKING:
+    from edgewatt.config.source import Source
 
 _ORDER = reads("an order of connections", "order", to=Path)
 _NETWORK = reads("a network", *NETWORKS, to=Path)
@@ -19,7 +24,7 @@ def validate(
     order: Path = typer.Option(
         None, "--order", metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
     ),
-    network: Path = typer.Option(
+    network: Source = typer.Option(
         None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
     ),
     system: str = typer.Option(
@@ -61,7 +66,7 @@ def validate(
     from edgewatt.cli.parts.output import show_table, write_json
 
     checks = run_checks(
-        network=network,
+        network=None if network is None else network_of(network, "validate"),
         order=order,
         system=system,
         lanes=lanes,
@@ -82,7 +87,7 @@ def validate(
 
 
 def bench_network(
-    source: str = typer.Argument(
+    source: Source = typer.Argument(
         ...,
         metavar="CONFIG",
         parser=reads("a run configuration or a network", *CONFIGURATIONS, *NETWORKS),
@@ -106,7 +111,7 @@ def bench_network(
 
     Example:  edgewatt bench quickstart -o bench.html
     """
-    from edgewatt.checks.bench import bench, network_of, summary
+    from edgewatt.checks.bench import bench, configured, summary
     from edgewatt.checks.bench_page import bench_page
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from traces.base.errors import InputError, unknown_name
@@ -115,9 +120,13 @@ def bench_network(
     check_writable(output, json_file)
     if order not in ("time", "own", "config"):
         raise unknown_name("order", order, ("time", "own", "config"))
-    network, edges = network_of(source, list(overrides or []))
+    file, edges = Path(source.files[0]), None
+    if file.suffix in CONFIGURED:
+        network, edges = configured(file, list(overrides or []))
+    else:
+        network = network_of(source, "bench")
     if order == "config" and edges is None:
-        raise InputError(f"{source}: an order from a configuration needs a configuration (YAML)")
+        raise InputError(f"{file}: an order from a configuration needs a configuration (YAML)")
     chosen = {"time": "time", "own": None, "config": edges}[order]
     with progress("bench") as update:
         result = bench(
@@ -140,5 +149,5 @@ def bench_network(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    app.command()(validate)
-    app.command("bench")(bench_network)
+    app.command()(takes_source("network", Path)(validate))
+    app.command("bench")(takes_source("source", str)(bench_network))

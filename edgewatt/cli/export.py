@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, writes
 from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.source import takes_source
+
+if TYPE_CHECKING:
+    from edgewatt.config.source import Source
 
 _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
 
 
 def export(
-    source: str = typer.Argument(
+    source: Source = typer.Argument(
         ...,
         parser=reads("a run configuration or a trace", *CONFIGURATIONS, *NETWORKS, "trace"),
         help="A run configuration (YAML), a trace file of any known format, or (for C) a network.",
@@ -62,13 +68,15 @@ def export(
 
     known = export_formats().get(format)
     if known is None or not known.networks:
-        refuse_other_kinds("a run configuration or a trace", (*CONFIGURATIONS, "trace"), source)
+        refuse_other_kinds("a run configuration or a trace", (*CONFIGURATIONS, "trace"), source.files[0])
     with progress("export") as update:
         request = ExportRequest(
             source, format, output, level, point, tuple(overrides or ()), source_format, access_bytes, dtype,
             line_bytes, first, bursts, channel, update, lanes,
         )  # fmt: skip
         done = write(request)
+    for note in done.notes:
+        say(f"{source.files[0]}: {note}", err=True)
     if not write_json(dict(done.summary), json_file):
         say(done.sentence)
         if request.which:
@@ -77,4 +85,4 @@ def export(
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command()(export)
+    app.command()(takes_source("source", str)(export))

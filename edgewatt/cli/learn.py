@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from edgewatt.cli.parts.arguments import NETWORKS, CommandGroup, json_option, reads, writes
+from edgewatt.cli.parts.source import network_of, takes_source
+
+if TYPE_CHECKING:
+    from edgewatt.config.source import Source
 
 learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
 
@@ -70,8 +75,9 @@ def learn_order(
 
 
 @learn.command("eon")
+@takes_source("network", str)
 def learn_eon(
-    network: str = typer.Argument(
+    network: Source = typer.Argument(
         ..., metavar="NETWORK", parser=reads("a network", *NETWORKS), help="The network to find an order for: a file."
     ),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
@@ -97,14 +103,14 @@ def learn_eon(
     """
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.order_pages import eon_page
-    from edgewatt.orders.training import against_others, load_network, seeds_of, train_seeds
+    from edgewatt.orders.training import against_others, seeds_of, train_seeds
     from traces.base.errors import InputError
     from traces.base.files import check_writable, whole_file
 
     if seconds is not None and iterations is not None:
         raise InputError("give --seconds or --iterations, not both")
     check_writable(output, page, json_file)
-    wanted = load_network(network)
+    wanted = network_of(network, "learn eon")
     with progress("learn eon") as report:
         runs = train_seeds(
             wanted, memory=memory, seeds=seeds_of(seeds), output=output, resume=resume, iterations=iterations,
@@ -113,7 +119,7 @@ def learn_eon(
     rows = against_others(wanted, memory, runs[0])
     if page is not None:
         with whole_file(page) as stream:
-            stream.write(eon_page(wanted.name or Path(network).name, memory, runs, rows).encode())
+            stream.write(eon_page(wanted.name or Path(network.files[0]).name, memory, runs, rows).encode())
     result = {
         "checkpoint": str(output),
         "misses": dict(rows),

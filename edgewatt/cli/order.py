@@ -8,9 +8,11 @@ import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
 from edgewatt.cli.parts.output import read_value, say, split_parameter
+from edgewatt.cli.parts.source import network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
+    from edgewatt.config.source import Source
     from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
@@ -18,7 +20,7 @@ EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what
 
 
 def order_network(
-    network: list[str] = typer.Argument(
+    network: Source = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -60,20 +62,16 @@ def order_network(
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."
     ),
-    orientation: str = typer.Option("rows-are-outputs", "--orientation", help="Of matrices: or rows-are-inputs."),
     smallest: bool = typer.Option(
         False,
         "--smallest-memory",
         help="Find the least M at which an order with minimal I/Os is known (of --method alone if given), and a bound.",
     ),
-    names: list[str] = typer.Option([], "--names", metavar="TENSOR", help="Tensors of a safetensors file, in order."),
-    image: str = typer.Option(None, "--image", metavar="HxW", help="Input image: unrolls convolutions of safetensors."),
-    window: list[str] = typer.Option(
-        [], "--window", metavar="TENSOR:stride=2,...", help="stride, padding, dilation, pool of a convolution."
-    ),
-    prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
     renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz.", "--renumber"),
     output: str = writes("Write the order as npz (array `edges`).", "-o", "--output"),
+    save_network: str = writes(
+        "Write the network as read and thinned, which the order belongs to, as npz.", "--save-network"
+    ),
     explain: str = writes(EXPLAIN_HELP, "--explain"),
     json_file: str = json_option(),
 ) -> None:
@@ -91,21 +89,19 @@ def order_network(
 
     from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
-    from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, read_network
+    from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz
     from edgewatt.orders.timed import speed_in_words
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
+    from traces.readers.native import save
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")
-    check_writable(output, renumber, explain, json_file)
+    need_npz("--save-network", save_network, "a network")
+    check_writable(output, renumber, save_network, explain, json_file)
     left = left_of(time_limit)
-    loaded = read_network(
-        network, orientation=orientation, names=names, image=image, windows=window, prune=prune
-    )  # fmt: skip
-    for note in (*loaded.notes, sizes_of(loaded)):
-        said = note if note.startswith(tuple(network)) else f"{network[0]}: {note}"  # several files name their own
-        say(said, err=True)
+    loaded = network_of(network, "order")
+    say(f"{network.files[0]}: {sizes_of(loaded)}", err=True)
     asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     if smallest:
         _show_smallest(loaded, method, asked, seed, left(), output, json_file)
@@ -124,6 +120,8 @@ def order_network(
     if output:
         with whole_file(Path(output)) as stream:
             stream.write(order_file(ordering, result))
+    if save_network:
+        save(made.network, save_network)
     if explain:
         from edgewatt.pages.explain import explain_page
 
@@ -183,7 +181,7 @@ def _show_smallest(
 
 
 def pays_command(
-    network: list[str] = typer.Argument(
+    network: Source = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -242,12 +240,12 @@ def pays_command(
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.order_pages import LAYOUT_WORDS, pays_page
     from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
-    from edgewatt.orders.request import Interrupts, orders_of, read_network
+    from edgewatt.orders.request import Interrupts, orders_of
     from traces.base.files import check_writable, whole_file
     from traces.base.units import shares_in_words
 
     check_writable(output, json_file)
-    loaded = read_network(network, command="pays")
+    loaded = network_of(network, "pays")
     given = orders_of(loaded, (order, against))
     with Interrupts.keeping_the_best(), progress("pays") as report_progress:
         study = pays(
@@ -293,5 +291,5 @@ def pays_command(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    app.command("order")(order_network)
-    app.command("pays")(pays_command)
+    app.command("order")(takes_source()(order_network))
+    app.command("pays")(takes_source()(pays_command))

@@ -28,7 +28,9 @@ def order_tuples(
     exclude: list[str] = typer.Option(
         [], "--exclude", metavar="TENSOR", help="Of a folder of shards: matrices to leave as they are."
     ),
-    prune: float = typer.Option(None, "--prune", metavar="SHARE", help="Share of the weights to drop, smallest first."),
+    density: float = typer.Option(
+        None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."
+    ),
     value_format: str = typer.Option("fp16", "--format", help="Number format of the values (`edgewatt list formats`)."),
     stride: str = typer.Option(
         "128", help="Tuples that may change places: a number, 'row', 'matrix' (coo), or 'auto'."
@@ -68,7 +70,7 @@ def order_tuples(
 
     Example:  edgewatt order-tuples weights.npz --format fp16 --stride 128 -o reordered.npz
 
-    Example:  edgewatt order-tuples model.safetensors --names layer1.0.conv1.weight --prune 0.9 -o conv1.npz
+    Example:  edgewatt order-tuples model.safetensors --names layer1.0.conv1.weight --density 0.1 -o conv1.npz
 
     Example:  edgewatt order-tuples llama/ --exclude "*embed*" --effort fast -j 8 -o llama-reordered/
 
@@ -89,7 +91,7 @@ def order_tuples(
 
     check_writable(None if Path(matrix).is_dir() else output, json_file)
     options: dict[str, Any] = {
-        "names": names, "prune": prune, "part": part, "checkpoint": checkpoint, "layout": layout, "metric": metric,
+        "names": names, "density": density, "part": part, "checkpoint": checkpoint, "layout": layout, "metric": metric,
         "stride_restart": stride_restart, "stride": stride, "base_interval": base_interval,
         "value_format": value_format, "encoder": encoder, "objective": objective, "block_bytes": block_bytes,
         "id_bits": id_bits, "method": method, "effort": effort, "seed": seed, "workers": workers,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, reads, writes
+from edgewatt.cli.parts.source import takes_source
+
+if TYPE_CHECKING:
+    from edgewatt.config.source import Source
 
 
 def prune_command(
-    network: list[str] = typer.Argument(
+    network: Source = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -68,4 +74,4 @@ def prune_command(
 
 def add_to(app: typer.Typer) -> None:
     """Register the command."""
-    app.command("prune")(prune_command)
+    app.command("prune")(takes_source()(prune_command))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,7 +18,11 @@ from edgewatt.cli.parts.arguments import (
     writes,
 )
 from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
+
+if TYPE_CHECKING:
+    from edgewatt.config.source import Source
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
@@ -29,7 +33,7 @@ MOST_ANSWERED = 2000  # points of a sweep whose verdict is printed after it; the
 
 
 def run(
-    file: list[str] = typer.Argument(
+    file: Source = typer.Argument(
         ...,
         metavar="FILE...",
         parser=reads("a network or a run configuration", *CONFIGURATIONS, *NETWORKS),
@@ -78,7 +82,7 @@ def run(
         [{**row_of(record), "record": str(path)} for record, path in zip(records, paths, strict=True)], json_file
     ):
         return
-    verdict, title = verdict_of(records), plan.name or Path(file[0]).name
+    verdict, title = verdict_of(records), plan.name or Path(file.files[0]).name
     if verbose or not verdict.cards:
         show_records(records, title=title)
         say("\n".join(["records:", *(f"  {path}" for path in paths)]))
@@ -90,7 +94,7 @@ def run(
 
 
 def init(
-    network: list[str] = typer.Argument(
+    network: Source = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -117,32 +121,33 @@ def init(
     from edgewatt.config.starter import init as write
     from edgewatt.runs.plan import load_sweep
 
-    write(network, output, system=system, force=force)
+    write(network_of(network, "init"), network, output, system=system, force=force)
     points = len(load_sweep(Path(output)).points)
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 
 
-def _configuration(files: list[str], system: str | None) -> Any:
+def _configuration(source: Source, system: str | None) -> Any:
     """Return what is to be run: a configuration, or the comparison of orders of a network on a machine."""
+    from dataclasses import replace
     from pathlib import Path
 
     from edgewatt.config.starter import comparison
     from traces.base.errors import InputError
     from traces.base.resources import shipped_names, shipped_path
 
-    file = files[0]
-    if Path(file).suffix in (".yaml", ".yml", ".json"):
-        if len(files) > 1:
-            raise InputError(f"{files[1]}: `edgewatt run` takes one configuration, or the files of one network")
+    file = source.files[0]
+    if Path(file).suffix in CONFIGURED:
+        if len(source.files) > 1:
+            raise InputError(f"{source.files[1]}: `edgewatt run` takes one configuration, or the files of one network")
         if system is not None:
             raise InputError(f"{file}: --system goes with a network; in a configuration write 'system: {system}'")
         return Path(file)
     if not Path(file).exists():
         if file not in shipped_names(SHIPPED_NETWORKS, ".npz"):
             return Path(file)  # a shipped configuration, or nothing: reading it says so
-        files = [str(shipped_path(SHIPPED_NETWORKS, file, ".npz"))]
+        source = replace(source, files=(str(shipped_path(SHIPPED_NETWORKS, file, ".npz")),))
     refuse_other_kinds("a network or a run configuration", (*CONFIGURATIONS, *NETWORKS), file)
-    return comparison(files, system or DEFAULT_SYSTEM)
+    return comparison(network_of(source, "run"), source, system or DEFAULT_SYSTEM)
 
 
 def sweep(
@@ -317,5 +322,5 @@ def rerun(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (run, sweep, init, show, collect, rerun):
+    for command in (takes_source("file")(run), sweep, takes_source()(init), show, collect, rerun):
         app.command()(command)

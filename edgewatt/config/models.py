@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.config.sections import KindChoice, Named, NamedFile, Section, section_for
+from edgewatt.config.source import READING
 from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
@@ -75,6 +76,19 @@ class NetworkSection(Section):
     orientation: Literal["rows-are-outputs", "rows-are-inputs"] | None = Field(
         default=None, description="what the rows of matrix files are (default: rows-are-outputs)"
     )
+    names: list[str] | None = Field(
+        default=None, min_length=1, description="tensors or patterns of a safetensors file, in order (default: all)"
+    )
+    image: list[int] | None = Field(
+        default=None,
+        description="height and width of the input (channels before them): unrolls convolutions of safetensors",
+    )
+    windows: dict[str, dict[str, int]] | None = Field(
+        default=None, description="tensor or pattern -> stride, padding, dilation, pool of a convolution"
+    )
+    shapes: dict[str, list[int]] | None = Field(
+        default=None, description="input of an ONNX model -> its dimensions, where the file leaves them open"
+    )
     generate: GeneratorChoice | None = Field(
         default=None, description="generator and its parameters, instead of a file"
     )
@@ -92,8 +106,9 @@ class NetworkSection(Section):
     def _one_source(self) -> NetworkSection:
         if sum(source is not None for source in (self.file, self.files, self.generate)) != 1:
             raise ValueError("a network needs one of 'file', 'files' and 'generate'")
-        if self.generate is not None and self.orientation is not None:
-            raise ValueError("unused key 'orientation': a generated network has no matrix files")
+        for key in READING:
+            if self.generate is not None and getattr(self, key) is not None:
+                raise ValueError(f"unused key {key!r}: a generated network has no files")
         return self
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
+from edgewatt.config.source import Source
 from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -18,48 +19,28 @@ from traces.base.resources import shipped_path
 from traces.networks.network import Network
 
 
-def comparison(files: Sequence[str | Path], system: str) -> dict[str, Any]:
-    """Return the configuration that compares row by row, simple blocking and a search on a machine.
-
-    files: one network, or one matrix file a layer. Raises InputError where they hold none.
-    """
-    network = _network_of(files)
-    source = {"file": str(files[0])} if len(files) == 1 else {"files": [str(file) for file in files]}
-    return {
-        "name": network.name,
-        "network": source,
-        "system": system,
-        "orderings": ["two-optimal", BLOCKING, "auto"],
-    }
-
-
-def _network_of(files: Sequence[str | Path]) -> Network:
-    from traces.readers import load
-
-    loaded = load(files[0] if len(files) == 1 else list(files), kind="network")
-    if not isinstance(loaded, Network):
-        raise InputError(f"{files[0]}: a configuration needs a network of neurons, not an operator graph")
-    return loaded
+def comparison(network: Network, source: Source, system: str) -> dict[str, Any]:
+    """Return the configuration that compares row by row, simple blocking and a search on a machine."""
+    orders = ["two-optimal", BLOCKING, "auto"]
+    return {"name": network.name, "network": source.section, "system": system, "orderings": orders}
 
 
 def init(
-    files: str | Path | Sequence[str | Path], output: str | Path, *, system: str = DEFAULT_SYSTEM, force: bool = False
+    network: Network, source: Source, output: str | Path, *, system: str = DEFAULT_SYSTEM, force: bool = False
 ) -> None:
-    """Write a commented configuration for a network: a file, a folder, or one matrix file a layer.
+    """Write a commented configuration for a network and the source that it was read from.
 
-    force: replaces `output`. Raises InputError where it is there already, for an unknown system, or where the files
-    hold no network.
+    force: replaces `output`. Raises InputError where it is there already, or for an unknown system.
     """
-    given = [files] if isinstance(files, (str, Path)) else list(files)
     target = Path(output)
     if target.exists() and not force:
         raise InputError(f"{output}: is there already; replace it with --force or name another file with -o")
-    text = starter(_network_of(given), given, system=system, folder=Path(os.path.realpath(target)).parent)
+    text = starter(network, source, system=system, folder=Path(os.path.realpath(target)).parent)
     with whole_file(target) as stream:
         stream.write(text.encode("utf-8", "surrogateescape"))
 
 
-def starter(network: Network, files: Sequence[str | Path], *, system: str, folder: str | Path) -> str:
+def starter(network: Network, source: Source, *, system: str, folder: str | Path) -> str:
     """Return YAML that runs a network on a shipped system; its paths are relative to `folder`.
 
     Raises InputError with a suggestion for an unknown system.
@@ -68,13 +49,14 @@ def starter(network: Network, files: Sequence[str | Path], *, system: str, folde
 
     described = _first_line(shipped_path("systems", system))
     bounds = io_bounds(network)
-    for file in files:
+    for file in source.files:
         try:
             str(file).encode()
         except UnicodeEncodeError:
             raise InputError(f"{file}: a configuration is UTF-8, and this name is not: rename the file first") from None
-    named = [json.dumps(os.path.relpath(file, folder)) for file in files]
-    source = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
+    named = [json.dumps(os.path.relpath(file, folder)) for file in source.files]
+    files = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
+    how = "".join(f"\n  {key}: {json.dumps(value)}" for key, value in source.options.items())
     widths = _widths(network)
     moves, blocking = 10 * network.n_connections, BLOCKING
     weights = "" if network.weights is not None else "\n# It has no weights: ones and toggles are those of weights 1."
@@ -92,9 +74,10 @@ name: {json.dumps(network.name.encode("utf-8", "replace").decode())}
 
 # The work. Also: one file a layer (files: [a.npz, b.npz]), or a generator (generate: {{kind: random-layered, ...}}).
 network:
-  {source}
+  {files}{how}
   # prune: {{density: 0.1}}        # keep the largest tenth of the weights
-  # activation: relu              # identity, relu or clipped-relu, instead of what the file says
+  # names: [fc1.weight, fc2.*]    # tensors of a safetensors file, in order
+  # activation: gelu              # instead of what the file says, or of ReLU where it says none
 
 # The machine: {described}
 system: {system}                  # edgewatt list systems; or say caches, scratchpad, encoder and dram yourself

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.source import Source
 from edgewatt.results.swept import point_names
 from edgewatt.runs.compute import Computation
 from edgewatt.runs.gpu import layer_matrices, write_matrices
@@ -24,15 +25,13 @@ from hwmodel.replay.waveform import export_waveform
 from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import Progress
-from traces.networks.network import Network
-from traces.readers import load
 from traces.trace.chunks import Trace
 from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """source: a configuration (YAML), with the number of its `point` and `overrides` (KEY=VALUE); else a trace file, of
+    """read: a configuration (YAML), with the number of its `point` and `overrides` (KEY=VALUE); else a trace file, of
     `source_format` and with accesses of `access_bytes` where it does not say; for C also a network.
 
     level: 'accesses' or 'bursts'. dtype, lanes: of a C file (lanes None: the configuration's in float32, else 1).
@@ -40,7 +39,7 @@ class ExportRequest:
     trace.
     """
 
-    source: str
+    read: Source
     format: str
     output: str
     level: str = "accesses"
@@ -57,6 +56,11 @@ class ExportRequest:
     lanes: int | None = None
 
     @property
+    def source(self) -> str:
+        """The file."""
+        return self.read.files[0]
+
+    @property
     def configured(self) -> bool:
         """Whether the source is a configuration."""
         return Path(self.source).suffix in (".yaml", ".yml") or bool(self.overrides and self.networks)
@@ -71,7 +75,7 @@ class ExportRequest:
         """The points of the configuration."""
         if Path(self.source).suffix in (".yaml", ".yml"):
             return load_sweep(Path(self.source), self.overrides).points
-        return load_sweep({"network": {"file": self.source}, "measure": "io"}, self.overrides).points
+        return load_sweep({"network": self.read.section, "measure": "io"}, self.overrides).points
 
     @property
     def which(self) -> str:
@@ -101,10 +105,11 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class Exported:
-    """summary: what was written, as JSON values. sentence: the same in words."""
+    """summary: what was written, as JSON values. sentence: the same in words. notes: how a network was read."""
 
     summary: Mapping[str, Any]
     sentence: str
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def records(cls, request: ExportRequest, of: str, written: int) -> Exported:
@@ -195,9 +200,7 @@ def c_file(request: ExportRequest) -> Exported:
         if config["measure"] == "all":
             made_for += f" and the {config['search']['objective']} of the machine with {config['dram']['part']}"
     else:
-        network = load(request.source, kind="network")
-        if not isinstance(network, Network):
-            raise InputError(f"{request.source}: a C file needs a network of neurons, not an operator graph")
+        network = request.read.network("export -f c")
     text = export_c(network, edges, dtype=request.dtype, lanes=lanes)
     with whole_file(request.output) as stream:
         stream.write(text.encode())
@@ -207,7 +210,7 @@ def c_file(request: ExportRequest) -> Exported:
     many = f"{lanes} vectors at a time, " if lanes > 1 else ""
     words = f"{request.output}: {network.n_connections} connections in {request.dtype}, {many}{arena} bytes of memory; "
     words += made_for
-    return Exported(summary, words)
+    return Exported(summary, words, network.notes)
 
 
 LEVELS = ("accesses", "bursts")
@@ -231,4 +234,7 @@ def export(request: ExportRequest) -> Exported:
     known = export_formats()
     if request.format not in known:
         raise unknown_name("export format", request.format, known)
+    if request.read.options and not known[request.format].networks:
+        named = next(iter(request.read.options))
+        raise InputError(f"{request.source}: {named!r} is for networks, which -f c takes; others need a configuration")
     return known[request.format].write(request)

@@ -6,7 +6,6 @@ from typing import Any
 
 from reorder.base import Ordering
 from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
-from traces.base.errors import InputError
 from traces.networks.network import Network
 
 MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
@@ -109,13 +108,6 @@ def sizes_of(network: Network) -> str:
     stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
     plural = "s" * (network.n_connections != 1)
     return f"{network.n_connections:,} connection{plural}{stored}, {network.n_neurons:,} neurons{layers}"
-
-
-def kept_share(dropped: float) -> float:
-    """Return the share that stays where `--prune` drops a share. Raises InputError outside 0 to 1."""
-    if not 0 <= dropped < 1:
-        raise InputError(f"--prune is the share of the weights to drop, from 0 to below 1, not {dropped:g}")
-    return 1 - dropped
 
 
 def described(matrix: Any) -> str:

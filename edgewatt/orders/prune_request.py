@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.source import Source
 from edgewatt.orders.describe import order_file
 from edgewatt.orders.memory import prune_for_memory
-from edgewatt.orders.request import need_npz, read_network
+from edgewatt.orders.request import need_npz
 from edgewatt.prune.trained import PrunedNetwork
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -22,7 +23,7 @@ from traces.readers import native
 class PruneRequest:
     """The options of `edgewatt prune`, as its help says; None or empty where one was not given."""
 
-    files: Sequence[str]
+    source: Source
     calibration: str | None
     density: Sequence[float]
     memory: int | None = None
@@ -87,8 +88,8 @@ def prune_request(request: PruneRequest, progress: Progress | None = None) -> Pr
     need_npz("--order", r.order, "an order")
     if r.calibration is None or not r.density:
         missing = "--calibration NPZ (input vectors)" if r.calibration is None else "--density SHARE (what to keep)"
-        raise InputError(f"{r.files[0]}: pruning needs {missing}")
-    network = read_network(r.files, command="prune")
+        raise InputError(f"{r.source.files[0]}: pruning needs {missing}")
+    network = r.source.network("prune")
     made = prune_for_memory(
         network, calibration=r.calibration, density=r.density, memory=r.memory, system=r.system, lanes=r.lanes,
         rounds=r.rounds, steps=r.steps, extra=r.extra, time_limit_s=r.time_limit_s, seed=r.seed, progress=progress,

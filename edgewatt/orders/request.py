@@ -11,7 +11,7 @@ from typing import Any
 from edgewatt.config.kinds import origins_of
 from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_machine
 from edgewatt.evaluation.renumber import renumber_on_machine
-from edgewatt.orders.describe import bound_within, describe_order, kept_share, order_file
+from edgewatt.orders.describe import bound_within, describe_order, order_file
 from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
 from edgewatt.orders.timed import speed_up
 from reorder.base import ORDERINGS, Ordering
@@ -20,62 +20,17 @@ from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
 from reorder.edges.search.budget import Interrupts
 from reorder.edges.search.objectives import machine_objective
 from reorder.order import order as make_order
-from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
 from traces.layout.settings import MACHINE_LANES, Layout
 from traces.networks.network import Network
-from traces.networks.prune import prune_magnitude
-from traces.readers import load
 from traces.readers.native import save
 
 __all__ = ["Interrupts"]  # what commands take from here besides
 
 
-def read_image(text: str | None) -> list[int] | None:
-    """Read height x width, as 32x32, or channels first, as 3x32x32."""
-    if text is None:
-        return None
-    sides = text.lower().split("x")
-    if len(sides) not in (2, 3) or not all(is_whole(side) and len(side) < 10 for side in sides):
-        raise InputError(f"--image {text!r}: write height x width, as 32x32 (or channels first, 3x32x32)")
-    return [int(side) for side in sides]
-
-
-def read_windows(given: list[str]) -> dict[str, dict[str, int]] | None:
-    """Read TENSOR:stride=2,padding=1 for each tensor."""
-    windows: dict[str, dict[str, int]] = {}
-    for text in given:
-        name, _, values = text.rpartition(":")
-        pairs = [value.partition("=") for value in values.split(",")]
-        if not name or not all(key and is_whole(number) and len(number) < 10 for key, _, number in pairs):
-            raise InputError(f"--window {text!r}: write TENSOR:stride=2,padding=1 (also dilation and pool)")
-        windows[name] = {key.strip(): int(number) for key, _, number in pairs}
-    return windows or None
-
-
 SAID = 1.0  # seconds after a time limit that are said
-
-
-def read_network(
-    files: Sequence[str],
-    *,
-    orientation: str = "rows-are-outputs",
-    names: Sequence[str] | None = None,
-    image: str | None = None,
-    windows: Sequence[str] = (),
-    prune: float | None = None,
-    command: str = "order",
-) -> Network:
-    """Read the network of a command line: one file, or one per layer; a share of its weights may be dropped."""
-    loaded = load(
-        files[0] if len(files) == 1 else list(files), kind="network", orientation=orientation, names=names or None,
-        image=read_image(image), windows=read_windows(list(windows)),
-    )  # fmt: skip
-    if not isinstance(loaded, Network):
-        raise InputError(f"{files[0]}: `edgewatt {command}` needs a network of neurons, not an operator graph")
-    return loaded if prune is None else prune_magnitude(loaded, density=kept_share(prune))
 
 
 def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from edgewatt.config.source import Source
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.edges.search.streaming import read_weights, weights_file
 from reorder.learning.networks import generated
@@ -18,17 +19,8 @@ from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
 from traces.base.progress import Progress
 from traces.networks.network import Network
-from traces.readers import load
 
 TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
-
-
-def load_network(path: str) -> Network:
-    """Read a network to train on. Raises InputError for an operator graph."""
-    loaded = load(path, kind="network")
-    if not isinstance(loaded, Network):
-        raise InputError(f"{path}: training needs networks of neurons, not an operator graph")
-    return loaded
 
 
 def seeds_of(text: str) -> list[int]:
@@ -62,7 +54,7 @@ def train_on_files(
     """
     first = read_weights(start)[0] if start else None
     if files:
-        own = [(load_network(path), memory) for path in files]
+        own = [(Source((path,)).network("learn order"), memory) for path in files]
         training = [pair for k, pair in enumerate(own) if k % 3 != 2]
         validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
     else:

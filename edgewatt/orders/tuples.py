@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.orders.describe import described, kept_share
+from edgewatt.orders.describe import described
 from reorder.tuples import TUPLE_ORDERS, TupleOrder, order_tuples
 from reorder.tuples.files import WRITERS, read_matrix, write_matrix
 from reorder.tuples.shards import MatrixOrder, order_weights
@@ -60,7 +60,7 @@ def choose_tuple_stride(
 
 QUICK_PART = "lpddr4-3200"  # the memory of the GPU on which strides are tried
 _NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it
-    "names": None, "prune": None, "part": None, "checkpoint": None, "layout": "csr", "metric": "ones",
+    "names": None, "density": None, "part": None, "checkpoint": None, "layout": "csr", "metric": "ones",
     "stride_restart": "row",
 }  # fmt: skip
 
@@ -111,10 +111,10 @@ def order_folder(
     )  # fmt: skip
 
 
-def read_matrix_file(file: str, *, names: str | None, prune: float | None) -> Any:
-    """Read one matrix; drop a share of its weights if wished."""
+def read_matrix_file(file: str, *, names: str | None, density: float | None) -> Any:
+    """Read one matrix; keep a share of its weights if wished."""
     matrix = read_matrix(file, names=[names] if names else None)
-    return matrix if prune is None else prune_matrix(matrix, density=kept_share(prune))
+    return matrix if density is None else prune_matrix(matrix, density=density)
 
 
 def order_file(
@@ -122,7 +122,7 @@ def order_file(
     output: str | None,
     *,
     names: str | None = None,
-    prune: float | None = None,
+    density: float | None = None,
     part: str | None = None,
     stride: str = "128",
     base_interval: str | None = None,
@@ -140,7 +140,7 @@ def order_file(
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
     TUPLE_ORDERS[options["method"]]  # an unknown name is said before the work starts
-    given = read_matrix_file(file, names=names, prune=prune)
+    given = read_matrix_file(file, names=names, density=density)
     say(f"{file}: {described(given)}")
     bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
     wanted = number_or_word(stride)

@@ -192,7 +192,8 @@ class NetworkSource:
     """A network from files (one per layer, or one for all) or from a generator, pruned if wished.
 
     files, one_per_layer: None for a generated network. prune: density or n_connections, scope,
-    method. activation: replaces the file's. labelled: inputs and labels of the accuracy.
+    method. activation: replaces the file's. names, image, windows, shapes: as arguments of `load`. labelled: inputs
+    and labels of the accuracy.
     """
 
     generate: Member | None
@@ -202,6 +203,10 @@ class NetworkSource:
     files: tuple[FileIdentity, ...] | None = later(None)
     one_per_layer: bool | None = later(None)
     labelled: tuple[FileIdentity, ...] | None = later(None)
+    names: tuple[str, ...] | None = later(None)
+    image: tuple[int, ...] | None = later(None)
+    windows: Mapping[str, Mapping[str, int]] | None = later(None)
+    shapes: Mapping[str, tuple[int, ...]] | None = later(None)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from edgewatt.config.kinds import AS_GIVEN, IO_NEUTRAL, registry
+from edgewatt.config.source import read_network
 from edgewatt.results.record import canonical_json, hash_of_text
 from edgewatt.runs import machine
 from edgewatt.runs.model import (
@@ -52,10 +53,11 @@ def load_network(point: Point, before: Before, progress: Progress | None) -> Net
     source = point.work.network
     if source.generate is not None:
         network: Network = registry("generators")[source.generate.kind].item(**source.generate.parameters)
+        network = network if source.activation is None else network.with_(activation=source.activation)
     else:
-        network = _read(point)
-    if source.activation is not None:
-        network = network.with_(activation=source.activation)
+        paths = point.paths["network"]
+        check_unchanged(source.files or (), paths)
+        network = read_network(paths if source.one_per_layer else paths[0], source)
     return network if source.prune is None else _pruned(point, network, source.prune)
 
 
@@ -81,18 +83,6 @@ def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
     from traces.networks.prune import prune_magnitude
 
     return prune_magnitude(network, **given)
-
-
-def _read(point: Point) -> Network:
-    from traces.readers import load
-
-    assert isinstance(point.work, NetworkWork)
-    source, paths = point.work.network, point.paths["network"]
-    check_unchanged(source.files or (), paths)
-    orientation: dict[str, Any] = {} if source.orientation is None else {"orientation": source.orientation}
-    network = load(paths if source.one_per_layer else paths[0], kind="network", **orientation)
-    assert isinstance(network, Network)
-    return network
 
 
 def describe(network: Network) -> dict[str, Any]:

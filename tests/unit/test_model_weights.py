@@ -269,6 +269,6 @@ def test_the_command_takes_a_folder(model: Path, tmp_path: Path) -> None:
     assert [each["name"] for each in said] == ["layers.0.q.weight", "layers.2.q.weight"]
     shown = run("-o", str(out), "--include", "layers.*", "--exclude", "*.10.*", "--effort", "0")
     assert shown.exit_code == 0 and "layers.2.q.weight" in shown.stdout and "all" in shown.stdout
-    for words, why in (([], "say with -o"), (["-o", str(out), "--prune", "0.5"], "--prune is for one matrix")):
+    for words, why in (([], "say with -o"), (["-o", str(out), "--density", "0.5"], "--density is for one matrix")):
         refused = run(*words)
         assert refused.exit_code != 0 and why in str(refused.exception or refused.output)

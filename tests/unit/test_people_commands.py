@@ -129,13 +129,13 @@ def test_one_of_several_matrices_is_chosen(tmp_path: Path) -> None:
 def test_pruned_tuples_are_the_largest(tmp_path: Path) -> None:
     path = weights(tmp_path)
     out = tmp_path / "o.npz"
-    done = run("order-tuples", path, "--names", "conv1.weight", "--prune", "0.9", "--stride", "row", "-o", out)
+    done = run("order-tuples", path, "--names", "conv1.weight", "--density", "0.1", "--stride", "row", "-o", out)
     assert "8 x 36, 29 entries (10.1 %)" in done.stderr, done.stderr
     kept, every = read_matrix(out), read_matrix(path, names=["conv1.weight"])
     assert kept.nnz == 29 and np.abs(kept.data).min() >= np.sort(np.abs(every.data))[-29]
-    for share in ("1", "-0.1", "nan"):
-        refused = run("order-tuples", path, "--names", "conv1.weight", "--prune", share)
-        assert refused.returncode == 2 and "--prune is the share" in refused.stderr, refused.stderr
+    for share in ("0", "-0.1", "nan"):
+        refused = run("order-tuples", path, "--names", "conv1.weight", "--density", share)
+        assert refused.returncode == 2 and "density is the share to keep" in refused.stderr, refused.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

@@ -1,0 +1,141 @@
+"""The options by which every command reads a network: how its files are read, and how much of them stays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from edgewatt.cli.parts.arguments import shapes_of
+from edgewatt.cli.parts.output import say
+
+if TYPE_CHECKING:
+    from edgewatt.config.source import Source
+    from traces.networks.network import Network
+
+CONFIGURED = (".yaml", ".yml", ".json")
+
+_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "names": (
+        list[str],
+        typer.Option([], "--names", metavar="TENSOR", help="Tensors (or patterns) of a safetensors file, in order."),
+    ),
+    "density": (
+        float,
+        typer.Option(None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."),
+    ),
+    "scope": (
+        str,
+        typer.Option(None, "--scope", help="With --density: global (default), or layer: the same share of each."),
+    ),
+    "activation": (
+        str,
+        typer.Option(None, "--activation", help="Instead of what the file says, or of ReLU where it says none."),
+    ),
+    "orientation": (
+        str,
+        typer.Option(None, "--orientation", help="Of matrices: rows-are-outputs (default) or rows-are-inputs."),
+    ),
+    "image": (
+        str,
+        typer.Option(None, "--image", metavar="HxW", help="Input image: unrolls convolutions of safetensors."),
+    ),
+    "window": (
+        list[str],
+        typer.Option(
+            [], "--window", metavar="TENSOR:stride=2,...", help="stride, padding, dilation, pool of a convolution."
+        ),
+    ),
+    "shape": (
+        list[str],
+        typer.Option([], "--shape", metavar="NAME=SIZES", help="Of an .onnx model's input, as image=1x3x224x224."),
+    ),
+}
+
+
+def takes_source(
+    argument: str = "network", kind: Any = list[str]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of a network source; its `argument`, of `kind` in the shell, is a `Source` then.
+
+    Options that the command has itself stay its own.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+        added = {name: made for name, made in _OPTIONS.items() if name not in signature.parameters}
+
+        @functools.wraps(function)
+        def run(**values: Any) -> Any:
+            given = {name: values.pop(name) for name in added}
+            files = values[argument]
+            if files is not None:
+                values[argument] = _source(files if isinstance(files, list) else [files], given)
+            return function(**values)
+
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=each)
+            for name, (each, option) in added.items()
+        ]
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values()]
+        run.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        run.__annotations__ = {
+            **function.__annotations__,
+            argument: kind,
+            **{name: each for name, (each, _) in added.items()},
+        }
+        return run
+
+    return decorate
+
+
+def _source(files: Sequence[Any], given: dict[str, Any]) -> Source:
+    from pathlib import Path
+
+    from edgewatt.config.source import Source
+    from traces.base.errors import InputError
+
+    asked = {name: value for name, value in given.items() if value not in (None, [])}
+    if asked and Path(files[0]).suffix in CONFIGURED:
+        name = next(iter(asked))
+        raise InputError(f"{files[0]}: --{name} goes with a network; a configuration says it under 'network:'")
+    read = {"image": read_image, "windows": read_windows, "shapes": shapes_of, "names": tuple}
+    named = {{"window": "windows", "shape": "shapes"}.get(name, name): value for name, value in asked.items()}
+    return Source(tuple(map(str, files)), **{k: read[k](v) if k in read else v for k, v in named.items()})  # type: ignore[operator]
+
+
+def network_of(source: Source, command: str) -> Network:
+    """Read a source and say how it was read."""
+    loaded = source.network(command)
+    for note in loaded.notes:  # several files name their own
+        say(note if note.startswith(source.files) else f"{source.files[0]}: {note}", err=True)
+    return loaded
+
+
+def read_image(text: str) -> tuple[int, ...]:
+    """Read height x width, as 32x32, or channels first, as 3x32x32."""
+    from traces.base.checks import is_whole
+    from traces.base.errors import InputError
+
+    sides = text.lower().split("x")
+    if len(sides) not in (2, 3) or not all(is_whole(side) and len(side) < 10 for side in sides):
+        raise InputError(f"--image {text!r}: write height x width, as 32x32 (or channels first, 3x32x32)")
+    return tuple(int(side) for side in sides)
+
+
+def read_windows(given: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Read TENSOR:stride=2,padding=1 for each tensor."""
+    from traces.base.checks import is_whole
+    from traces.base.errors import InputError
+
+    windows: dict[str, dict[str, int]] = {}
+    for text in given:
+        name, _, values = text.rpartition(":")
+        pairs = [value.partition("=") for value in values.split(",")]
+        if not name or not all(key and is_whole(number) and len(number) < 10 for key, _, number in pairs):
+            raise InputError(f"--window {text!r}: write TENSOR:stride=2,padding=1 (also dilation and pool)")
+        windows[name] = {key.strip(): int(number) for key, _, number in pairs}
+    return windows
