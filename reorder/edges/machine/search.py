@@ -18,7 +18,7 @@ from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
-from reorder.edges.methods.tiles import ON_MACHINES, Tile, tile_choices
+from reorder.edges.methods.tiles import Tile, tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
@@ -213,7 +213,7 @@ def construct(
         if holds(edges):
             pool.wait(name, edges)
             pool.sample_waiting()
-    for tile in () if given else tile_choices(task.memory, multiple=pool.surrogate.shape.sharing, stays=ON_MACHINES):
+    for tile in () if given else tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing):
         name = f"tiles of {tile.targets} x {tile.sources}"
         if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
             pool.missed.append(name)
