@@ -202,6 +202,14 @@ def construct(
     for name, edges in given:
         if holds(edges):
             pool.offer(edges, name)
+    for tile in () if given else tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing):
+        if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
+            pool.missed.append(f"tiles of {tile.targets} x {tile.sources}")
+        elif holds(edges := tile.order(network)):
+            key = pool.wait(f"tiles of {tile.targets} x {tile.sources}", edges)
+            if pool.sampler is None and pool.before(ENDS.simulated) and key in pool.waiting:
+                pool.call(key)  # what a kernel writer would do: never left out for want of promise
+            pool.sample_waiting()
     for name, entry in () if given else others:
         if entry.item.suits is not None and not entry.item.suits(network):
             continue
@@ -211,13 +219,6 @@ def construct(
             continue
         edges = _made(pool, task, name)
         if holds(edges):
-            pool.wait(name, edges)
-            pool.sample_waiting()
-    for tile in () if given else tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing):
-        name = f"tiles of {tile.targets} x {tile.sources}"
-        if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
-            pool.missed.append(name)
-        elif holds(edges := tile.order(network)):
             pool.wait(name, edges)
             pool.sample_waiting()
     pool.decide()
