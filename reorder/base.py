@@ -105,11 +105,9 @@ class Method:
 
     searches: it spends a budget and notes a curve; without it, the method is a construction.
     portfolio: where `auto` tries it with its default parameters, lower first; None: it does not.
-    start: an order of its own kind, from which a search may go on as well as from the streamed states.
     whole_rows: its orders keep the connections into each neuron side by side, so row layouts hold them.
     blocking: tiles of fixed shape, what a kernel writer does by hand: orders that search are compared with it.
-    local: it may win on networks with locality too (reorder.edges.search.locality).
-    only_local: without locality it has nothing to go by.
+    only_local: without locality (reorder.edges.search.locality) it has nothing to go by.
     extra: the extra of this distribution that it needs; None: it needs none.
     suits: whether it can order a network at all; None: every network.
     tries: names of the other methods that it may take an order from; None: it asks none.
@@ -122,8 +120,6 @@ class Method:
     make: Make
     searches: bool = False
     portfolio: float | None = None
-    start: bool = False
-    local: bool = True
     only_local: bool = False
     extra: str | None = None
     suits: Callable[[Network], bool] | None = None

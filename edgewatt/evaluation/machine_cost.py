@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
-from reorder.edges.methods.tiles import best_tile
+from reorder.edges.methods.tiles import BestTile, Tile, best_tile, tile_choices
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges
@@ -80,6 +81,10 @@ def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float3
     )
 
 
+def _digest(edges: Int64Array) -> bytes:
+    return blake2b(np.ascontiguousarray(edges).data, digest_size=16).digest()
+
+
 NAMED = 3  # constructions of a note; the result has them all
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
 
@@ -97,7 +102,8 @@ class MachineCost:
     objective: str
     timing: str
     seed: int = 0
-    _known: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[bytes, dict[str, Any]] = field(default_factory=dict, init=False, repr=False)
+    _best: list[bytes] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.objective not in MACHINE_OBJECTIVES:
@@ -114,31 +120,29 @@ class MachineCost:
         return order_edges(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
-        """Return all costs of an order (see `costs_of`); those of two-optimal, the best and the last order are kept."""
+        """Return all costs of an order (see `costs_of`); those of two-optimal, of tiles, of the best and of the last
+        order are kept."""
         edges = np.array(edges)
-        for known in self._known.values():
-            if np.array_equal(known[0], edges):
-                return known[1]
-        memory = rows_of(self.machine, self.layout)
-        judged = (
-            edges,
-            costs_of(
-                self.network,
-                edges,
-                self.machine,
-                self.layout,
-                memory=memory,
-                timing=self.timing,
-                seed=self.seed,
-                progress=progress,
-            ),
-        )
-        if "plain" not in self._known and np.array_equal(edges, self.plain):
-            self._known["plain"] = judged
-        if "best" not in self._known or judged[1][self.objective] < self._known["best"][1][self.objective]:
-            self._known["best"] = judged
-        self._known["last"] = judged
-        return judged[1]
+        key = _digest(edges)
+        if key not in self._known:
+            memory = rows_of(self.machine, self.layout)
+            cost = costs_of(self.network, edges, self.machine, self.layout, memory=memory, timing=self.timing,
+                            seed=self.seed, progress=progress)  # fmt: skip
+            for other in self._known.keys() - {*self._fixed, *self._best}:
+                del self._known[other]
+            self._known[key] = cost
+            if not self._best or cost[self.objective] < self._known[self._best[0]][self.objective]:
+                self._best[:] = [key]
+        return self._known[key]
+
+    @cached_property
+    def _fixed(self) -> set[bytes]:
+        """Digests of two-optimal and of the tiles, with which others are compared."""
+        return {_digest(self.plain), *(_digest(tile.order(self.network)) for tile in self._tiles())}
+
+    def _tiles(self) -> list[Tile]:
+        shape = self.shape()
+        return tile_choices(shape.memory, shape.policy, shape.sharing)
 
     def __call__(self, edges: Int64Array) -> float:
         return float(self.costs(edges)[self.objective])
@@ -178,13 +182,13 @@ class MachineCost:
         pad = self.machine.scratchpad or ScratchpadSpec(2**20)
         return {"policy": pad.policy, "pinning": pad.pinning}
 
-    def blocked(self) -> Int64Array | None:
-        """Return the best simple blocking on this machine, int64[W]: two numbers, tried out by simulation. None where
-        the layout can hold none."""
-        policy = "lru" if self.machine.scratchpad is None else self.machine.scratchpad.policy
+    def blocked(self) -> BestTile | None:
+        """Return the best simple blocking on this machine: two numbers, tried out by simulation, of the tiles that a
+        search tries too. None where the layout can hold none."""
         cost = lambda edges: self(edges) if self.holds(edges) else math.inf  # noqa: E731
-        best = best_tile(self.network, rows_of(self.machine, self.layout), cost, policy=policy)
-        return best.edges if best.value < math.inf else None
+        shape = self.shape()
+        best = best_tile(self.network, shape.memory, cost, policy=shape.policy, sharing=shape.sharing)
+        return best if best.value < math.inf else None
 
     def shape(self) -> MachineShape:
         """Return what a search sees of the machine."""
@@ -223,7 +227,8 @@ class MachineCost:
 class MachineView:
     """What an order and two-optimal cost on a machine (`costs_of`) in a pass of `lanes` inputs, and a sentence about
     both. note: what a time limit left open, empty for nothing. least: what every order costs at least; None where
-    nothing is proved. blocking: costs of the best simple blocking."""
+    nothing is proved. blocking: costs of the best simple blocking and its `tile`; empty where the layout holds none.
+    choices: its two numbers as a configuration has them, and the layout in which the order lies best."""
 
     name: str
     objective: str
@@ -232,8 +237,9 @@ class MachineView:
     sentence: str
     note: str = ""
     least: LeastEnergy | None = None
-    blocking: Mapping[str, Any] | None = None
+    blocking: Mapping[str, Any] = field(default_factory=dict)
     lanes: int = 1
+    choices: str = ""
 
     @property
     def sure(self) -> str:
@@ -260,7 +266,7 @@ class MachineView:
         least = None if self.least is None else self.least.as_dict()
         return {"objective": self.objective, "sentence": self.sentence, "note": self.note, "least": least,
                 "gain": vars(gain_between(self.cost, self.plain)),
-                "blocking": None if self.blocking is None else dict(self.blocking),
+                "blocking": dict(self.blocking) or None,
                 self.name: dict(self.cost), "two-optimal": dict(self.plain)}  # fmt: skip
 
 
@@ -304,9 +310,9 @@ def order_on_machine(
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     if entry.item.blocking and entry.make_parameters(parameters) == entry.make_parameters({}):
-        edges = judge.blocked()
-        if edges is not None:
-            return Ordering(edges, method, {"memory": rows, "value": judge(edges)}, seed)
+        block = judge.blocked()
+        if block is not None:
+            return Ordering(block.edges, method, {"memory": rows, "value": block.value, **asdict(block.tile)}, seed)
     evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else judge.evicts
     objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
     ordering = order_edges(
@@ -349,10 +355,14 @@ def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress |
     if judge.objective != "time":
         layout, timing = judge.layout, judge.timing
         least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
-    edges = judge.blocked()
-    blocking = None if edges is None else judge.costs(edges)
+    block = judge.blocked()
+    blocking = {} if block is None else {**judge.costs(block.edges), "tile": asdict(block.tile)}
+    more = "" if block is None else f"The best simple blocking: ordering: {block.words}."
+    if ordering.parameters.get("layout"):
+        amount = write_amount(ordering.parameters["layout_value"] / judge.layout.lanes, judge.objective)
+        more += f" {ordering.method} lies best in layout {ordering.parameters['layout']}: {amount}."
     return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least, blocking,
-                       judge.layout.lanes)  # fmt: skip
+                       judge.layout.lanes, more)  # fmt: skip
 
 
 def settled(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -362,8 +362,10 @@ def _point(study: StudyCosts, choice: StudyChoice, its: StudyRange, size: int) -
 
 def _with_blocking(its: StudyRange, point: PayPoint) -> PayPoint:
     judge = its.at(point.size_bytes)
-    edges = judge.blocked()
-    return point if edges is None else replace(point, blocking=judge.costs(edges))
+    block = judge.blocked()
+    if block is None:
+        return point
+    return replace(point, blocking={**judge.costs(block.edges), "tile": asdict(block.tile)})
 
 
 def _saves(at: Callable[[int], PayPoint], metric: str, size: int) -> bool:

@@ -152,10 +152,12 @@ def _order_on_machine(point: Point, network: Network, progress: Progress | None)
 def _as_arrays(ordering: Ordering) -> Arrays:
     step = max(1, -(-len(ordering.curve) // _CURVE_POINTS))
     curve = [*ordering.curve[:-1:step], *ordering.curve[-1:]]
+    blocked = "outer" in ordering.parameters  # a simple blocking: what a configuration needs to have it again
     meta = {
         "curve": [[int(work), float(objective)] for work, _, objective in curve],
         "curve_seconds": [float(seconds) for _, seconds, _ in curve],
         "truncated": ordering.truncated,
+        "tile": {name: ordering.parameters[name] for name in ("targets", "sources", "outer") if blocked},
     }
     return {"edges": ordering.edges, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
 
@@ -176,7 +178,7 @@ def describe_order(arrays: Arrays) -> dict[str, Any]:
     """Return a search's curve of (search steps, objective), and whether a time limit ended it."""
     meta = json.loads(arrays["meta"].tobytes())
     return {
-        "ordering": {"curve": meta["curve"], "truncated": meta["truncated"]},
+        "ordering": {key: meta[key] for key in ("curve", "truncated", *(["tile"] if meta.get("tile") else []))},
         "tuple_order": {},  # says nothing, but records have it
     }
 

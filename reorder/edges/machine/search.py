@@ -18,7 +18,7 @@ from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
-from reorder.edges.methods.tiles import ON_MACHINES, Tile, tile_choices
+from reorder.edges.methods.tiles import Tile, tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
@@ -202,6 +202,14 @@ def construct(
     for name, edges in given:
         if holds(edges):
             pool.offer(edges, name)
+    for tile in () if given else tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing):
+        if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
+            pool.missed.append(f"tiles of {tile.targets} x {tile.sources}")
+        elif holds(edges := tile.order(network)):
+            key = pool.wait(f"tiles of {tile.targets} x {tile.sources}", edges)
+            if pool.sampler is None and pool.before(ENDS.simulated) and key in pool.waiting:
+                pool.call(key)  # what a kernel writer would do: never left out for want of promise
+            pool.sample_waiting()
     for name, entry in () if given else others:
         if entry.item.suits is not None and not entry.item.suits(network):
             continue
@@ -211,13 +219,6 @@ def construct(
             continue
         edges = _made(pool, task, name)
         if holds(edges):
-            pool.wait(name, edges)
-            pool.sample_waiting()
-    for tile in () if given else tile_choices(task.memory, multiple=pool.surrogate.shape.sharing, stays=ON_MACHINES):
-        name = f"tiles of {tile.targets} x {tile.sources}"
-        if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
-            pool.missed.append(name)
-        elif holds(edges := tile.order(network)):
             pool.wait(name, edges)
             pool.sample_waiting()
     pool.decide()

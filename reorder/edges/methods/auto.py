@@ -25,10 +25,8 @@ class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
     construction: of one construction at most; constructions: end of those that need no locality. slow: end of those
-    that take longer, after plans. sweeps: end of the look for locality. local, local_aged: end of constructions with
-    locality, under MIN and under policies that do not see the future, where the search gains more. plans,
-    changed_plans: end of making plans of what to fuse, and of changing them. sequence: of what is left, for annealing
-    the sequence itself and for a proof, on small networks.
+    that take longer, after plans. plans, changed_plans: end of making plans of what to fuse, and of changing them.
+    sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
@@ -39,9 +37,6 @@ class Shares:
     construction: float = 0.05
     constructions: float = 0.15
     slow: float = 0.6
-    sweeps: float = 0.35
-    local: float = 0.75
-    local_aged: float = 0.6
     plans: float = 0.5
     changed_plans: float = 0.7
     sequence: float = 0.5
@@ -92,11 +87,7 @@ def constructions(network: Network) -> Iterator[tuple[str, Method]]:
 
 
 class Portfolio:
-    """One run of `auto`: the best order so far, which member found it, and what is known of the network.
-
-    local: whether the network has locality; None before it was looked for. planned: whether plans of what to fuse suit
-    it. proved: whether no order has fewer I/Os.
-    """
+    """One run of `auto`: the best order so far, which member found it, and whether no order has fewer I/Os."""
 
     def __init__(self, network: Network, task: Task, parameters: AutoParameters) -> None:
         self.network, self.task, self.parameters = network, task, parameters
@@ -104,11 +95,7 @@ class Portfolio:
         self.bound = least_objective(network, task)
         self.items = Items(network)
         self.limit = task.time_limit_s or math.inf
-        # where items have few connections the search has better use for the time than blocks, and sweeps may beat plans
-        self.few = self.items.in_blocks and task.sees_future and parameters.moves != 0
         self.found_by = ""
-        self.local: bool | None = None
-        self.planned = False
         self.proved = False
 
     @property
@@ -121,42 +108,35 @@ class Portfolio:
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
-        """Try constructions: first those that need no locality, each on a small share of the limit; two-optimal always.
-        Then those that other searches may start from, and what sweeps along coordinates."""
+        """Try constructions, each on a small share of the limit; two-optimal always. Those that take longer come after
+        a look for locality."""
         known = list(constructions(self.network))
         for slow in (False, True):
             end = SHARES.slow if slow else SHARES.constructions
             for name, method in known:
-                of_now = (method.effort >= SLOW) == slow and not (method.start or method.only_local)
+                of_now = (method.effort >= SLOW) == slow and not method.only_local
                 if of_now and not self.skips(method, end):
                     self.offer(name, method, min(self.left(end), SHARES.construction * self.limit))
             if not slow and not self.done:
                 self.look_for_locality()
-        end = SHARES.sweeps if not self.local else SHARES.local if self.task.sees_future else SHARES.local_aged
-        for name, method in known:
-            if method.start and not self.skips(method, end):
-                self.offer(name, method, self.left(end))
 
     def look_for_locality(self) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
-        self.local = places(self.items) is not None
-        for name, method in constructions(self.network) if self.local else ():
-            if method.only_local and not method.start:
+        if places(self.items) is None:
+            return
+        others = self.best.value - self.bound
+        for name, method in constructions(self.network):
+            if method.only_local:
                 self.offer(name, method, SHARES.construction * self.limit)
         with self.noting("sweep"):
-            self.planned = self.local and fuse(self.items, self.best, self.bound)
+            fuse(self.items, self.best, self.bound, others)
 
     def skips(self, method: Method, end: float) -> bool:
         """Whether a construction has nothing to gain on this network, or too little time until this share."""
         if self.best.edges is None:
             return False
-        if self.done or self.left(end) <= 0:
-            return True
-        if not method.start:
-            return 1e-6 * method.effort * self.network.n_connections > SHARES.construction * self.limit
-        if self.few or self.local:
-            return not method.local or (self.planned and not self.few)  # plans try all that sweeps do
-        return method.only_local
+        slow = 1e-6 * method.effort * self.network.n_connections > SHARES.construction * self.limit
+        return self.done or self.left(end) <= 0 or slow
 
     def offer(self, name: str, method: Method, seconds: float) -> None:
         """Offer a construction's order, made within so many seconds."""
@@ -165,10 +145,7 @@ class Portfolio:
         self.items.least = self.best.value
         asked = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
-            edges = method(self.network, asked, ORDERINGS[name].make_parameters({})).edges
-            self.best.offer(edges)
-        if method.start:
-            self.items.orders.append(edges)
+            self.best.offer(method(self.network, asked, ORDERINGS[name].make_parameters({})).edges)
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:
@@ -216,15 +193,15 @@ class Portfolio:
         search(self.items, self.best, ResidencyParameters(**shared), share * self.best.budget.left())
 
 
-def fuse(items: Items, best: Best, bound: float) -> bool:
-    """Look for what to fuse on a network with locality; return whether plans suit it.
+def fuse(items: Items, best: Best, bound: float, others: float) -> None:
+    """Look for what to fuse on a network with locality.
 
-    The plan of single depths comes first; where it is far above the constructions, no others are made.
+    The plan of single depths comes first; where it is far above the constructions' `others`, no others are made.
     """
     plans = plan_search(items, best.task.memory)
-    if plans is None:
-        return False
-    ends, others = SHARES.plans * (best.task.time_limit_s or math.inf), best.value - bound
+    if plans is None or best.value <= bound:
+        return
+    ends = SHARES.plans * (best.task.time_limit_s or math.inf)
     most = min(SHARES.give_up * others, SHARES.spilled * len(items.network.in_degree))
 
     def enough(tried: int) -> bool:
@@ -234,7 +211,6 @@ def fuse(items: Items, best: Best, bound: float) -> bool:
     plans.fused(best, enough)
     if not best.task.sees_future and best.value > bound:
         offer_strips(items, best, bound, ends)
-    return plans.judged and least_plan(plans) - bound <= SHARES.give_up * others
 
 
 def least_plan(plans: PlanSearch) -> float:
@@ -270,7 +246,7 @@ def start_from_plans(items: Items, best: Best, bound: float) -> None:
         most = SHARES.most_plans
         plans.walk(best, lambda tried: tried >= most or best.budget.spent() >= ends or best.value <= bound)
     items.orders += plans.orders(SHARES.starts)
-    items.planned = True
+    items.planned = least_plan(plans) <= best.value
 
 
 @ORDERINGS.register(

@@ -116,10 +116,7 @@ def best_size(
     "blocks",
     summary="fixed blocks of targets that share sources, improved by swap annealing; sources stream past each",
     parameters=BlocksParameters,
-    portfolio=5,
     effort=5,
-    local=False,
-    start=True,
 )
 def blocks(network: Network, task: Task, parameters: BlocksParameters) -> Ordering:
     """Fill fast memory with a block of partial sums, stream every source of the block once, and go on."""

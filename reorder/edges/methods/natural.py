@@ -94,17 +94,10 @@ def least_live(network: Network, task: Task, parameters: None) -> Ordering:
     return best.ordering("least-live", {}, False)
 
 
-def _has_hidden(network: Network) -> bool:
-    """Whether an output has a source that something else made: from inputs alone there is nothing to be early for."""
-    return bool((network.in_degree[network.sources[network.is_output[network.targets]]] > 0).any())
-
-
 @ORDERINGS.register(
     "early-outputs",
     summary="the file's order, but what an output needs is added up as soon as nothing else needs it",
-    portfolio=1.6,
     effort=0.02,
-    suits=_has_hidden,
 )
 def early_outputs(network: Network, task: Task, parameters: None) -> Ordering:
     """Move each connection into an output right after its source's last other use (or after the source is done).

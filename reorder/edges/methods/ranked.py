@@ -43,8 +43,6 @@ def sweep_ranks(items: Items) -> Iterator[tuple[dict[str, Any], Int64Array]]:
 @ORDERINGS.register(
     "sweep",
     summary="crosses layers along smooth coordinates of the whole network; for convolutions and other local networks",
-    portfolio=1.7,
-    start=True,
     only_local=True,
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
