@@ -111,6 +111,7 @@ class Kernels(build_ext):
                 "wraparound": False,
                 "initializedcheck": DEBUG,
                 "cdivision": True,
+                "allow_none_for_extension_args": False,
                 "embedsignature": True,
                 "warn.multiple_declarators": False,  # structs are declared as in their headers
             },

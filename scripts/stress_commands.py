@@ -3,6 +3,7 @@
     python scripts/stress_commands.py            SIGTERM, SIGINT and SIGHUP, nine moments of each command
     python scripts/stress_commands.py shards     of one: tuples, shards, eon, learned, papers
     python scripts/stress_commands.py --kill     SIGKILL, too
+    python scripts/stress_commands.py --flip 200 rounds: SIGKILL `order-tuples` on shards, damage what is there, go on
 
 A moment is a share of the CPU time of an undisturbed command and its workers, so a busy machine moves none out of it.
 A stopped command leaves its outputs whole or not at all, no process and no traceback; the same command then goes on and
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +38,7 @@ from reorder.learning.eon.contents import contents
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
+EDGEWATT = ("-m", "edgewatt")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # and SIGKILL with --kill, which no command can answer
 
 
@@ -68,7 +71,19 @@ def cases(folder: Path) -> dict[str, Case]:
     def eon_words(out: Path) -> list[str]:
         file = out / "e.safetensors"
         more = ["--resume", str(file), "--force"] if file.exists() else []  # it replaces what it goes on from
-        return ["learn", "eon", str(folder / "net.npz"), "-M", "8", "--iterations", "60", "-o", str(file), *more]
+        return [
+            *EDGEWATT,
+            "learn",
+            "eon",
+            str(folder / "net.npz"),
+            "-M",
+            "8",
+            "--iterations",
+            "60",
+            "-o",
+            str(file),
+            *more,
+        ]
 
     def eon(out: Path) -> Any:
         """All that a run is but its seconds: parameters, moments, the generator, the curve, the best order."""
@@ -85,10 +100,10 @@ def cases(folder: Path) -> dict[str, Case]:
     def papers(out: Path) -> Any:
         return {str(f.relative_to(out)): canonical(f.parent) for f in sorted(out.rglob("records"))} or None
 
-    tuples = ["order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "4"]
-    of_folder = ["order-tuples", str(folder / "model"), "-j", "2", "--effort", "3"]
-    learning = ["learn", "order", "--seconds", "6", "--seeds", "0"]
-    figure = ["papers", "gleinig-2a", "--seeds", "1", "--iterations", "300"]
+    tuples = [*EDGEWATT, "order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "4"]
+    of_folder = [*EDGEWATT, "order-tuples", str(folder / "model"), "-j", "2", "--effort", "3"]
+    learning = [*EDGEWATT, "learn", "order", "--seconds", "6", "--seeds", "0"]
+    figure = [str(Path(__file__).parent / "papers"), "gleinig-2a", "--seeds", "1", "--iterations", "300"]
     return {
         "tuples": Case(lambda out: [*tuples, "--checkpoint", str(out / "c.npz"), "-o", str(out / "o.npz")],
                        lambda out: whole(out, "o.npz")),
@@ -132,9 +147,8 @@ class Command:
         self.mark = f"{time.monotonic_ns()}"
         self.said = out.with_suffix(".said")
         with self.said.open("wb") as said:
-            command = [sys.executable, "-m", "edgewatt", *words]
             self.process = subprocess.Popen(
-                command,
+                [sys.executable, *words],
                 env={**ENVIRONMENT, MARK: self.mark},
                 stdout=subprocess.DEVNULL,
                 stderr=said,
@@ -225,19 +239,93 @@ def stop(case: Case, folder: Path, moments: int, seed: int, signals: tuple[signa
             "ok": not wrong and 4 * midway >= 3 * moments}  # fmt: skip
 
 
+def forked(words: list[str], said: Path) -> int:
+    """Begin a command of edgewatt in a copy of this process, which has imported it; what it says goes to a file."""
+    from edgewatt.__main__ import main as edgewatt
+
+    if child := os.fork():
+        return child
+    os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    code: Any = 1
+    try:
+        sys.argv = ["edgewatt", *words]
+        edgewatt()
+        code = 0
+    except SystemExit as error:
+        code = error.code or 0
+    except BaseException:
+        traceback.print_exc()
+    os._exit(code if isinstance(code, int) else 1)
+
+
+def damage(folder: Path, pick: random.Random) -> str:
+    """Flip a bit, zero, cut or lengthen up to three of the files under a folder; return what was done."""
+    done = []
+    for file in pick.choices(sorted(f for f in folder.rglob("*") if f.is_file()) or [folder], k=pick.randrange(1, 4)):
+        if file.is_dir() or not (data := bytearray(file.read_bytes())):
+            continue
+        at = pick.randrange(len(data))
+        if (kind := pick.choice(("flip", "flip", "zero", "zero", "cut", "longer"))) == "flip":
+            data[at] ^= 1 << pick.randrange(8)
+        elif kind == "zero":
+            end = min(len(data), at + pick.choice((1, 8, 4096)))
+            data[at:end] = bytes(end - at)
+        else:
+            data = data[:at] if kind == "cut" else data + data[at:]
+        file.write_bytes(data)
+        done.append(f"{kind} {file.relative_to(folder)} at {at}")
+    return ", ".join(done)
+
+
+def flip(case: Case, folder: Path, rounds: int, seed: int) -> dict[str, Any]:
+    """Kill a command, damage what it left, let it go on: its result is that of an undisturbed one, or it refuses."""
+    pick, wrong, counts = random.Random(seed), [], {"equal": 0, "refused": 0, "killed": 0, "damaged": 0}
+    out, said = folder / "out", folder / "said"
+    words = [*case.words(out)[len(EDGEWATT) :], "--effort", "fast"]
+    begun = time.monotonic()
+    os.waitpid(forked(words, said), 0)
+    length, wanted = time.monotonic() - begun, case.result(out)
+    if wanted is None:
+        raise SystemExit(f"the undisturbed command made nothing: {said.read_text()}")
+    for number in range(rounds):
+        shutil.rmtree(out, ignore_errors=True)
+        child, status = forked(words, said), 0
+        if pick.random() < 0.7:  # the others end, and their shards are damaged
+            time.sleep(pick.uniform(0.1, 1) * length)
+            os.kill(child, signal.SIGKILL)
+        counts["killed"] += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        what = damage(out, pick) if out.exists() else ""
+        counts["damaged"] += bool(what)
+        _, status = os.waitpid(forked(words, said), 0)
+        if status and not os.WIFSIGNALED(status) and "Traceback" not in said.read_text():
+            counts["refused"] += 1
+        elif not status and case.result(out) == wanted:
+            counts["equal"] += 1
+        else:
+            wrong.append(f"round {number}: status {status} after {what}: {said.read_text()[-800:]}")
+    return {"rounds": rounds, **counts, "wrong": wrong, "ok": not wrong}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--moments", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kill", action="store_true", help="SIGKILL among the signals")
+    parser.add_argument("--flip", type=int, default=0, metavar="ROUNDS", help="kill and damage, of shards")
     options = parser.parse_args()
+    if options.flip:
+        options.names = ["shards"]
     results, signals = {}, (*SIGNALS, signal.SIGKILL) if options.kill else SIGNALS
     with tempfile.TemporaryDirectory() as name:
         for case, made in cases(Path(name)).items():
             if not options.names or case in options.names:
                 (Path(name) / case).mkdir()
-                results[case] = stop(made, Path(name) / case, options.moments, options.seed, signals)
+                if options.flip:
+                    results[case] = flip(made, Path(name) / case, options.flip, options.seed)
+                else:
+                    results[case] = stop(made, Path(name) / case, options.moments, options.seed, signals)
                 print(f"{case}: {results[case]}", file=sys.stderr, flush=True)
     print(json.dumps(results, indent=2))
     sys.exit(0 if all(each["ok"] for each in results.values()) else 1)

@@ -1,176 +1,274 @@
-"""Every public entry of `cython_ext` called with arguments that make no sense, each in a process of its own.
+"""Every public entry of `cython_ext` called wrongly, each in a process of its own.
 
-``python -m tests.kernel_calls CALLS [SEED [NAME ...]]`` prints a line an entry: whether it stood, or what ended
-it. Under sanitizers a report ends the process, too.
+Calls that tests make are kept; each attack repeats one with arguments changed: shorter, longer or other arrays, ids out
+of range, odd sizes, None. ``python -m tests.kernel_calls CALLS [SEED [NAME ...]]`` prints a line an entry: whether it
+stood, or what ended it. Under sanitizers a report ends the process, too.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import functools
+import inspect
 import os
 import random
 import resource
 import signal
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cython_ext.common import UNCHECKED
+
 ROOT = Path(__file__).parents[1]
-ODD = (
-    0,
-    1,
-    2,
-    3,
-    5,
-    7,
-    8,
-    16,
-    31,
-    64,
-    100,
-    -1,
-    -2,
-    -100,
-    255,
-    256,
-    65536,
-    2**31 - 1,
-    -(2**31),
-    2**40,
-    2**62,
-    -(2**62),
-    2**63 - 1,
-)
-SMALL = (0, 1, 1, 2, 2, 3, 4, 5, 7, 8)
+ODD = (0, 1, 2, 3, 7, 8, 64, -1, -2, 255, 256, 65536, 2**31 - 1, -(2**31), 2**40, 2**62, -(2**62), 2**63 - 1, -(2**63))
 FLOATS = (0.0, 1.0, -1.0, 0.5, 1e30, -1e30, float("inf"), float("nan"))
 CALL_S = 2.0
 MEMORY_BYTES = 3 << 30
+TESTS = (  # call most kernels, on small arrays
+    "arena", "cache", "connection_reordering", "dram", "encoders", "eon_frontier", "exact", "greedy_orders", "in_burst",
+    "inference", "iomodel", "lanes", "natural_orders", "network_graph", "on_cache", "optimal_dbi", "prefetch",
+    "ranked_orders", "recency", "schedule_oracle", "spmv", "streaming", "tuple_orders", "windows_bound",
+)  # fmt: skip
+KEPT, OF_A_TEST, BEFORE, MOST = 60, 3, 8, 5000  # calls of an entry; calls before on its object; values of an array
 
 
-def entries() -> Iterator[tuple[str, ast.FunctionDef, str | None]]:
+def entries() -> Iterator[tuple[str, str, str | None]]:
     """Yield (module, function, class or None) of all stubs; a class's __init__ stands for the class."""
     for stub in sorted((ROOT / "cython_ext").glob("*/*.pyi")):
         module = ".".join(stub.relative_to(ROOT).with_suffix("").parts)
         for line in ast.parse(stub.read_text()).body:
             if isinstance(line, ast.FunctionDef) and not line.name.startswith("_"):
-                yield module, line, None
+                yield module, line.name, None
             elif isinstance(line, ast.ClassDef):
-                yield from (
-                    (module, member, line.name)
-                    for member in line.body
-                    if isinstance(member, ast.FunctionDef) and (member.name == "__init__" or member.name[0] != "_")
-                )
+                for member in line.body:
+                    if isinstance(member, ast.FunctionDef) and (member.name == "__init__" or member.name[0] != "_"):
+                        yield module, member.name, line.name
 
 
-def name_of(entry: tuple[str, ast.FunctionDef, str | None]) -> str:
+def name_of(entry: tuple[str, str, str | None]) -> str:
     """Return module.function, module.Class or module.Class.method without the package."""
     module, function, owner = entry
-    parts = [module.removeprefix("cython_ext.").split(".")[-1]]
-    parts += [owner] if owner else []
-    return ".".join([*parts, *([] if function.name == "__init__" else [function.name])])
+    return ".".join(
+        [module.split(".")[-1], *([owner] if owner else []), *([function] if function != "__init__" else [])]
+    )
 
 
-class Given:
-    """Makes arguments: arrays of one length more often than not, small numbers more often than odd ones."""
+def believes(name: str) -> bool:
+    """Whether an entry says that it follows whatever it is given."""
+    return any(name == each or name.startswith(f"{each}.") for each in UNCHECKED)
+
+
+@dataclass
+class Call:
+    """An entry's arguments, and of a method the calls of its object before, its making first."""
+
+    name: str
+    args: list[Any]
+    before: list[Call] = field(default_factory=list)
+
+
+calls: dict[str, list[Call]] = defaultdict(list)
+real: dict[str, Any] = {}
+noted: Counter[tuple[str, str | None]] = Counter()
+
+
+class TooBig(Exception):
+    """Not kept."""
+
+
+def kept(value: Any) -> Any:
+    """Return a copy of an argument that later calls do not change."""
+    if isinstance(value, memoryview):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        if value.size > MOST:
+            raise TooBig
+        return value.copy()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(kept, value)) if type(value) in (list, tuple) else value
+    if hasattr(value, "kernel_calls"):
+        return Call("object", [], list(value.kernel_calls))
+    return value
+
+
+def note(name: str, args: tuple[Any, ...], more: dict[str, Any], before: list[Call]) -> Call | None:
+    key = name, os.environ.get("PYTEST_CURRENT_TEST", "").split("[")[0]
+    is_method = name.count(".") == 2
+    wanted = len(calls[name]) < KEPT and noted[key] < OF_A_TEST and bool(before) == is_method
+    keeps = inspect.isclass(real.get(name)) or 0 < len(before) < BEFORE  # for later calls on the object
+    if not wanted and not keeps:
+        return None
+    try:
+        call = Call(name, [kept(list(args)), kept(list(more.items()))], list(before))
+    except TooBig:
+        return None
+    if wanted:
+        noted[key] += 1
+        calls[name].append(call)
+    return call
+
+
+def watched(name: str, function: Any) -> Any:
+    @functools.wraps(function, assigned=("__doc__", "__name__"))
+    def call(*args: Any, **more: Any) -> Any:
+        note(name, args, more, [])
+        return function(*args, **more)
+
+    return call
+
+
+def watched_class(module: str, cls: Any) -> Any:
+    """Return a subclass whose objects know the calls that made them what they are."""
+    base = f"{module.split('.')[-1]}.{cls.__name__}"
+
+    def of(method: str, plain: Any) -> Any:
+        def call(self: Any, *args: Any, **more: Any) -> Any:
+            if method:
+                told = note(f"{base}.{method}", args, more, self.kernel_calls)
+            else:
+                self.kernel_calls, told = [], note(base, args, more, [])
+            if told and len(self.kernel_calls) < BEFORE:
+                self.kernel_calls.append(told)
+            return None if plain is object.__init__ else plain(self, *args, **more)
+
+        return call
+
+    inside: dict[str, Any] = {"__init__": of("", cls.__init__), "kernel_calls": []}
+    for method, plain in vars(cls).items():
+        if not method.startswith("_") and callable(plain):
+            inside[method] = of(method, plain)
+    return type(cls.__name__, (cls,), inside)
+
+
+def watch() -> None:
+    """Put what notes calls into the place of all entries."""
+    for module, function, owner in entries():
+        loaded, name = import_module(module), owner or function
+        full = f"{module.split('.')[-1]}.{name}"
+        if full not in real:
+            real[full] = getattr(loaded, name)
+    for module, function, owner in entries():
+        loaded, name = import_module(module), owner or function
+        full = f"{module.split('.')[-1]}.{name}"
+        if getattr(loaded, name) is real[full]:
+            setattr(loaded, name, watched_class(module, real[full]) if owner else watched(full, real[full]))
+
+
+class Change:
+    """Changes one or two arguments of a call, of those before it on its object now and then."""
 
     def __init__(self, seed: str) -> None:
         self.rng = random.Random(seed)
-        self.length, self.sane = self.rng.choice((0, 1, 2, 3, 5, 8, 17, 40)), self.rng.choice((0.5, 0.9, 1.0))
 
-    def array(self, kind: str) -> Any:
-        rng, dtype = self.rng, np.dtype(kind.replace("bool_", "bool"))
-        n = self.length if rng.random() < 0.7 else rng.choice((0, 1, 2, 3, 5, 8, 17, 40, 200))
-        shape = (n,) if rng.random() < 0.8 else rng.choice(((n, 2), (2, n), (n, 3), (3, n, 2), (4, 18, 18)))
-        size = int(np.prod(shape))
-        if dtype.kind == "f":
-            return np.array([rng.choice(FLOATS) for _ in range(size)], dtype).reshape(shape)
-        kinds = rng.random()
-        if kinds < 0.3:
-            values = [rng.randrange(max(1, self.length)) for _ in range(size)]
-        elif kinds < 0.5:
-            values = sorted(rng.randrange(max(1, self.length) + 1) for _ in range(size))
-        else:
-            values = [rng.choice(SMALL if rng.random() < self.sane else ODD) for _ in range(size)]
-        return np.array(values, object).astype(np.int64, casting="unsafe").astype(dtype).reshape(shape)
-
-    def value(self, annotation: str) -> Any:
-        """Return something of a type, or of any."""
-        rng = self.rng
-        if "None" in annotation and rng.random() < 0.3:
-            return None
-        if "NDArray" in annotation:
-            kind = annotation.partition("np.")[2].partition("]")[0]
-            return self.array(
-                kind if "Any" not in annotation else rng.choice(("uint8", "uint16", "int32", "int64", "uint64"))
-            )
-        if "Callable" in annotation:
-            return None
-        if annotation == "bool":
-            return rng.random() < 0.5
-        if annotation == "float":
-            return rng.choice(FLOATS)
-        if annotation == "int":
-            return rng.choice(SMALL) if rng.random() < self.sane else rng.choice(ODD)
-        if annotation == "Any":
+    def array(self, a: Any) -> Any:
+        """Return an array of the same type, with other values or another length."""
+        rng, n = self.rng, len(a) if a.ndim else 0
+        what = rng.randrange(9)
+        if what == 0:
+            return a[: rng.choice((0, 0, 1, n // 2, max(0, n - 1)))].copy()
+        if what == 1:
             return (
-                rng.choice((None, 1, 3, True))
-                if rng.random() < 0.2
-                else self.array(rng.choice(("int32", "int64", "uint8")))
+                np.concatenate([a, a[: rng.choice((1, 2, n))]])
+                if n
+                else np.zeros((rng.randrange(3),) * a.ndim, a.dtype)
             )
-        if annotation.startswith(("tuple", "list")):
-            return rng.choice((tuple, list))(self.value("Any") for _ in range(rng.randrange(5)))
-        return {"s": 1} if annotation.startswith("dict") else annotation
+        if what == 2:
+            return a[::-1].copy() if a.ndim else a
+        if what == 3:
+            return a[..., : rng.randrange(a.shape[-1] + 1)].copy() if a.ndim else a
+        if what == 4 and n:
+            return np.array(a)[rng.sample(range(n), n)]
+        a = a.copy()
+        with contextlib.suppress(OverflowError, ValueError, TypeError):
+            for _ in range(rng.choice((1, 1, 2, 5)) if a.size else 0):
+                value = a.flat[rng.randrange(a.size)]
+                if a.dtype.kind in "iu":
+                    new = rng.choice((int(value) + 1, int(value) - 1, n, n - 1, int(a.max()) + 1, rng.choice(ODD)))
+                    value = np.array(new, object).astype(np.int64, casting="unsafe") if abs(new) < 2**63 else 0
+                else:
+                    value = rng.choice(FLOATS)
+                a.flat[rng.randrange(a.size)] = np.asarray(value).astype(a.dtype)
+        return a
+
+    def value(self, value: Any) -> Any:
+        """Return another argument of the same kind, or None."""
+        rng = self.rng
+        if isinstance(value, np.ndarray):
+            return None if rng.random() < 0.03 else self.array(value)
+        if isinstance(value, (bool, np.bool_)):
+            return not value
+        if isinstance(value, (int, np.integer)):
+            return rng.choice((int(value) + 1, int(value) - 1, 2 * int(value), *ODD))
+        if isinstance(value, float):
+            return rng.choice(FLOATS)
+        return value
+
+    def walk(self, values: Any, at: set[int], count: list[int]) -> Any:
+        """Return thawed values, those at some leaves changed."""
+        if type(values) in (list, tuple):
+            return type(values)(self.walk(each, at, count) for each in values)
+        if isinstance(values, Call):
+            return self.object(values.before, at, count)
+        count[0] += 1
+        if count[0] - 1 in at:
+            return self.value(values)
+        return values.copy() if isinstance(values, np.ndarray) else values
+
+    def object(self, before: list[Call], at: set[int], count: list[int]) -> Any:
+        args, more = self.walk(before[0].args, at, count)
+        made = real[before[0].name](*args, **dict(more))
+        for call in before[1:]:
+            args, more = self.walk(call.args, at, count)
+            with contextlib.suppress(Exception):
+                getattr(made, call.name.split(".")[-1])(*args, **dict(more))
+        return made
+
+    def call(self, name: str, kept: list[Call]) -> None:
+        """Do a kept call with arguments changed."""
+        call = self.rng.choice(kept)
+        leaves = sum(_leaves(each.args) for each in (*call.before, call))
+        at = {self.rng.randrange(leaves) for _ in range(self.rng.choice((1, 1, 2, 3)))} if leaves else set()
+        count = [0]
+        if name.count(".") == 2:  # a method; a property where the call kept is another one's
+            made = self.object([*call.before, call][: len(call.before) + (call.name != name)], at, count)
+            target = getattr(made, name.split(".")[-1])
+            if not callable(target):
+                return
+        else:
+            target = real[name]
+        args, more = self.walk(call.args, at, count) if call.name == name else ([], [])
+        target(*args, **dict(more))
 
 
-def call(entry: tuple[str, ast.FunctionDef, str | None], given: Given) -> None:
-    """Call an entry once; of a method also make its object, with arguments of the same kind."""
-    module, function, owner = entry
-    loaded = import_module(module)
-    target: Any = getattr(loaded, owner or function.name)
-    if owner and function.name != "__init__":
-        made = next((each for m, each, o in entries() if m == module and o == owner and each.name == "__init__"), None)
-        own = target(**arguments(made, given)) if made else target()
-        if any(isinstance(d, ast.Name) and d.id == "property" for d in function.decorator_list):
-            getattr(own, function.name)
-            return
-        target = getattr(own, function.name)
-    target(**arguments(function, given))
+def _leaves(values: Any) -> int:
+    if type(values) in (list, tuple):
+        return sum(map(_leaves, values))
+    return sum(_leaves(each.args) for each in values.before) if isinstance(values, Call) else 1
 
 
-def arguments(function: ast.FunctionDef, given: Given) -> dict[str, Any]:
-    """Return arguments by the names of a stub; what has a default is left out now and then."""
-    a = function.args
-    plain = [each for each in a.posonlyargs + a.args if each.arg != "self"]
-    left_out = {each.arg for each, default in zip(a.kwonlyargs, a.kw_defaults, strict=True) if default is not None}
-    left_out |= {each.arg for each in plain[len(plain) - len(a.defaults) :]} if a.defaults else set()
-    return {
-        each.arg: given.value(ast.unparse(each.annotation) if each.annotation else "Any")
-        for each in (*plain, *a.kwonlyargs)
-        if each.arg not in left_out or given.rng.random() < 0.7
-    }
-
-
-def attack(entry: tuple[str, ast.FunctionDef, str | None], calls: int, seed: int) -> str:
-    """Call an entry in a copy of this process; return '' or how it ended."""
+def attack(name: str, kept: list[Call], times: int, seed: int) -> str:
+    """Call an entry wrongly in a copy of this process; return '' or how it ended."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if "asan" not in os.environ.get("LD_PRELOAD", ""):
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        if "asan" not in os.environ.get("LD_PRELOAD", ""):
-            os.dup2(nothing, 2)
-        for number in range(calls):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for number in range(times):
             os.write(write, number.to_bytes(4, "little"))
             signal.setitimer(signal.ITIMER_REAL, CALL_S)
             with contextlib.suppress(Exception):
-                call(entry, Given(f"{name_of(entry)} {seed} {number}"))
+                Change(f"{name} {seed} {number}").call(name, kept)
         os._exit(0)
     os.close(write)
     last = b""
@@ -186,31 +284,43 @@ def attack(entry: tuple[str, ast.FunctionDef, str | None], calls: int, seed: int
     return f"exit {os.WEXITSTATUS(status)} in call {number}" if status else ""
 
 
-def stands(entry: tuple[str, ast.FunctionDef, str | None], calls: int, seed: int) -> str:
-    """Attack until `calls` are done, behind slow ones again; return '' or how it ended."""
+def stands(name: str, kept: list[Call], times: int, seed: int) -> str:
+    """Attack until so many calls are done, behind slow ones again; return '' or how it ended."""
     done, again = 0, 0
-    while done < calls and again < 20:
-        ended = attack(entry, calls - done, seed + 1000 * again)
+    while done < times and again < 40:
+        ended = attack(name, kept, times - done, seed + 1000 * again)
         if not ended.startswith("slow"):
             return f"{ended} of seed {seed + 1000 * again}" if ended else ""
         done += int(ended.split()[1]) + 1
         again += 1
-    return ""
+    return "" if done >= times else f"too many slow calls, {done} done"
+
+
+def watch_tests() -> None:
+    """Run property tests, few examples of each, and keep what they call."""
+    import pytest
+    from hypothesis import settings
+
+    settings.register_profile("few", max_examples=3, derandomize=True, deadline=None, database=None)
+    os.environ["HYPOTHESIS_PROFILE"] = "few"
+    watch()
+    paths = [str(ROOT / f"tests/property/test_{name}.py") for name in TESTS]
+    pytest.main(["-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", *paths])
 
 
 def main() -> int:
     """Attack all entries, or those named."""
-    calls, seed, names = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, sys.argv[3:]
-    every_entry = list(entries())
-    for module in {module for module, _, _ in every_entry}:
-        import_module(module)
+    times, seed, names = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0, sys.argv[3:]
+    watch_tests()
     bad = 0
-    for entry in every_entry:
-        if names and name_of(entry) not in names:
+    for name in map(name_of, entries()):
+        if believes(name) or (names and not {name, name.split(".")[0]} & set(names)):
             continue
-        ended = stands(entry, calls, seed)
+        owner = name.rpartition(".")[0] + "."
+        kept = calls[name] or [call for other in [*calls] if other.startswith(owner) for call in calls[other]]
+        ended = stands(name, kept, times, seed) if kept else "never called"
         bad += bool(ended)
-        print(f"{name_of(entry)}: {ended or 'stands'}", flush=True)
+        print(f"{name}: {ended or 'stands'} ({len(kept)} calls kept)", flush=True)
     return int(bad > 0)
 
 

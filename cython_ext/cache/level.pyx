@@ -36,6 +36,7 @@ def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uin
     cdef Py_ssize_t i, n = address.shape[0]
     cdef const uint8_t *bytes = NULL
     cdef const uint16_t *halves = NULL
+    need(size.shape[0] == n and op.shape[0] == n, "a size and an operation for each address")
     if n == 0:
         return -1
     if size_type is const_uint8_t:

@@ -33,7 +33,12 @@ cdef inline bint ends_within(const int32_t[:, ::1] ends, int64_t n) noexcept nog
     return ends.shape[0] == 0 or (least >= 0 and most < n)
 
 
-cdef inline bint rises64(const int64_t[::1] pointers, int64_t last) noexcept nogil:
+ctypedef fused pointer:
+    const int32_t
+    const int64_t
+
+
+cdef inline bint rises(pointer[::1] pointers, int64_t last) noexcept nogil:
     """From 0 to `last`, none below the one before."""
     cdef Py_ssize_t k, n = pointers.shape[0]
     cdef bint rising = True

@@ -6,6 +6,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport exp, pow as power
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within32
+
 cdef double UNIT = 1.0 / 9007199254740992.0  # 2^-53
 cdef int64_t SLICE = 1 << 14  # swaps between two looks at Ctrl-C
 
@@ -27,6 +30,8 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
     spent: a function that gives the share of the time that is over, asked every 16,384 swaps: annealing cools by it
     where it is ahead of the share of the swaps, and ends at 1; None: no time limit. Memory: 2 bytes per block and source.
     """
+    need(size > 0 and start.shape[0] > 0 and rises(start, source.shape[0]) and within32(source, 0, n_sources)
+         and within32(order, 0, start.shape[0] - 1), "blocks of items that are there")
     cdef int64_t n = order.shape[0], blocks = (n + size - 1) // size, done = 0, k, i, j, a, b, v, w, e, s, both
     cdef uint16_t[:, ::1] count = np.zeros((max(1, blocks), n_sources), np.uint16)
     cdef int64_t[::1] shared = np.zeros(n_sources, np.int64)

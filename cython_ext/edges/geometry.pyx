@@ -11,6 +11,14 @@ from libc.math cimport copysign, fabs, hypot
 from libc.stdint cimport int32_t, int64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within32, within64
+
+
+cdef int _check(const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] of_item,
+                const int32_t[::1] of_source, int64_t n) except -1:
+    return need(in_start.shape[0] == of_item.shape[0] + 1 and rises(in_start, in_source.shape[0])
+                and within32(in_source, 0, of_source.shape[0]) and within32(of_item, 0, n)
+                and within32(of_source, 0, n), "connections by item, of known neurons")
 
 
 def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const int64_t[::1] out_start,
@@ -18,6 +26,9 @@ def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const i
               int64_t n_neurons, const int64_t[::1] firsts):
     """Return (int32[N], int32[N], last): connections between each neuron and the nearest of `firsts`, which of these
     that is, -1 for both if there is no way, and one of the farthest. Directions are ignored. O(W + N)."""
+    _check(in_start, in_source, of_item, of_source, n_neurons)
+    need(out_start.shape[0] == of_source.shape[0] + 1 and rises(out_start, out_target.shape[0])
+         and within32(out_target, 0, of_item.shape[0]), "connections by source")
     distance, nearest = np.full(n_neurons, -1, np.int32), np.full(n_neurons, -1, np.int32)
     cdef int32_t[::1] far = distance, owner = nearest, queue = np.empty(n_neurons, np.int32)
     cdef int32_t[::1] item_of = np.full(n_neurons, -1, np.int32), source_of = np.full(n_neurons, -1, np.int32)
@@ -59,6 +70,7 @@ def distances(const int32_t[::1] in_start, const int32_t[::1] in_source, const i
 def neighbour_sums(const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] of_item,
                    const int32_t[::1] of_source, const double[::1] x):
     """Return float64[N]: for each neuron, the sum of x over its sources and targets. O(W + N)."""
+    _check(in_start, in_source, of_item, of_source, x.shape[0])
     result = np.zeros(x.shape[0], np.float64)
     cdef double[::1] y = result
     cdef double total, own
@@ -83,6 +95,8 @@ def used_up(const int64_t[::1] targets, const int64_t[::1] in_degree, const int6
     roots: the neurons without incoming connections, in the order in which they are used up.
     """
     cdef int64_t w = targets.shape[0], n = in_degree.shape[0], k, j, u, edge, top, done = 0
+    need(out_start.shape[0] == n + 1 and rises(out_start, w) and out_edges.shape[0] == w and within64(out_edges, 0, w)
+         and within64(targets, 0, n) and within64(roots, 0, n), "connections by source, between known neurons")
     order = np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order, waiting = np.array(in_degree, np.int64), stack = np.empty(n + 1, np.int64)
     for k in range(roots.shape[0]):
@@ -92,6 +106,9 @@ def used_up(const int64_t[::1] targets, const int64_t[::1] in_degree, const int6
             while top >= 0:
                 u = stack[top]
                 top -= 1
+                if done + out_start[u + 1] - out_start[u] > w:
+                    done = w + 1
+                    break
                 for j in range(out_start[u], out_start[u + 1]):
                     edge = out_edges[j]
                     order_view[done] = edge
@@ -100,6 +117,7 @@ def used_up(const int64_t[::1] targets, const int64_t[::1] in_degree, const int6
                     if waiting[targets[edge]] == 0:
                         top += 1
                         stack[top] = targets[edge]
+        need(done <= w, "each root once")
         if k % 256 == 0:
             PyErr_CheckSignals()
     return order[:done]
@@ -114,18 +132,26 @@ def latest_of_sources(const int32_t[::1] in_start, const int32_t[::1] in_source,
     """
     cdef int64_t n = in_start.shape[0] - 1
     high = n if high < 0 else high
-    need(0 <= low <= high <= n, "a range of items")
+    need(0 <= low <= high <= n and item.shape[0] == rank.shape[0], "a range of items, a rank for each source")
     latest = np.zeros(high - low, np.int64)
     cdef int64_t[::1] key = latest
     cdef int64_t v, e, s, found, highest
+    cdef bint there = True
     with nogil:
         for v in range(low, high):
             highest = 0
+            if not 0 <= in_start[v] <= in_start[v + 1] <= in_source.shape[0]:
+                there = False
+                break
             for e in range(in_start[v], in_start[v + 1]):
                 s = in_source[e]
+                if not (0 <= s < item.shape[0] and item[s] < high):
+                    there = False
+                    break
                 found = rank[s] if item[s] < low else key[item[s] - low]
                 highest = max(highest, found)
             key[v - low] = highest
+    need(there, "sources that are there")
     return latest
 
 
@@ -139,7 +165,10 @@ def streamed(const int32_t[::1] order, const int64_t[::1] out_start, const int32
     """
     cdef int64_t k, j, s, v, total = 0
     for k in range(order.shape[0]):
-        need(0 <= order[k] < out_start.shape[0] - 1, "sources that are there")
+        s = order[k]
+        need(0 <= s < out_start.shape[0] - 1 and 0 <= out_start[s] <= out_start[s + 1] <= out_target.shape[0],
+             "sources that are there")
+    need(out_place.shape[0] == out_target.shape[0], "a place for each connection")
     with nogil:
         for k in range(order.shape[0]):
             s = order[k]

@@ -8,12 +8,24 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t
 
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within64
 from cython_ext.edges.max_tree cimport (
     INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
 
 cdef int64_t SLICE = 1 << 12
 cdef int64_t LOOK = 1 << 20  # connections that GO looks at between two looks at the clock: some milliseconds
 HUBS, LEAST_HUB = 4, 64
+
+
+cdef int _check(const int64_t[::1] sources, const int64_t[::1] targets, const int64_t[::1] out_start,
+                const int64_t[::1] out_edges, const int64_t[::1] in_start, const int64_t[::1] in_edges,
+                int64_t window) except -1:
+    cdef int64_t w = sources.shape[0], n = out_start.shape[0] - 1
+    return need(window >= 0 and in_start.shape[0] == n + 1 and out_edges.shape[0] == in_edges.shape[0] == w
+                and targets.shape[0] == w and rises(out_start, w) and rises(in_start, w) and within64(sources, 0, n)
+                and within64(targets, 0, n) and within64(out_edges, 0, w) and within64(in_edges, 0, w),
+                "connections by source and by target, between known neurons")
 
 
 cdef class Ego:
@@ -42,6 +54,7 @@ cdef class Ego:
 
     def __init__(self, sources, targets, out_start, out_edges, in_start, in_edges, int64_t window):
         """Arrays are int64; `out_edges` and `in_edges` are worked on in place. W < 2^32."""
+        _check(sources, targets, out_start, out_edges, in_start, in_edges, window)
         w, n = len(sources), len(out_start) - 1
         self.sources, self.targets, self.out_start, self.in_start = sources, targets, out_start, in_start
         self.out_edges, self.in_edges = out_edges, in_edges
@@ -280,6 +293,7 @@ def go_ranks(const int64_t[::1] sources, const int64_t[::1] targets, const int64
 
     go_on: asked now and then with the number of neurons placed; where it says no, those are returned alone."""
     cdef int64_t n = out_start.shape[0] - 1, k, x, gone, visits = LOOK
+    _check(sources, targets, out_start, out_edges, in_start, in_edges, window)
     order = np.empty(n, np.int64)
     cdef int64_t[::1] order_view = order
     cdef ew_max_tree tree

@@ -6,7 +6,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT64_MIN, int64_t
 
 from cython_ext.common.checks cimport need
-from cython_ext.common.ranges cimport rises64, within64
+from cython_ext.common.ranges cimport rises, within64
 from cython_ext.edges.max_tree cimport (
     INDEX_BITS, ew_max_tree, ew_tree_key, ew_tree_leaves, ew_tree_set, ew_tree_top, key_of)
 
@@ -26,9 +26,10 @@ cdef class Walk:
     cdef ew_max_tree tree
     cdef int64_t n, capacity, held, first, done
 
-    def __init__(self, sources, targets, starts, int64_t n_neurons, int64_t capacity, int64_t most_runs):
+    def __init__(self, sources, targets, const int64_t[::1] starts, int64_t n_neurons, int64_t capacity,
+                 int64_t most_runs):
         need(n_neurons >= 0 and within64(sources, 0, n_neurons) and within64(targets, 0, n_neurons), "known neurons")
-        need(len(targets) == len(sources) and rises64(starts, len(sources)) and most_runs <= len(starts),
+        need(len(targets) == len(sources) and rises(starts, len(sources)) and most_runs <= len(starts),
              "runs of connections, one behind the other")
         self.sources, self.targets, self.starts = sources, targets, starts
         self.n, self.capacity = n_neurons, capacity
@@ -114,7 +115,7 @@ def near_runs(const int64_t[::1] sources, const int64_t[::1] targets, const int6
     of a run's hits; each time a source comes into the window or leaves it, that is one per run that waits for it.
     """
     cdef int64_t g, first, last, stop
-    need(rises64(groups, starts.shape[0] - 1) and capacity > 0, "groups of runs, one behind the other, and a window")
+    need(rises(groups, starts.shape[0] - 1) and capacity > 0, "groups of runs, one behind the other, and a window")
     need(sources.shape[0] == 0 or np.diff(starts).min() > 0, "runs of a connection or more")
     cdef Walk walk = Walk(sources, targets, starts, n_neurons, capacity, int(np.diff(groups).max(initial=1)))
     for g in range(groups.shape[0] - 1):

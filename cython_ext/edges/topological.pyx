@@ -10,7 +10,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from cython_ext.common.checks cimport need
-from cython_ext.common.ranges cimport ends_within, rises64, within32, within64
+from cython_ext.common.ranges cimport ends_within, rises, within32, within64
 
 cdef int64_t SLICE = 1 << 18
 
@@ -131,7 +131,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
     cdef int64_t[::1] order_view = order, ready_view = ready
     cdef int64_t[::1] waiting = np.array(in_degree, np.int64)
     cdef const double[::1] draw
-    need(rises64(out_start, w) and out_start.shape[0] == n + 1 and out_edges.shape[0] == w
+    need(rises(out_start, w) and out_start.shape[0] == n + 1 and out_edges.shape[0] == w
          and within64(out_edges, 0, w) and within64(targets, 0, n), "connections by source, between known neurons")
     for x in range(n):
         if waiting[x] == 0:
@@ -170,7 +170,7 @@ def depth_first(const int64_t[::1] sources, const int64_t[::1] roots, const int6
     """
     cdef int64_t n = in_start.shape[0] - 1, w = sources.shape[0], k, top, x, edge, done = 0
     cdef bint ends = True
-    need(rises64(in_start, w) and in_edges.shape[0] == w and within64(in_edges, 0, w) and within64(sources, 0, n)
+    need(rises(in_start, w) and in_edges.shape[0] == w and within64(in_edges, 0, w) and within64(sources, 0, n)
          and within64(roots, 0, n), "connections by target, between known neurons")
     order = np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order
@@ -211,7 +211,7 @@ def registers(const int64_t[::1] sources, const int64_t[::1] by_depth, const int
     """
     cdef int64_t k, v, e
     cdef int32_t most, second, x
-    need(in_start.shape[0] == by_depth.shape[0] + 1 and rises64(in_start, in_edges.shape[0])
+    need(in_start.shape[0] == by_depth.shape[0] + 1 and rises(in_start, in_edges.shape[0])
          and within64(in_edges, 0, sources.shape[0]) and within64(sources, 0, by_depth.shape[0])
          and within64(by_depth, 0, by_depth.shape[0]), "connections by target, between known neurons")
     needs = np.ones(by_depth.shape[0], np.int32)
@@ -242,6 +242,10 @@ def least_live(const int32_t[:, ::1] ends, const int64_t[::1] in_degree, const i
     """
     cdef int64_t w = ends.shape[0], n = in_degree.shape[0], k, j, edge, entries = 0, done = 0
     cdef int32_t v, s, t, most = 0
+    need(ends_within(ends, n) and out_edges.shape[0] == w and within64(out_edges, 0, w)
+         and np.array_equal(in_degree, np.bincount(np.asarray(ends)[:, 1], minlength=n))
+         and np.array_equal(np.diff(out_start), np.bincount(np.asarray(ends)[:, 0], minlength=n))
+         and rises(out_start, w), "connections by source, between neurons of these degrees")
     order = np.empty(n, np.int32)
     cdef int32_t[::1] order_view = order
     cdef int64_t[::1] waiting = np.array(in_degree, np.int64), left = np.diff(out_start)
@@ -325,6 +329,9 @@ def components(const int32_t[:, ::1] ends, const int64_t[::1] depth, const int64
     cdef int64_t w = base.shape[0], n = depth.shape[0], begin, end, k, at, low, high, cut, top = 0, found
     cdef int64_t wide, widest
     cdef int32_t a, b, x
+    need(ends.shape[0] == w and ends_within(ends, n) and within64(base, 0, w) and within64(depth, 0, n),
+         "a place for each connection of known neurons")
+    need(np.all(np.diff(np.asarray(depth)[np.asarray(ends)[np.asarray(base), 1]]) >= 0), "connections by depth of target")
     order, group = np.array(base, np.int64), np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order, group_view = group, spare = np.empty(w, np.int64)
     cdef int64_t[::1] count = np.empty(n + 2, np.int64), first = np.empty(w + 2, np.int64)  # first: stack of ends

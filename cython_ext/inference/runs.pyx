@@ -122,7 +122,7 @@ cdef class Passes:
             ew_columns(<const ew_run *>p, <const ew_run *>end, places, weights, values, table, self.columns, self.kind,
                        self.level)
 
-    def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch, out, int64_t first, int64_t lanes,
+    def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch or None, out, int64_t first, int64_t lanes,
             int64_t step):
         """Do the passes that begin at vector `first` and every `step` further. out: float32[O, B], C-contiguous.
 

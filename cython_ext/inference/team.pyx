@@ -47,7 +47,7 @@ cdef class Team:
                 self._part(number)
                 ew_team_finish(&self.team)
 
-    def run(self, int64_t[::1] arenas, int64_t[::1] tables, const float[:, :] batch, out):
+    def run(self, int64_t[::1] arenas, int64_t[::1] tables, const float[:, :] batch or None, out):
         """Do all passes, as Passes.run. arenas, tables: addresses, one per thread. One call at a time."""
         cdef Py_buffer view
         if arenas.shape[0] != self.threads or tables.shape[0] != self.threads or self.lanes > self.passes.columns:

@@ -203,12 +203,18 @@ cdef int _check(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
     return 0
 
 
-cdef bint _are_later(const int32_t[::1] next_use, int64_t n) noexcept:
-    """Whether there is one for each of n positions, behind it or never."""
-    cdef int64_t k
+cdef bint _are_later(const int32_t[::1] next_use, int64_t n) except -1:
+    """Whether there is one for each of n positions: of a later connection, of no other position, or never."""
+    cdef int64_t k, x
     cdef bint later = next_use.shape[0] == n
+    cdef uint64_t[::1] met = np.zeros((n + 63) // 64, np.uint64)
     for k in range(n if later else 0):
-        later &= k < next_use[k] and (next_use[k] < n or next_use[k] >= EW_NEVER_OUTPUT)
+        x = next_use[k]
+        if x >= EW_NEVER_OUTPUT:
+            continue
+        if x <= (k | 1) or x >= n or met[x >> 6] >> (x & 63) & 1:
+            return False
+        met[x >> 6] |= <uint64_t> 1 << (x & 63)
     return later
 
 

@@ -124,7 +124,7 @@ def core_numbers(const int64_t[::1] source, const int64_t[::1] target, Py_ssize_
     return np.asarray(degree)
 
 
-def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
+def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssize_t n):
     """Return (sources int32[W], targets int32[W], runs, whether the order is a valid one) in processing order.
 
     ends: int32[W, 2], source and target of each connection, neurons in [0, n). order: int64[W], any values; None: as
@@ -155,7 +155,7 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
     return sources, targets, given.runs, valid
 
 
-def is_valid(const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
+def is_valid(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssize_t n):
     """Return whether an order is valid, as `lay_out` says. O(W + n) time, W / 8 + n bytes."""
     cdef int64_t w = ends.shape[0], begin = 0
     need(0 <= n < MOST and ends_within(ends, n), "connections between neurons that are there")

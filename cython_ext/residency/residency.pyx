@@ -61,7 +61,7 @@ cdef class Residency:
     cdef int bits
     cdef dict arrays
 
-    def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane,
+    def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane or None,
                  const int32_t[::1] own, const int32_t[::1] item, const int64_t[::1] out_start,
                  const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False,
                  bint blocks=False):

@@ -4,6 +4,9 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
+
 
 def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] last_use,
                 const uint8_t[::1] keep, const int32_t[::1] resident):
@@ -14,9 +17,11 @@ def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const in
     """
     cdef int64_t w = sources.shape[0], n = last_use.shape[0], k, rows = 0, free = 0, side
     cdef int32_t v
+    need(targets.shape[0] == w and keep.shape[0] == n and within32(sources, 0, n) and within32(targets, 0, n)
+         and within32(resident, 0, n), "neurons that are there")
     found = np.full(n, -1, np.int64)
     cdef int64_t[::1] row = found
-    cdef int64_t[::1] heap = np.empty(n + 1, np.int64)
+    cdef int64_t[::1] heap = np.empty(2 * n + 1, np.int64)  # a connection from a neuron to itself frees its row twice
     with nogil:
         for k in range(resident.shape[0]):
             row[resident[k]] = rows

@@ -1,12 +1,14 @@
 """The stream of runs that a kernel works through: places, weights and heads of every run. Layout: stream.h.
 
-A *run* is a maximal stretch of consecutive connections into one target. All arrays are in processing order and have
-been checked by the caller.
+A *run* is a maximal stretch of consecutive connections into one target. All arrays are in processing order.
 """
 
 import numpy as np
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within32
 
 cdef extern from "streams/stream.h" nogil:
     enum: EW_BF16, EW_NARROW, EW_HEADER_INT8, EW_ACTIVATION_SHIFT
@@ -30,6 +32,23 @@ def run_starts(const int32_t[::1] targets, bint single_steps=False):
     return starts[: r + 1].copy()
 
 
+cdef int _check_runs(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] starts,
+                     const uint8_t[::1] outside) except -1:
+    need(targets.shape[0] == sources.shape[0] and rises(starts, sources.shape[0])
+         and outside.shape[0] == starts.shape[0] - 1 and np.all(np.diff(starts) > 0), "runs of connections")
+    return 0
+
+
+cdef int _check_places(const int32_t[::1] sources, const int64_t[::1] starts, const uint8_t[::1] outside, int64_t n,
+                       int64_t n_inputs) except -1:
+    cdef int64_t r, k, most
+    for r in range(outside.shape[0]):
+        most = n_inputs if outside[r] else n
+        for k in range(starts[r], starts[r + 1]):
+            need(0 <= sources[k] < most, "sources that have a place")
+    return 0
+
+
 def shared_quads(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] starts,
                  const uint8_t[::1] outside):
     """Return int64[R]: for a kernel that takes two targets together, of a run that makes a pair with the next one, how many quads of sources they begin with alike.
@@ -37,6 +56,7 @@ def shared_quads(const int32_t[::1] sources, const int32_t[::1] targets, const i
     0: no pair. Nothing is in two pairs, and the second run does not read what the first one writes. O(W).
     """
     cdef int64_t n_runs = starts.shape[0] - 1, r = 0, k, most
+    _check_runs(sources, targets, starts, outside)
     found = np.zeros(n_runs, np.int64)
     cdef int64_t[::1] shared = found
     with nogil:
@@ -72,6 +92,15 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
     """
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, at_quad, quad = 0, before = 0
     cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW, second = False
+    n = place.shape[0]
+    _check_runs(sources, targets, starts, outside)
+    _check_places(sources, starts, outside, n, input_place.shape[0])
+    need(within32(targets, 0, n) and start_values.shape[0] == n == activation.shape[0] and in_degree.shape[0] == n
+         and weights.shape[0] == sources.shape[0] and shared.shape[0] == n_runs and (line_units > 0 or not narrow),
+         "a place, a start, an activation and a degree for each target, a weight for each connection")
+    for r in range(n_runs):
+        k = min(starts[r + 1] - starts[r], starts[r + 2] - starts[r + 1]) if r + 1 < n_runs else 0
+        need(0 <= shared[r] <= k // 4 and not (r and shared[r] and shared[r - 1]), "quads that two runs have")
     cdef int64_t quads = ((np.diff(np.asarray(starts)) + 3) // 4).sum()
     if quads >= 2**32:
         raise ValueError("more than 2^34 connections")
@@ -127,6 +156,12 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
                 const uint8_t[::1] outside, const uint32_t[::1] input_place):
     """Return (words, first word of every run) of an integer stream. sum_place: rows of 32-bit sums, in units."""
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
+    n = place.shape[0]
+    _check_runs(sources, targets, starts, outside)
+    _check_places(sources, starts, outside, n, input_place.shape[0])
+    need(within32(targets, 0, n) and sum_place.shape[0] == n == start_values.shape[0] and multipliers.shape[0] == n
+         and zeros.shape[0] == n == activation.shape[0] and wide.shape[0] == n == in_degree.shape[0]
+         and weights.shape[0] == sources.shape[0], "places, starts, factors, an activation and a degree for each target")
     lengths = np.diff(np.asarray(starts))
     size = int((EW_HEADER_INT8 + 5 * ((lengths + 3) // 4)).sum())
     words = np.zeros(size + PAD_WORDS, np.uint32)

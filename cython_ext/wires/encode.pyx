@@ -1,7 +1,7 @@
 """Bus codes over byte streams (rules: hwmodel.encoders).
 
 Every function continues a stream: arrays named `history`, `level` or `flag_level` hold what was sent before and are
-updated in place where they say so. Callers validate sizes; see encode.h for the inner loops.
+updated in place where they say so. See encode.h for the inner loops.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -31,6 +31,16 @@ def aligned_empty(int64_t n):
     return room[first : first + n]
 
 
+cdef int _check_blocks(const uint8_t[::1] data, uint8_t[::1] out, const uint8_t[::1] history, int64_t element_bytes,
+                       int64_t block_bytes, int64_t position) except -1:
+    return need(out.shape[0] >= data.shape[0] and 0 <= element_bytes <= min(block_bytes, history.shape[0])
+                and 0 <= position < block_bytes, "room for data; history of an element; elements and places in a block")
+
+
+cdef int _check_lanes(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] level, int64_t lane) except -1:
+    return need(out.shape[0] >= data.shape[0] and 0 <= lane < level.shape[0], "room for data, a lane of the bus")
+
+
 def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const uint8_t[::1] history,
                    int64_t element_bytes, int64_t block_bytes, int64_t position, bint dbi):
     """Base+XOR (element_bytes > 0) and DBI-DC (dbi) of `data` in one pass.
@@ -41,8 +51,8 @@ def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags
     cdef int64_t n = data.shape[0]
     if n == 0:
         return
-    need(out.shape[0] >= n and (not dbi or flags.shape[0] >= (n + 7) // 8) and history.shape[0] >= element_bytes,
-         "room for data, flags and history")
+    _check_blocks(data, out, history, element_bytes, block_bytes, position)
+    need(not dbi or flags.shape[0] >= (n + 7) // 8, "a flag for each byte")
     cdef uint8_t none = 0
     cdef uint8_t *flag_bytes = &flags[0] if dbi else &none
     cdef const uint8_t *before = &history[0] if history.shape[0] else &none
@@ -82,9 +92,10 @@ def encode_xor_dbi_blocks(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1
                 first = k
 
 
-def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags, uint8_t[::1] out):
+def invert_flagged(const uint8_t[::1] data, const uint8_t[::1] flags or None, uint8_t[::1] out):
     """Undo bus inversion: out[i] = data[i], inverted where its flag is set."""
     cdef int64_t i
+    need(out.shape[0] >= data.shape[0] and 8 * flags.shape[0] >= data.shape[0], "room for data, a flag for each byte")
     with nogil:
         for i in range(data.shape[0]):
             out[i] = data[i] ^ <uint8_t>(-(flags[i >> 3] >> (i & 7) & 1))
@@ -97,6 +108,8 @@ def encode_dbi_ac(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags,
     """
     cdef int64_t i, lanes = last.shape[0]
     cdef uint8_t x
+    _check_lanes(data, out, last, lane)
+    need(8 * flags.shape[0] >= data.shape[0], "a flag for each byte")
     with nogil:
         for i in range(data.shape[0]):
             x = data[i]
@@ -112,6 +125,7 @@ def encode_dbi_ac(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags,
 def encode_transition(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] level, int64_t lane):
     """Flip a wire for every 1 to send: out = level ^= data per lane (uint8[lanes], updated); return the next lane."""
     cdef int64_t i, lanes = level.shape[0]
+    _check_lanes(data, out, level, lane)
     with nogil:
         for i in range(data.shape[0]):
             level[lane] ^= data[i]
@@ -123,6 +137,7 @@ def encode_transition(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] le
 def decode_transition(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] level, int64_t lane):
     """Inverse of encode_transition."""
     cdef int64_t i, lanes = level.shape[0]
+    _check_lanes(data, out, level, lane)
     with nogil:
         for i in range(data.shape[0]):
             out[i] = data[i] ^ level[lane]
@@ -134,6 +149,8 @@ def decode_transition(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] le
 def decode_base_xor(const uint8_t[::1] data, uint8_t[::1] out, const uint8_t[::1] history, int64_t element_bytes,
                     int64_t block_bytes, int64_t position):
     """Inverse of Base+XOR: history holds the element_bytes decoded bytes before data[0]."""
+    need(element_bytes > 0, "elements of a byte or more")
+    _check_blocks(data, out, history, element_bytes, block_bytes, position)
     cdef int64_t i, p = position, whole = block_bytes // element_bytes * element_bytes
     cdef uint8_t x
     with nogil:
@@ -158,17 +175,18 @@ def code_zdr(const uint8_t[::1] data, uint8_t[::1] out, const uint8_t[::1] histo
     K has only the second-highest bit of an element set: 0 sends K, prev ^ K sends prev, any other x sends x ^ prev.
     Elements are little endian (as is the machine this runs on). data is whole elements; position a multiple of them.
     """
-    cdef int64_t i, p = position, whole = block_bytes // element_bytes * element_bytes, tail = block_bytes - whole
+    need(0 < element_bytes <= 8, "elements of 1 to 8 bytes")
+    _check_blocks(data, out, history, element_bytes, block_bytes, position)
+    cdef int64_t i, p = position, whole = block_bytes // element_bytes * element_bytes
     cdef unsigned long long x, y, previous = 0, k = <unsigned long long>1 << (8 * element_bytes - 2)
     cdef int64_t n = data.shape[0]
     if n == 0:
         return
-    if history.shape[0]:
-        previous = _element(&history[0], element_bytes)
+    previous = _element(&history[0], element_bytes)
     with nogil:
         i = 0
         while i < n:
-            if p >= whole:  # bytes after the last whole element
+            if p >= whole or n - i < element_bytes:  # bytes after the last whole element
                 out[i] = data[i]
                 i += 1
                 p = p + 1 if p + 1 < block_bytes else 0
@@ -201,9 +219,12 @@ def code_universal(const uint8_t[::1] data, uint8_t[::1] out, int64_t element_by
     The halving ends at element_bytes. Whole blocks only; what remains of `data` passes unchanged.
     """
     cdef int64_t n = data.shape[0], start = 0, half, j
+    need(out.shape[0] >= n and 0 < element_bytes <= block_bytes, "room for data, elements and blocks of a byte or more")
+    if n == 0:
+        return
     with nogil:
         memcpy(&out[0], &data[0], n)
-        while start + block_bytes <= n:
+        while block_bytes <= n - start:
             if decode:
                 half = element_bytes
                 while half * 2 <= block_bytes:
@@ -246,8 +267,8 @@ def encode_optimal_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] f
     cdef double plain, turned
     cdef uint8_t came[2][MOST_BEATS]
     cdef int choice, was
-    need(out.shape[0] >= n and flags.shape[0] >= (n + 7) // 8 and block_bytes <= MOST_BEATS * lanes,
-         "room for data and flags, blocks of the most beats")
+    need(out.shape[0] >= n and 8 * flags.shape[0] >= n and 0 < block_bytes <= MOST_BEATS * lanes and lane >= 0
+         and level.shape[0] == 2, "room for data and flags, a bus, blocks of the most beats")
     with nogil:
         start = 0
         while start < n:

@@ -44,6 +44,14 @@ def test_many_writers_and_readers_of_one_storage(tmp_path: Path) -> None:
         _ = graph.predecessors
 
 
+def test_who_waits_for_whom_is_told_once_where_many_write_and_read_one_storage(tmp_path: Path) -> None:
+    """8,000 writers and as many readers took 1.5 GB and 19 s."""
+    (tmp_path / "g.json").write_bytes(one(opgraph(), "2000 writers and readers"))
+    graph = ew.load(tmp_path / "g.json")
+    assert graph.predecessors[2000] == tuple(range(2000)) and graph.successors[0] == tuple(range(2000, 4000))
+    assert len(set(map(id, graph.predecessors))) == len(set(map(id, graph.successors))) == 2
+
+
 def test_a_name_that_many_tensors_share(tmp_path: Path) -> None:
     pytest.importorskip("tflite")
     (tmp_path / "m.tflite").write_bytes(one(tflite(), "12000 tensors, 60000 characters, 1 sides"))

@@ -167,7 +167,18 @@ class OpGraph(Shown):
         """
         arcs = sum(len(self.writers[self.tensors[name].buffer]) for node in self.nodes for name in node.inputs)
         claim(_ARC_BYTES * arcs, self.source or self.name, f"its operators, which wait for others {arcs} times,")
-        return tuple(self._before(node) for node in self.nodes)
+        named = {name for node in self.nodes for name in _after(node)}
+        shared: dict[tuple[str, ...], tuple[int, ...]] = {}  # of those that wait for all writers of the same storage
+        rows = []
+        for node in self.nodes:
+            buffers = tuple(self.tensors[name].buffer for name in node.inputs)
+            if _after(node) or any(t.buffer in buffers or t.name in named for t in node.outputs):
+                rows.append(self._before(node))
+            else:
+                if buffers not in shared:
+                    shared[buffers] = self._before(node)
+                rows.append(shared[buffers])
+        return tuple(rows)
 
     def _before(self, node: Operator) -> tuple[int, ...]:
         own, made = {t.buffer for t in node.outputs}, {t.name for t in node.outputs}
@@ -184,11 +195,15 @@ class OpGraph(Shown):
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """Per operator: the operators that wait for it, ascending."""
-        successors: list[list[int]] = [[] for _ in self.nodes]
+        waiting: dict[int, list[int]] = {}  # by the row of predecessors, which several may share
         for i, before in enumerate(self.predecessors):
-            for j in before:
-                successors[j].append(i)
-        return tuple(tuple(ids) for ids in successors)
+            waiting.setdefault(id(before), []).append(i)
+        rows: list[list[int]] = [[] for _ in self.nodes]
+        for key, ids in waiting.items():
+            for j in self.predecessors[ids[0]]:
+                rows[j].append(key)
+        shared = {row: tuple(sorted(i for key in row for i in waiting[key])) for row in set(map(tuple, rows))}
+        return tuple(shared[tuple(row)] for row in rows)
 
     # -- changed copies --------------------------------------------------------------------------------------------
 
