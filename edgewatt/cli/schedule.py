@@ -49,7 +49,7 @@ def schedule(
         help="Stop then, with the best found and its bound; comparing orders gets as long again.",
     ),
     evaluations: int = typer.Option(5_000, help="How many orders the search for arena or traffic tries."),
-    seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
+    seed: int = typer.Option(0, help="Seed of that search."),
     part: str = typer.Option(
         None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
@@ -59,7 +59,7 @@ def schedule(
         "-o",
         "--output",
     ),
-    figure: str = writes("Draw memory and addresses over time, random orders, graph (svg, png, html)."),
+    figure: str = writes("Draw the map of the arena, address over time (svg, png, html)."),
     page: str = writes("Write a page with the map of the arena, address over time."),
     json_file: str = json_option(),
 ) -> None:

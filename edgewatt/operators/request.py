@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, write_page
+from edgewatt.operators.arena import buffers_of, draw_map, in_banks, of_schedule, read_banks, write_page
 from edgewatt.operators.energy import schedule
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
 from reorder.operators.arena.base import PlacementTask
@@ -252,12 +252,8 @@ def _write(scheduled: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: l
         back = write_back(r.model, graph, result, r.output, rewrite=patterns)
         scheduled.summary["written_back"] = asdict(back)
     if r.figure is not None:
-        from edgewatt.operators.figures import draw
-
-        draw(graph, result, r.figure, seed=r.search["seed"])
+        draw_map(of_schedule(result), r.figure)
     if r.banks is not None:
-        from edgewatt.operators.arena import read_banks
-
         placed = in_banks(result, read_banks(r.banks), result.alignment, until)
         scheduled.summary["placement_in_banks"] = bank_summary(placed)
     if r.page is not None:

@@ -104,10 +104,10 @@ def _network_pages(folder: Path) -> None:
 
 
 def _operator_pages(folder: Path) -> None:
-    from edgewatt.operators.figures import draw
+    from edgewatt.operators.arena import draw_map, of_schedule
 
     graph = ew.randwire(n=8, seed=0)
-    draw(graph, ew.schedule(graph), folder / "schedule.html")
+    draw_map(of_schedule(ew.schedule(graph)), folder / "schedule.html")
     rows = ["id,lower,upper,size", "a,0,2,300", "b,0,1,200", "c,1,4,400", "d,2,4,300", "e,3,6,300"]
     (folder / "buffers.csv").write_text("\n".join(rows) + "\n")
     done = CliRunner().invoke(app, ["arena", str(folder / "buffers.csv"), "--page", str(folder / "arena.html")])

@@ -20,10 +20,10 @@ import edgewatt as ew
 import papers.page as papers
 from edgewatt.checks.bench import OURS, BenchComparison, Row
 from edgewatt.checks.bench_page import bench_page
-from edgewatt.operators.figures import figure
+from edgewatt.operators.arena import of_schedule
 from edgewatt.orders.order_pages import eon_page, pays_page
 from edgewatt.orders.pays import METRICS, Pays
-from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
+from edgewatt.pages.arena import ArenaMap, BankShown, arena_figure, arena_page
 from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
@@ -89,7 +89,7 @@ def schedule_page(text: str) -> str:
     graph = graph.with_(name=text) if hasattr(graph, "with_") else graph
     for node in graph.nodes:
         object.__setattr__(node, "name", node.name + text)
-    return drawing(text, figure(graph, ew.schedule(graph)))
+    return drawing(text, arena_figure(of_schedule(ew.schedule(graph))))
 
 
 def own_graph_page(text: str) -> str:
@@ -97,7 +97,7 @@ def own_graph_page(text: str) -> str:
     node = {"shape": [4], "bytes": 4}
     nodes = [{"name": "a" + text, **node}, {"name": "b" + text, "op": "RELU" + text, "inputs": ["a" + text], **node}]
     graph = from_dict({"nodes": nodes, "outputs": ["b" + text]})
-    return drawing(text, figure(graph, ew.schedule(graph)))
+    return drawing(text, arena_figure(of_schedule(ew.schedule(graph))))
 
 
 def papers_page(records: list[Record], text: str) -> str:
