@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads, writes
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads
 from edgewatt.cli.parts.output import say
 
 _ORDER = reads("an order of connections", "order", to=Path)
@@ -96,7 +96,6 @@ def bench_network(
     peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
     rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
-    output: str = writes("Write a page with charts (HTML).", "-o", "--output"),
     json_file: str = json_option(),
 ) -> None:
     """Time our inference kernel beside the libraries.
@@ -104,15 +103,14 @@ def bench_network(
     All run in one process, in shuffled rounds, by thread CPU time. Our kernel runs twice: the ratio of
     the two says how steady the machine is.
 
-    Example:  edgewatt bench quickstart -o bench.html
+    Example:  edgewatt bench quickstart
     """
     from edgewatt.checks.bench import bench, network_of, summary
-    from edgewatt.checks.bench_page import bench_page
     from edgewatt.cli.parts.output import progress, show_table, write_json
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import check_writable
 
-    check_writable(output, json_file)
+    check_writable(json_file)
     if order not in ("time", "own", "config"):
         raise unknown_name("order", order, ("time", "own", "config"))
     network, edges = network_of(source, list(overrides or []))
@@ -124,8 +122,7 @@ def bench_network(
             network, batch=batch, order=chosen, lanes=lanes, peers=peer or None, rounds=rounds,
             progress=update,
         )  # fmt: skip
-    page = bench_page([result], output) if output else None
-    if write_json({**result.as_json(), "page": page}, json_file):
+    if write_json(result.as_json(), json_file):
         return
     rows = summary(result)
     title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
@@ -134,8 +131,6 @@ def bench_network(
     say(f"{result.fma_share:.0%} of the multiply-add peak of {result.limits.fma_gflops:.0f} GFLOP/s")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
-    if page:
-        say(f"page: {page}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -43,7 +43,6 @@ KINDS = {  # page -> the module that makes it
     "schedule": "edgewatt/operators/arena.py",
     "arena": "edgewatt/pages/arena.py",
     "papers": "scripts/papers/page.py",
-    "bench": "edgewatt/checks/bench_page.py",
     "learning": "edgewatt/orders/order_pages.py",
 }
 
@@ -77,7 +76,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _network_pages(folder: Path) -> None:
-    from edgewatt.checks.bench_page import bench_page
     from edgewatt.evaluation.machine_cost import view_on_machine
     from edgewatt.orders.order_pages import eon_page, pays_page
     from edgewatt.orders.ordering import machine_cost_for
@@ -97,7 +95,6 @@ def _network_pages(folder: Path) -> None:
         open_trace(ROOT / "configs/examples/traces/small.din", None), [parse_level("8KiB:64:4:lru")]
     )
     (folder / "cache.html").write_text(cache_page(profile, "small.din"))
-    bench_page([ew.bench(network, batch=4, peers=["scipy"])], folder / "bench.html")
     curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, kept=80 - i, best=80 - i) for i in range(9)]
     runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
     (folder / "learning.html").write_text(eon_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
