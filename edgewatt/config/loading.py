@@ -57,9 +57,8 @@ _SYSTEM_KEYS = (
     "dram",
     "engine",
     "engines",
-    "gpu",
 )
-_ONCHIP_KEYS = ("caches", "scratchpad", "onchip", "gpu")  # a configuration that has one does not take the system's
+_ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has one does not take the system's
 
 
 def complete(document: Document, known: KnownSections | None = None) -> tuple[RunConfig, Document]:
@@ -210,7 +209,7 @@ def resolve(document: Document) -> Document:
 
 def _put_lanes(document: Document, mark: Mark) -> None:
     """Let the layouts that say no lanes have those of named machines, but no more than the batch has vectors."""
-    if "trace" in document.data or "gpu" in document.data:
+    if "trace" in document.data:
         return
     given, batch = document.data.get("layout", {}), document.data.get("batch")
     lanes = min(MACHINE_LANES, batch) if isinstance(batch, int) and batch > 0 else MACHINE_LANES

@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.pages.card import card_html
 from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.pages.data import SIGNIFICANT, ReportData, gather
-from edgewatt.pages.figures import overlaid, save_figures
+from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.words import summary
 from edgewatt.results.record import Record, of_our_shape
@@ -30,20 +30,18 @@ def report(
     *,
     figures: str | Path | None = None,
     title: str | None = None,
-    overlays: Sequence[str | Path] = (),
 ) -> list[str]:
     """Write the report of results folders or records to an HTML file; return the paths written.
 
     results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
-    figures: folder for every chart as PDF, SVG and PNG. overlays: CSV files of digitised figures, drawn on the chart
-    with the same axes (`edgewatt.pages.figures`). Raises InputError if there is nothing to show or a file cannot
+    figures: folder for every chart as PDF, SVG and PNG. Raises InputError if there is nothing to show or a file cannot
     be read or written, MissingExtraError without the extra 'report'.
     """
     from traces.base.files import whole_file
 
     data = read_results(results, title)[1]
     with of_our_shape("a record"):
-        drawn = overlaid(charts(data), overlays)
+        drawn = charts(data)
     with whole_file(output) as stream, of_our_shape("a record"):
         stream.writelines(piece.encode("utf-8", "backslashreplace") for piece in rendered(data, drawn))
     return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]

@@ -433,10 +433,7 @@ def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
 
 def onchip_label(config: Mapping[str, Any]) -> str:
     """Return the on-chip memory of a point in a few words."""
-    gpu, pad = config.get("gpu"), config.get("scratchpad")
-    if gpu is not None:
-        sizes = " + ".join(f"{gpu[level]['size_bytes'] / 1024:g} KiB" for level in ("l1", "l2"))
-        return f"GPU of {gpu['sms']} SMs, {sizes}"
+    pad = config.get("scratchpad")
     if pad is not None:
         return f"{pad['size_bytes'] / 1024:g} KiB scratchpad {pad['policy']}"
     levels = [f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"]]

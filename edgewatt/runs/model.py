@@ -22,7 +22,6 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from edgewatt.results.record import canonical_json, content_hash
-from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
@@ -298,7 +297,7 @@ class Dram:
 class MachineChoice:
     """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
     engine. technology: what on-chip memory and arithmetic cost; None leaves them out. idle: as `Machine.idle`.
-    engines: how many share the work. gpu: computes the layers instead of engine and caches."""
+    engines: how many share the work."""
 
     caches: tuple[CacheSpec, ...]
     bus: PointBus
@@ -309,7 +308,6 @@ class MachineChoice:
     technology: FileIdentity | None = field(default=None, metadata={LATER: True})
     idle: str | float = later("all")
     engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
-    gpu: GpuSpec | None = field(default=None, metadata={LATER: True})
 
 
 @dataclass(frozen=True)
@@ -538,11 +536,6 @@ def _build(point: Point) -> Machine:
     if chosen.bus.bus_bytes not in (None, lanes):
         raise InputError(
             f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
-        )
-    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
-        raise InputError(
-            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
-            f"{part.name!r}"
         )
     return Machine(
         caches=chosen.caches,

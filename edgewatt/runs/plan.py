@@ -220,8 +220,6 @@ def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Poi
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:
     """Return the on-chip memories to compare: caches and scratchpad of each."""
-    if run.gpu is not None:
-        return [{"caches": [], "scratchpad": None}]
     if run.onchip is not None:
         return [each.plain for each in run.onchip]
     if run.scratchpad is not None:
@@ -273,7 +271,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     paths: dict[str, list[str]] = {}
     config: dict[str, Any] = {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
-        "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
+        "encoder": run.encoder, "timing": run.timing,
         "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy, "idle": run.idle,
     }  # fmt: skip
     if run.trace is not None:
@@ -436,8 +434,7 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
     replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
     ignored = []
     for key, why in _UNSEEN.items():
-        # a GPU's memory is open-loop by itself, and the file has said so
-        settings = [p.field(key) for p in replayed if p.machine.gpu is None]
+        settings = [p.field(key) for p in replayed]
         values = {canonical_json(setting) for setting in settings if setting is not None}
         without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):

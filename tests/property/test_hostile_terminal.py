@@ -94,7 +94,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     ew.run(str(folder / "sweep.yaml"), results=folder / "r")
     ew.run(str(folder / "sweep.yaml"), results=folder / f"s{EVIL.replace('/', '')}")
-    (folder / "overlay.csv").write_text(f"memory,io,series\n6,300,{EVIL}\n", newline="")
     return folder
 
 
@@ -112,7 +111,7 @@ CALLS = [
     "schedule g.json --page +s.html", "schedule g.json --banks banks.yaml", "schedule b.csv", "arena b.csv",
     "arena b.csv --page +a.html", "arena b.csv --banks banks.yaml", "arena b.csv --capacity 1", "arena c.csv",
     "report r -o +r.html",
-    "report r --overlay overlay.csv -o +r.html", "report n.npz -o +r.html", "report r --title EVIL -o +r.html",
+    "report r -o +r.html", "report n.npz -o +r.html", "report r --title EVIL -o +r.html",
     "compare r s*", "compare r n.npz", "optimize best.yaml -r +y --executor inline", "optimize wrong.yaml",
     "validate o.npy n.npz", "validate p.json n.npz",
     "validate --config wrong.yaml", "validate --config run.yaml", "validate --matrix m.npz --reordered m.npz",
