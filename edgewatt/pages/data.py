@@ -25,7 +25,6 @@ from edgewatt.results.record_rows import (
     row_of,
     shorten_names,
 )
-from edgewatt.results.store import unchanged
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 from edgewatt.results.verdict import Measured, Verdict
 
@@ -271,7 +270,7 @@ def gather(
     the one each record comes from.
     """
     rows, configs, about, curves, wires, measured = Table(), Configs(), About(), Curves(), WireMarks(), Measured()
-    for number, record in enumerate(unchanged(records)):
+    for number, record in enumerate(records):
         row = per_inference(row_of(record))
         row["id"] = number
         if sweeps:

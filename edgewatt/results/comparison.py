@@ -12,7 +12,7 @@ from typing import Any
 
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.record_rows import METRICS, Table, flat, row_of, value_in_words
-from edgewatt.results.store import open_records, unchanged
+from edgewatt.results.store import open_records
 from edgewatt.results.swept import ABSENT, Axis, Configs, swept_axes
 from traces.base.errors import InputError
 
@@ -94,7 +94,7 @@ class _Side:
     def __init__(self, records: Sequence[Record]) -> None:
         self.configs, self.rows = Configs(), Table()
         self.terms: list[dict[str, tuple[Any, float]]] = []
-        for record in unchanged(records):
+        for record in records:
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):
                 self.configs.append(record.config)
