@@ -241,10 +241,3 @@ def _failed(data: ReportData) -> str:
 
 def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-
-
-def drawing(title: str, spec: Any) -> str:
-    """Return one chart as a self-contained page."""
-    data = {"charts": {"drawing": spec}, "datasets": {}, "legend": {}}
-    body = '<figure id="chart-drawing" class="chart"></figure>'
-    return Page(title, body, data=data, charts=True).html()

@@ -1,4 +1,4 @@
-"""What the processor at hand can do: sizes of its caches, bandwidths and the multiply-add peak, by the clock."""
+"""What the processor at hand can do: sizes of its caches, and the multiply-add peak by the clock."""
 
 from __future__ import annotations
 
@@ -6,31 +6,16 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import cython_ext.inference.probe as kernel
 from cython_ext.inference.runs import level_number
-from hwmodel.processor.arena import Arena
 
 LINE_BYTES = 64
 TRIES = 7
-SAMPLE_BYTES = 1 << 26
 SAMPLE_S = 0.002
 SAMPLES = 4
 ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system does not say
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bandwidths of reading in 1e9 bytes/s; fma_gflops in 1e9 floating-point operations/s, all of one core by its CPU
-    time, the best of a few tries."""
-
-    l1_gbs: float
-    l2_gbs: float
-    l3_gbs: float
-    dram_gbs: float
-    fma_gflops: float
 
 
 def core_caches() -> dict[str, int]:
@@ -59,29 +44,12 @@ def _told_by_linux() -> dict[str, int]:
     return {level: size for level, size in caches.items() if level in ASSUMED and size > 0}
 
 
-def measure_limits() -> Limits:
-    """Measure for about a second, by the widest loads and multiply-adds there are."""
-    level = level_number()
-    sizes = core_caches()
-    tested = {
-        "l1": sizes["l1"] // 2, "l2": (sizes["l1"] + sizes["l2"]) // 2, "l3": (sizes["l2"] + sizes["l3"] // 2) // 2,
-        "dram": 4 * sizes["l3"],
-    }  # fmt: skip
-    arena = Arena(max(tested.values()) // 512 * 512)
-    arena.bytes[:] = 0  # every page its own: untouched pages all share one
-    speed = {}
-    for name, size in tested.items():
-        size = size // 512 * 512
-        times = max(1, SAMPLE_BYTES // size)
-
-        def read(size: int = size, times: int = times) -> None:
-            kernel.read(arena.address, size, times, level)
-
-        speed[name] = size * times / best_of(read) / 1e9
-    steps = 1_000_000
+def multiply_add_gflops() -> float:
+    """Return 1e9 floating-point operations per second of one core by its CPU time: the widest multiply-adds there are,
+    the best of a few tries."""
+    level, steps = level_number(), 1_000_000
     flops = kernel.multiply_add(1, level)
-    fma = flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
-    return Limits(speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma)
+    return flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
 
 
 def best_of(step: Callable[[], object], tries: int = TRIES) -> float:

@@ -21,11 +21,11 @@ import papers.page as papers
 from edgewatt.operators.arena import of_schedule
 from edgewatt.orders.order_pages import eon_page, pays_page
 from edgewatt.orders.pays import METRICS, Pays
-from edgewatt.pages.arena import ArenaMap, BankShown, arena_figure, arena_page
+from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
-from edgewatt.pages.report import drawing, rendered
+from edgewatt.pages.report import rendered
 from edgewatt.results.record import Record
 from hwmodel.replay.profile import profile_caches
 from papers.catalogue import FIGURES
@@ -86,7 +86,7 @@ def schedule_page(text: str) -> str:
     graph = graph.with_(name=text) if hasattr(graph, "with_") else graph
     for node in graph.nodes:
         object.__setattr__(node, "name", node.name + text)
-    return drawing(text, arena_figure(of_schedule(ew.schedule(graph))))
+    return arena_page(of_schedule(ew.schedule(graph)))
 
 
 def own_graph_page(text: str) -> str:
@@ -94,7 +94,7 @@ def own_graph_page(text: str) -> str:
     node = {"shape": [4], "bytes": 4}
     nodes = [{"name": "a" + text, **node}, {"name": "b" + text, "op": "RELU" + text, "inputs": ["a" + text], **node}]
     graph = from_dict({"nodes": nodes, "outputs": ["b" + text]})
-    return drawing(text, arena_figure(of_schedule(ew.schedule(graph))))
+    return arena_page(of_schedule(ew.schedule(graph)))
 
 
 def papers_page(records: list[Record], text: str) -> str:
@@ -221,7 +221,7 @@ def test_nothing_runs_in_a_browser(browser: Browser, records: list[Record], kind
     page = pages(records, "".join(PARTS))[kind]()
     (tmp_path / "page.html").write_bytes(page.encode("utf-8", "backslashreplace"))
     with browser.page(tmp_path / "page.html", 1280) as shown:
-        charts = kind in ("report", "schedule", "own graph")
+        charts = kind == "report"
         shown.wait("document.body.dataset.charts" if charts else "true")
         time.sleep(0.3)  # for what a picture that cannot load, or an animation, would run
         assert shown.run("return document.documentElement.dataset.owned ?? null;") is None, "a script of the text ran"
