@@ -330,7 +330,7 @@ def reading(reader: str) -> Callable[[Path], Any]:
     import scipy.sparse  # noqa: F401
 
     import edgewatt as ew
-    from edgewatt.checks.orders import read_order
+    from reorder.edges.methods.given import read_order
     from reorder.operators.arena.files import read_buffers
     from reorder.tuples.files import read_matrix
     from traces.accelerators.scalesim import read_run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 COLUMNS = ("check", "expected", "measured", "deviation", "verdict")
@@ -50,18 +49,6 @@ def equal(name: str, expected: int | float | str, measured: int | float | str) -
     if isinstance(expected, int | float) and isinstance(measured, int | float):
         deviation = relative(expected, measured)
     return Check(name, expected, measured, expected == measured, deviation)
-
-
-def within(name: str, expected: float, measured: float, tolerance: float) -> Check:
-    """Check a relative tolerance (0.05 is 5 %)."""
-    deviation = relative(expected, measured)
-    return Check(name, expected, measured, abs(deviation) <= tolerance, deviation)
-
-
-def holds(name: str, statement: str, failures: Sequence[object]) -> Check:
-    """Check that a statement that was tried on many cases never failed; the first failure is shown."""
-    measured = "holds" if not failures else f"{len(failures)} failures, first: {failures[0]}"
-    return Check(name, statement, measured, not failures)
 
 
 def relative(expected: float, measured: float) -> float:

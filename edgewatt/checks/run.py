@@ -1,4 +1,4 @@
-"""Checks of orderings, matrices, configurations and our own models against definitions and theory."""
+"""Checks of orderings, matrices and configurations against their definitions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pathlib import Path
 
 from edgewatt.checks.check import Check
 from traces.base.errors import InputError
-
-__all__ = ["Check", "run_checks", "validate"]
 
 
 def run_checks(
@@ -22,9 +20,9 @@ def run_checks(
     config: Path | None = None,
     seed: int = 0,
 ) -> list[Check]:
-    """Run the checks that the given files ask for; without files, our models against theory.
+    """Run the checks that the given files ask for.
 
-    Raises InputError where a file cannot be used or one of a pair is missing.
+    Raises InputError where a file cannot be used, one of a pair is missing, or there is nothing to check.
     """
     for (one, first), (two, second) in (
         (("--order", order), ("--network", network)),
@@ -46,29 +44,20 @@ def run_checks(
 
         checks += configuration_checks(config)
     if not checks:
-        checks += validate(seed=seed)
+        raise InputError("nothing to check: give --order with --network, --matrix with --reordered, or --config")
     return checks
 
 
-def validate(*, seed: int = 0) -> list[Check]:
-    """Check our models against theory.
-
-    Returns a row per check: what was compared, ours, theirs, and whether they agree.
-    """
-    from edgewatt.checks.models import theory_checks
-
-    return list(theory_checks(seed=seed))
-
-
 def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
-    from edgewatt.checks.orders import read_order, validate_order
+    from edgewatt.checks.orders import validate_order
+    from reorder.edges.methods.given import read_order
     from traces.networks.network import Network
     from traces.readers import load
 
     given = load(network, kind="network")
     if not isinstance(given, Network):
         raise InputError(f"{network}: holds no network of neurons")
-    edges = read_order(order)
+    edges = read_order(str(order))
     checks = validate_order(given, edges, seed=seed)
     if system is not None and checks[0].passed:
         from edgewatt.checks.machines import machine_checks
@@ -78,6 +67,7 @@ def _order_checks(network: Path, order: Path, system: str | None, lanes: int, se
 
 
 def _matrix_checks(matrix: Path, reordered: Path, stride: int | None) -> list[Check]:
-    from edgewatt.checks.orders import read_matrix, validate_matrix
+    from edgewatt.checks.orders import validate_matrix
+    from reorder.tuples.files import read_matrix
 
     return validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)

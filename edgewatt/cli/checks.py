@@ -30,7 +30,11 @@ def validate(
     ),
     lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors at a time."),
     matrix: Path = typer.Option(
-        None, "--matrix", metavar="FILE", parser=_MATRIX, help="The original sparse matrix (SciPy npz, mtx)."
+        None,
+        "--matrix",
+        metavar="FILE",
+        parser=_MATRIX,
+        help="The original sparse matrix (npz, mtx, safetensors).",
     ),
     reordered: Path = typer.Option(
         None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
@@ -42,13 +46,9 @@ def validate(
     seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = json_option("the checks"),
 ) -> None:
-    """Check models, orders, matrices and configurations.
+    """Check orders, matrices and configurations.
 
     Exit status 1 if a check fails.
-
-    Without files: our models against theory.
-
-      edgewatt validate
 
       edgewatt validate --network net.npz --order order.txt
 

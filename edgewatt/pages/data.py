@@ -42,9 +42,9 @@ MOST_VALUES = 50
 
 
 class Curves:
-    """I/Os against memory size, and searches against their work.
+    """I/Os against memory size.
 
-    I/O curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
+    Curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
     the first stride stands for all.
     """
 
@@ -52,7 +52,6 @@ class Curves:
         self._stride: Any = None
         self._marks: dict[tuple[Any, ...], dict[Any, Row]] = {}
         self._order: dict[str, int] = {}
-        self._searches: dict[tuple[Any, str], list[Row]] = {}
 
     def take(self, record: Record, row: Row) -> None:
         """Look at a record and its row."""
@@ -60,14 +59,6 @@ class Curves:
             self._stride = row["stride"] if self._stride is None else self._stride
             if row["stride"] == self._stride:
                 self._take_io(record, row)
-        curve = record.results.get("ordering", {}).get("curve") or []
-        if len(curve) >= 2 and len(self._searches) < MAX_CURVES:
-            about = f"M {row['memory']}, {row['policy']}, seed {row['seed']}"
-            self._searches[row["network"], f"{row['ordering']}, {about}"] = [
-                {"id": row["id"], "ordering": row["ordering"], "about": about, "network": row["network"],
-                 "work": max(1, work), "objective": objective}
-                for work, objective in curve
-            ]  # fmt: skip
 
     def _take_io(self, record: Record, row: Row) -> None:
         place = self._order.setdefault(row["ordering"], len(self._order))
@@ -98,15 +89,6 @@ class Curves:
             for _, marks in sorted(self._marks.items())
             for size in sorted(marks)
         ]
-
-    def convergence_marks(self, renamed: Mapping[str, Mapping[str, str]]) -> list[Row]:
-        """Return a mark for each step of the first MAX_CURVES searches. renamed: orderings under shorter names."""
-        short = renamed.get("ordering", {})
-        return [
-            {"id": m["id"], "series": f"{short.get(m['ordering'], m['ordering'])}, {m['about']}",
-             "network": m["network"], "work": m["work"], "objective": m["objective"]}
-            for curve in self._searches.values() for m in curve
-        ]  # fmt: skip
 
 
 class WireMarks:
@@ -232,7 +214,7 @@ class ReportData:
     """Plain values, ready for JSON.
 
     rows: one per record, baseline first where it is known; a row asked for is a dictionary. front: row numbers of the
-    Pareto front of energy and time. io_curves, wires, convergence, spread: long tables for the charts (a dict per
+    Pareto front of energy and time. io_curves, wires, spread: long tables for the charts (a dict per
     mark). axes: what was swept and has no column of its own in `row_of`; the rows hold it by its key. about: what the
     page says of the records as such. verdict: what to take on each hardware.
     """
@@ -243,7 +225,6 @@ class ReportData:
     front: list[int]
     io_curves: list[Row]
     wires: list[Row]
-    convergence: list[Row]
     failed: dict[str, str]
     axes: list[Axis] = field(default_factory=list)
     spread: list[Row] = field(default_factory=list)
@@ -305,7 +286,6 @@ def gather(
         front,
         curves.io_marks(renamed),
         wires.marks(chosen, records, rows),
-        curves.convergence_marks(renamed),
         failed,
         axes,
         _spread(rows, axes),

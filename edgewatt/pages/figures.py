@@ -13,13 +13,13 @@ from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
 
 
-def themed(spec: Spec, *, dark: bool = False) -> Spec:
-    """Return the specification with the colours of a light or dark page."""
-    ink, grid = ("#e6e6e6", "#3a3f46") if dark else ("#1f2328", "#d8dce1")
+def themed(spec: Spec) -> Spec:
+    """Return the specification with the colours of a light page."""
+    ink, grid = "#1f2328", "#d8dce1"
     axis = {"labelColor": ink, "titleColor": ink, "gridColor": grid, "domainColor": grid, "tickColor": grid}
     legend = {"labelColor": ink, "titleColor": ink, "symbolBaseFillColor": ink, "symbolBaseStrokeColor": ink, **LEGEND}
     config = {
-        "background": "transparent" if dark else "white",
+        "background": "white",
         "font": "system-ui, sans-serif",
         "view": {"stroke": grid},
         "axis": axis,
@@ -91,10 +91,6 @@ class Plots:
     def wires(self) -> Any:
         """How often each wire toggles."""
         return self.chart("wires")
-
-    def searches(self) -> Any:
-        """Best objective of searches against their work."""
-        return self.chart("convergence")
 
     def chart(self, name: str) -> Any:
         """Return any chart of `edgewatt list charts` by its name, a plug-in's, too."""

@@ -23,7 +23,7 @@ from typing import Any
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import NewerRecordError, Record, canonical_json, content_hash, hash_of_text
 from traces.base.errors import EdgewattError, InputError
-from traces.base.files import create_beside, own_folder, replace_file
+from traces.base.files import create_beside, own_folder, replace_file, sync_folder
 from traces.base.memory import read_within
 
 
@@ -166,7 +166,7 @@ class Store:
         try:
             replace_file(path, data, fsync=self.fsync, within=own_folder(path.parent) if self.shared else None)
             if self.fsync:
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot be written ({error.strerror or error}); what is finished is kept, "
@@ -213,14 +213,6 @@ def _names(folder: Path) -> list[str]:
         return []
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror or error})") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def open_results(folder: str | Path) -> Store:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import AS_GIVEN, NAMED_BY, registry
-from edgewatt.config.loading import KnownSections, apply_overrides, as_document, base_of, complete, validate
+from edgewatt.config.loading import apply_overrides, as_document, base_of, complete, validate
 from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
@@ -75,14 +75,13 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     base = base_of(document)
     points: list[Point] = []
     problems: set[tuple[Mark, str]] = set()
-    known = KnownSections(RunConfig)
     for variant in _variants(document, settings):
         try:
             changed = base.copy()
             for place, part, mark in variant:
                 changed.put(place, part, mark)
             apply_overrides(changed, every)
-            points += points_of(changed, known)
+            points += points_of(changed)
         except ConfigError as error:
             problems.update(error.problems)
             if len(problems) > _SHOWN_PROBLEMS:
@@ -169,13 +168,12 @@ def _unique(points: list[Point]) -> list[Point]:
     return list({point.hash: point for point in reversed(points)}.values())[::-1]
 
 
-def points_of(document: Document, known: KnownSections | None = None) -> list[Point]:
+def points_of(document: Document) -> list[Point]:
     """Return the points of a configuration that was read, after checking that its machine fits together.
 
-    known: sections of configurations like this one; the document itself may then be changed. Raises ConfigError naming
-    the place of every problem.
+    Raises ConfigError naming the place of every problem.
     """
-    run, document = complete(document, known)
+    run, document = complete(document)
     place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
         points = expand(run, document.pieces)

@@ -163,7 +163,7 @@ def test_summary_is_true(results: Path) -> None:
 def test_figures(results: Path, tmp_path: Path) -> None:
     written = ew.report(results, tmp_path / "r.html", figures=tmp_path / "figures")
     names = {Path(path).name for path in written[1:]}
-    charts = ("energy_time", "three_columns", "energy_parts", "io_memory", "wires", "convergence")
+    charts = ("energy_time", "three_columns", "energy_parts", "io_memory", "wires")
     assert names == {f"{chart}.{suffix}" for chart in charts for suffix in ("svg", "pdf", "png")}
     assert (tmp_path / "figures" / "wires.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "figures" / "wires.png").read_bytes().startswith(b"\x89PNG")

@@ -11,7 +11,6 @@ from fuzz.other_samples import SCALESIM
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
-from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
 from edgewatt.orders.request import read_image, read_windows
 from edgewatt.runs.plan import load_sweep
@@ -19,6 +18,7 @@ from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level
+from reorder.edges.methods.given import read_order
 from reorder.operators.schedule.traffic import offchip_traffic
 from reorder.tuples.files import read_matrix
 from traces.accelerators.scalesim import read_counts, read_run
@@ -97,8 +97,8 @@ def test_messages_are_short_whatever_they_quote(tmp_path: Path, text: str) -> No
 def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: str) -> None:
     """Superscripts and circled digits are digits to str.isdigit; int() reads neither them nor endless numbers."""
     (tmp_path / "o.txt").write_text(number)
-    with pytest.raises(InputError, match=r"o.txt:1: .* is not a connection index"):
-        read_checked_order(tmp_path / "o.txt")
+    with pytest.raises(InputError, match=r"o.txt: entry 1 is .*, no index of a connection"):
+        read_order(str(tmp_path / "o.txt"))
     save_file({f"{number}a": np.eye(2), f"b{number}": np.eye(2), number: np.eye(2)}, tmp_path / "w.safetensors")
     assert load(tmp_path / "w.safetensors").n_connections == 6
     with pytest.raises(InputError, match="is no field"):

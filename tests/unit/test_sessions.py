@@ -59,8 +59,6 @@ def test_charts_in_a_notebook(results: Any) -> None:
         chart = getattr(results.plot, name)()
         assert isinstance(chart, altair.TopLevelMixin), name
         assert "data" in chart.to_dict()
-    with pytest.raises(InputError, match="nothing to show"):
-        results.plot.searches()
     with pytest.raises(InputError, match="unknown chart 'tradeof'"):
         results.plot.chart("tradeof")
 

@@ -1,4 +1,4 @@
-"""edgewatt validate: theory always, files of others."""
+"""edgewatt validate: files of others."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,7 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from edgewatt.checks.check import Check, equal, within
-from edgewatt.checks.models import theory_checks
+from edgewatt.checks.check import Check, equal
 from edgewatt.checks.run import run_checks
 from edgewatt.cli import app
 from traces.base.errors import InputError
@@ -22,16 +21,9 @@ def failures(checks: list[Check]) -> list[tuple[str, ...]]:
     return [check.row() for check in checks if not check.passed]
 
 
-def test_our_models_hold_against_theory() -> None:
-    checks = list(theory_checks(seed=3, cases=4))
-    assert len(checks) > 15
-    assert failures(checks) == []
-
-
 def test_a_deviation_is_shown_and_fails() -> None:
-    assert within("cycles", 100, 106, 0.05).row() == ("cycles", "100", "106", "+6 %", "FAILED")
+    assert equal("cycles", 100, 106).row() == ("cycles", "100", "106", "+6 %", "FAILED")
     assert equal("rows", 3, 3).passed
-    assert not equal("rows", 3, 2).passed
 
 
 @pytest.fixture
@@ -67,9 +59,10 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({}, "nothing to check: give --order with --network"),
         ({"order": Path("o.txt")}, "--order and --network belong together"),
         ({"stride": 4}, "--stride .* goes with --matrix"),
-        ({"matrix": Path("a.csv"), "reordered": Path("b.csv")}, "is a SciPy .npz or a Matrix Market"),
+        ({"matrix": Path("a.csv"), "reordered": Path("b.csv")}, "no such file"),
     ],
 )
 def test_bad_requests_say_what_to_do(given: dict[str, object], message: str) -> None:
