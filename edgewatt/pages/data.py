@@ -6,10 +6,9 @@ Records are read once, one at a time, so that a results folder of any size is go
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from statistics import median
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
@@ -18,7 +17,6 @@ from edgewatt.results.record import Record, canonical_json
 from edgewatt.results.record_rows import (
     NAMING,
     Table,
-    column_title,
     distinct_labels,
     flat,
     per_inference,
@@ -214,9 +212,9 @@ class ReportData:
     """Plain values, ready for JSON.
 
     rows: one per record, baseline first where it is known; a row asked for is a dictionary. front: row numbers of the
-    Pareto front of energy and time. io_curves, wires, spread: long tables for the charts (a dict per
-    mark). axes: what was swept and has no column of its own in `row_of`; the rows hold it by its key. about: what the
-    page says of the records as such. verdict: what to take on each hardware.
+    Pareto front of energy and time. io_curves, wires: long tables for the charts (a dict per mark). axes: what was
+    swept and has no column of its own in `row_of`; the rows hold it by its key. groups: row numbers of points that
+    differ in the seed alone. about: what the page says of the records as such. verdict: what to take on each hardware.
     """
 
     title: str
@@ -227,7 +225,7 @@ class ReportData:
     wires: list[Row]
     failed: dict[str, str]
     axes: list[Axis] = field(default_factory=list)
-    spread: list[Row] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
     about: About = field(default_factory=About)
     verdict: Verdict = field(default_factory=Verdict)
 
@@ -288,7 +286,7 @@ def gather(
         wires.marks(chosen, records, rows),
         failed,
         axes,
-        _spread(rows, axes),
+        _groups(rows, axes),
         about,
         verdict,
     )
@@ -303,67 +301,23 @@ def _changes(values: list[Any], bases: Sequence[int | None], base: int) -> list[
     return changes
 
 
-_SPREAD = ("energy_pj", "time_ns", "io")
 MAX_GROUPS = 24
-MAX_SEEDS = 200
-"""Points of a group that are drawn; of more, evenly many from the least to the most."""
 
 
-def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
-    """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes.
+def _groups(rows: Table, axes: Sequence[Axis]) -> list[list[int]]:
+    """Return the numbers of rows that differ in the seed alone, the first groups with more than one seed.
 
     The seed is the point's own, or where no group has several of it that of what is generated.
     """
     keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
     keys = [key for key in dict.fromkeys(keys) if len(set(rows.values(key))) > 1]
-    metric = next((m for m in _SPREAD if m in rows.columns and None not in rows.values(m)), None)
-    metric = metric or next((m for m in _SPREAD if m in rows.columns), None)
-    if metric is None:
-        return []
-    of_seed = "seed"
-    repeated = _repeated(rows, keys, of_seed)
-    for axis in axes:
-        if not repeated and axis.key.endswith("_seed"):
-            of_seed = axis.key
-            repeated = _repeated(rows, [key for key in keys if key != of_seed], of_seed)
-            keys = [key for key in keys if key != of_seed] if repeated else keys
-    axes = [axis for axis in axes if axis.key != of_seed]
-    groups: dict[int, list[tuple[float, int, int]]] = {name: [] for name in repeated}
-    columns = zip(rows.values(metric), rows.values(of_seed), _names(rows, keys), strict=True)
-    for number, (value, seed, name) in enumerate(columns):
-        if name in groups and value is not None:
-            groups[name].append((value, number, seed))
-    whole = [group for group in groups.values() if group]
-    firsts = [{**rows[min(number for _, number, _ in group)], "seed": 0} for group in whole]
-    labels = distinct_labels(firsts, {axis.key: axis.title for axis in axes}) if firsts else []
-    marks = []
-    for label, group, first in zip(labels, whole, firsts, strict=True):
-        ranked = sorted(group)
-        values = [value for value, _, _ in ranked]
-        step = max(1.0, (len(ranked) - 1) / (MAX_SEEDS - 1))
-        drawn = {round(k * step) for k in range(min(len(ranked), MAX_SEEDS))}
-        for value, number, seed in sorted((ranked[k] for k in drawn), key=lambda each: each[1]):
-            group_name = f"{label or first.get('ordering')} ({len(group)} seeds)"
-            marks.append(
-                {"group": group_name, "id": number, "value": value, "seed": seed, "title": column_title(metric),
-                 "median": median(values), "low": values[0], "high": values[-1], "metric": metric}
-            )  # fmt: skip
-    return marks
-
-
-def _names(rows: Table, keys: Sequence[str]) -> Iterable[int]:
-    """Yield what stands for each row's values of some keys."""
-    for _, *values in zip(range(len(rows)), *map(rows.values, keys), strict=True):
-        yield hash(tuple(values))
-
-
-def _repeated(rows: Table, keys: Sequence[str], of_seed: str) -> list[int]:
-    """Return the first groups of rows that have more than one seed, by their names."""
-    if len(set(rows.values(of_seed))) < 2:
-        return []
-    seeds: dict[int, Any] = {}
-    repeated: set[int] = set()
-    for name, seed in zip(_names(rows, keys), rows.values(of_seed), strict=True):
-        if seeds.setdefault(name, seed) != seed:
-            repeated.add(name)
-    return [name for name in seeds if name in repeated][:MAX_GROUPS]
+    for of_seed in ("seed", *(axis.key for axis in axes if axis.key.endswith("_seed"))):
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        columns = map(rows.values, (key for key in keys if key != of_seed))
+        for number, *values in zip(range(len(rows)), *columns, strict=True):
+            groups.setdefault(tuple(values), []).append(number)
+        seeds = rows.values(of_seed)
+        several = [group for group in groups.values() if len({seeds[number] for number in group}) > 1]
+        if several:
+            return several[:MAX_GROUPS]
+    return []

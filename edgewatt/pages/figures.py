@@ -84,10 +84,6 @@ class Plots:
         """I/Os against the size of the fast memory."""
         return self.chart("io_memory")
 
-    def spread(self) -> Any:
-        """Points that differ in their seed alone, their median and range."""
-        return self.chart("spread")
-
     def wires(self) -> Any:
         """How often each wire toggles."""
         return self.chart("wires")

@@ -39,7 +39,6 @@ KINDS = {  # page -> the module that makes it
     "report": "edgewatt/pages/report.py",
     "explain": "edgewatt/pages/explain.py",
     "pays": "edgewatt/orders/order_pages.py",
-    "cache": "edgewatt/pages/cache.py",
     "arena": "edgewatt/pages/arena.py",
     "papers": "scripts/papers/page.py",
     "learning": "edgewatt/orders/order_pages.py",
@@ -77,11 +76,8 @@ def _network_pages(folder: Path) -> None:
     from edgewatt.evaluation.machine_cost import view_on_machine
     from edgewatt.orders.order_pages import eon_page, pays_page
     from edgewatt.orders.ordering import machine_cost_for
-    from edgewatt.pages.cache import cache_page
     from edgewatt.pages.explain import explain_page
-    from hwmodel.replay.profile import parse_level, profile_caches
     from traces.generators.networks import uniform_layers
-    from traces.trace_files import open_trace
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)
@@ -89,10 +85,6 @@ def _network_pages(folder: Path) -> None:
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))
-    profile = profile_caches(
-        open_trace(ROOT / "configs/examples/traces/small.din", None), [parse_level("8KiB:64:4:lru")]
-    )
-    (folder / "cache.html").write_text(cache_page(profile, "small.din"))
     curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, kept=80 - i, best=80 - i) for i in range(9)]
     runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
     (folder / "learning.html").write_text(eon_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
@@ -205,7 +197,7 @@ def test_on_paper_nothing_is_cut(browser: Browser, pages: Path) -> None:
 
 
 NAMES = """
-return [...document.querySelectorAll('#chart-spread .role-axis-label text, #chart-energy_parts .role-axis-label text')]
+return [...document.querySelectorAll('#chart-energy_parts .role-axis-label text')]
   .map((e) => e.textContent).filter((t) => /[a-z]{3}/.test(t));
 """
 
@@ -344,6 +336,5 @@ def test_several_sweeps_and_seeds(pages: Path) -> None:
     text = (pages / "report.html").read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
     assert ["sweep", "sweep", None, 1] in data["columns"] and "What differs: sweep (a, b)" in text
-    seeds = data["charts"]["spread"]["data"]["values"]
-    assert all("(3 seeds)" in mark["group"] and mark["low"] <= mark["median"] <= mark["high"] for mark in seeds)
+    assert "cross: range over seeds" in data["charts"]["energy_time"]["title"]["subtitle"]
     assert "@media print" in text

@@ -22,18 +22,15 @@ from edgewatt.operators.arena import of_schedule
 from edgewatt.orders.order_pages import eon_page, pays_page
 from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
-from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.report import rendered
 from edgewatt.results.record import Record
-from hwmodel.replay.profile import profile_caches
 from papers.catalogue import FIGURES
 from papers.claim import Claim, least
 from papers.figure import Chart, Run, Table
 from traces.generators.networks import random_layered
 from traces.readers.opgraph_json import from_dict
-from traces.trace.chunks import Chunk, Memory, Region, Trace
 
 pytestmark = pytest.mark.application
 
@@ -120,13 +117,6 @@ def pays_html(text: str) -> str:
     )
 
 
-def cache_html(text: str) -> str:
-    chunk = Chunk(np.array([64, 128], np.uint64), np.full(2, 4, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.uint8))
-    memory = Memory(64, 128, None, (Region("r" + text, 64, 128),))
-    profile = profile_caches(Trace.from_chunks([chunk], memory), [ew.CacheSpec(1024, 32, 2)])
-    return cache_page(profile, "trace" + text)
-
-
 def arena_html(text: str) -> str:
     """A map whose buffers, memories and steps are all named by the text."""
     lower, upper, size, offset, bank = np.array([[0, 1], [2, 3], [64, 32], [0, 0], [0, 1]], np.int64)
@@ -175,7 +165,6 @@ def pages(records: list[Record], text: str) -> dict[str, Callable[[], str]]:
         "own graph": lambda: own_graph_page(text),
         "papers": lambda: papers_page(records, text),
         "pays": lambda: pays_html(text),
-        "cache": lambda: cache_html(text),
         "arena": lambda: arena_html(text),
         "learning": lambda: learning_html(text),
     }
@@ -185,7 +174,6 @@ KINDS = tuple(pages([], ""))
 PAGES = {
     "report",
     "arena",
-    "cache",
     "explain",
     "order_pages",
 }  # of these modules

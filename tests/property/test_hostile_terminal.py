@@ -117,7 +117,7 @@ CALLS = [
     "validate --config wrong.yaml", "validate --config run.yaml", "validate --matrix m.npz --reordered m.npz",
     "export t.npz -o +t.din -f dinero", "export n.npz -o +n.txt -f EVIL", "export run.yaml -o +m.npz -f matrices",
     "dram r.trc", "dram r.trc --explain", "dram r.trc --part p.json", "dram n.npz", "dram r.trc --part EVIL",
-    "cache t.npz", "cache t.npz --level EVIL", "cache r.trc --page +c.html", "cache m.npz",
+    "cache t.npz", "cache t.npz --level EVIL", "cache m.npz",
     "accelerator counts.csv tensors.npz", "accelerator b.csv tensors.npz", "accelerator s* tensors.npz", "list EVIL",
     "list formats", "doctor", "learn order n.npz --seconds 0.1 -M 5 -o +w.json", "learn order no.npz -o +w.json",
     "learn eon no.npz -M 5 -o +e.safetensors", "part library ddr4-3200-x8 +l.edram", "part library EVIL +l.edram",

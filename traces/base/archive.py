@@ -63,7 +63,7 @@ def read_npz(
             claim(total, str(path), "its arrays")
             where = f"{path}: array {name!r}"
             with opened_member(archive, member, where) as stream:
-                arrays[name] = _read_array(stream, member.file_size, where)
+                arrays[name] = read_array(stream, member.file_size, where)
     return arrays
 
 
@@ -73,7 +73,7 @@ def read_npy(path: str | Path) -> np.ndarray:
         size = Path(path).stat().st_size
         claim(size, str(path))
         with Path(path).open("rb") as stream:
-            return _read_array(stream, size, f"{path}: the array")
+            return read_array(stream, size, f"{path}: the array")
 
 
 def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> IO[bytes]:
@@ -131,7 +131,7 @@ def read_bytes(stream: IO[bytes], n_bytes: int, where: str) -> bytearray:
     return data
 
 
-def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
+def read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
     """Read an array that must fill its member to the last byte, so that the checksum is always compared."""
     shape, fortran_order, dtype = read_npy_header(stream, where)
     n_bytes = dtype.itemsize * math.prod(shape)  # Python integers: cannot overflow

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import gzip
 import io
-import lzma
 import shutil
 import sys
 import tempfile
@@ -19,7 +17,6 @@ from typing import IO, Any
 
 from traces.base.errors import InputError, MissingExtraError, brief
 
-_PACKED = 1 << 16
 _ZSTD_INPUT = 1 << 12  # bytes a call: even a bomb unpacks to no more than a block of 128 KiB per 4 bytes
 _WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself refuses without --long
 
@@ -28,7 +25,7 @@ _WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself ref
 class Source:
     """A file that can be read any number of times. name: as messages and records name it.
 
-    compression: 'gzip', 'zstd', 'bzip2', 'xz' or '' for a plain file.
+    compression: 'gzip', 'zstd' or '' for a plain file.
     """
 
     path: Path
@@ -76,7 +73,7 @@ class _Unpacked(io.RawIOBase):
         while not self.rest:
             try:
                 block = next(self.blocks, None)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+            except (OSError, EOFError, zlib.error, ValueError) as error:
                 raise InputError(f"{self.damaged} ({brief(error)})") from error
             if block is None:
                 return 0
@@ -124,29 +121,10 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _by_module(open_packed: Callable[[IO[bytes]], Any]) -> Callable[[IO[bytes]], Iterator[bytes]]:
-    def blocks(packed: IO[bytes]) -> Iterator[bytes]:
-        with open_packed(packed) as unpacked:
-            while block := unpacked.read(1 << 18):
-                yield block
-
-    return blocks
-
-
-def _xz(packed: IO[bytes]) -> Iterator[bytes]:
-    """Unpack streams that follow each other; lzma.LZMAFile takes what a header says that it needs, up to 4 GiB."""
-    machine, raw = lzma.LZMADecompressor(memlimit=_WINDOW), b""
-    while True:
-        if machine.eof:
-            raw = machine.unused_data.lstrip(b"\0") or packed.read(_PACKED).lstrip(b"\0")
-            if not raw:
-                return
-            machine = lzma.LZMADecompressor(memlimit=_WINDOW)
-        elif machine.needs_input and not (raw := packed.read(_PACKED)):
-            raise EOFError("it ends inside a stream")
-        if block := machine.decompress(raw, 1 << 18):
+def _gzip(packed: IO[bytes]) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=packed) as unpacked:
+        while block := unpacked.read(1 << 18):
             yield block
-        raw = b""
 
 
 def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
@@ -173,8 +151,6 @@ def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
 
 
 _COMPRESSIONS: dict[str, tuple[bytes, Callable[[IO[bytes]], Iterator[bytes]]]] = {
-    "gzip": (b"\x1f\x8b", _by_module(lambda packed: gzip.GzipFile(fileobj=packed))),
+    "gzip": (b"\x1f\x8b", _gzip),
     "zstd": (b"\x28\xb5\x2f\xfd", _zstd),
-    "bzip2": (b"BZh", _by_module(bz2.BZ2File)),
-    "xz": (b"\xfd7zXZ\x00", _xz),
 }
