@@ -58,6 +58,7 @@ _FACADE = {
     "lower_bound": "reorder.edges.bounds.bounds",
     "smallest_memory": "reorder.edges.bounds.smallest",
     "Ordering": "reorder.base",
+    "validate": "edgewatt.checks.run",
     "core_energy": "hwmodel.dram.energy",
     "interface_energy": "hwmodel.dram.energy",
     "load_part": "hwmodel.dram.engine",

@@ -8,16 +8,16 @@ from edgewatt.checks.check import Check
 from traces.base.errors import InputError
 
 
-def run_checks(
+def validate(
     *,
-    network: Path | None = None,
-    order: Path | None = None,
+    network: str | Path | None = None,
+    order: str | Path | None = None,
     system: str | None = None,
     lanes: int = 16,
-    matrix: Path | None = None,
-    reordered: Path | None = None,
+    matrix: str | Path | None = None,
+    reordered: str | Path | None = None,
     stride: int | None = None,
-    config: Path | None = None,
+    config: str | Path | None = None,
     seed: int = 0,
 ) -> list[Check]:
     """Run the checks that the given files ask for.
@@ -42,13 +42,13 @@ def run_checks(
     if config is not None:
         from edgewatt.checks.machines import configuration_checks
 
-        checks += configuration_checks(config)
+        checks += configuration_checks(Path(config))
     if not checks:
         raise InputError("nothing to check: give --order with --network, --matrix with --reordered, or --config")
     return checks
 
 
-def _order_checks(network: Path, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
+def _order_checks(network: str | Path, order: str | Path, system: str | None, lanes: int, seed: int) -> list[Check]:
     from edgewatt.checks.orders import validate_order
     from reorder.edges.methods.given import read_order
     from traces.networks.network import Network
@@ -66,7 +66,7 @@ def _order_checks(network: Path, order: Path, system: str | None, lanes: int, se
     return checks
 
 
-def _matrix_checks(matrix: Path, reordered: Path, stride: int | None) -> list[Check]:
+def _matrix_checks(matrix: str | Path, reordered: str | Path, stride: int | None) -> list[Check]:
     from edgewatt.checks.orders import validate_matrix
     from reorder.tuples.files import read_matrix
 

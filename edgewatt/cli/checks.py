@@ -56,11 +56,11 @@ def validate(
 
       edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
     """
+    from edgewatt.checks import run
     from edgewatt.checks.check import COLUMNS
-    from edgewatt.checks.run import run_checks
     from edgewatt.cli.parts.output import show_table, write_json
 
-    checks = run_checks(
+    checks = run.validate(
         network=network,
         order=order,
         system=system,

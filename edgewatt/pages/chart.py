@@ -71,7 +71,7 @@ def charts(data: ReportData) -> dict[str, Spec]:
 
 def datasets(data: ReportData) -> dict[str, Sequence[dict[str, Any]]]:
     """Return the rows that charts draw, by data set name."""
-    return {"rows": data.rows, "io": data.io_curves, "wires": data.wires}
+    return {"rows": data.rows, "io": data.io_curves}
 
 
 def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:

@@ -1,4 +1,4 @@
-"""What the report shows: rows for table and charts, curves, wires, the baseline and the Pareto front.
+"""What the report shows: rows for table and charts, curves, the baseline and the Pareto front.
 
 Records are read once, one at a time, so that a results folder of any size is gone through in little memory.
 """
@@ -6,14 +6,13 @@ Records are read once, one at a time, so that a results folder of any size is go
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.comparison import pareto_front
-from edgewatt.results.record import Record, canonical_json
+from edgewatt.results.record import Record
 from edgewatt.results.record_rows import (
     NAMING,
     Table,
@@ -29,7 +28,6 @@ from edgewatt.results.verdict import Measured, Verdict
 Row = dict[str, Any]
 
 
-MAX_WIRE_POINTS = 24
 MAX_CURVES = 24
 MOST_RECORDS = 1 << 20
 """Characters of whole records that a page carries."""
@@ -87,53 +85,6 @@ class Curves:
             for _, marks in sorted(self._marks.items())
             for size in sorted(marks)
         ]
-
-
-class WireMarks:
-    """Toggles and ones of every wire; of each record, what tells its wires from others' is kept."""
-
-    def __init__(self) -> None:
-        self._seen: list[int] = []
-
-    def take(self, record: Record, row: Row) -> None:
-        """Look at a record and its row."""
-        wires = record.results["bus"]["wires"] if "energy_pj" in row else None
-        digest = blake2b(canonical_json(wires).encode(), digest_size=6).digest() if wires else b""
-        self._seen.append(int.from_bytes(digest, "big"))
-
-    def marks(self, order: Sequence[int], records: Sequence[Record], rows: Table) -> list[Row]:
-        """Return the marks of records in this order, up to MAX_WIRE_POINTS whose wires differ.
-
-        Points that differ only in what no wire sees (the I/O model's memory) look the same.
-        """
-        marks: list[Row] = []
-        shown: set[int] = set()
-        if not order:
-            return marks
-        digests = self._seen
-        for i in order:
-            if not digests[i] or digests[i] in shown:
-                continue
-            shown.add(digests[i])
-            if len(shown) > MAX_WIRE_POINTS:
-                break
-            bus = records[i].results["bus"]
-            beats = max(1, bus["beats"])
-            for group, counts in bus["wires"].items():
-                for wire, (ones, toggles) in enumerate(zip(counts["ones"], counts["toggles"], strict=True)):
-                    marks.append(
-                        {
-                            "id": i,
-                            "point": rows[i]["label"],
-                            "wire": f"{group.upper()}{wire}",
-                            "position": wire + (1000 if group != "dq" else 0),
-                            "ones": ones,
-                            "toggles": toggles,
-                            "ones_share": ones / beats,
-                            "toggle_share": toggles / beats,
-                        }
-                    )
-        return marks
 
 
 class About:
@@ -212,7 +163,7 @@ class ReportData:
     """Plain values, ready for JSON.
 
     rows: one per record, baseline first where it is known; a row asked for is a dictionary. front: row numbers of the
-    Pareto front of energy and time. io_curves, wires: long tables for the charts (a dict per mark). axes: what was
+    Pareto front of energy and time. io_curves: a long table for a chart (a dict per mark). axes: what was
     swept and has no column of its own in `row_of`; the rows hold it by its key. groups: row numbers of points that
     differ in the seed alone. about: what the page says of the records as such. verdict: what to take on each hardware.
     """
@@ -222,7 +173,6 @@ class ReportData:
     baseline: int
     front: list[int]
     io_curves: list[Row]
-    wires: list[Row]
     failed: dict[str, str]
     axes: list[Axis] = field(default_factory=list)
     groups: list[list[int]] = field(default_factory=list)
@@ -236,7 +186,7 @@ class ReportData:
 
 
 def gather(
-    records: Sequence[Record],
+    records: Iterable[Record],
     *,
     title: str,
     baseline: str | None,
@@ -245,10 +195,9 @@ def gather(
 ) -> ReportData:
     """Collect what the report shows of some records. `baseline`: hash of the row that changes are against.
 
-    records: read once in their order, then those few again whose wires are drawn. sweeps: of several results folders
-    the one each record comes from.
+    records: read once in their order. sweeps: of several results folders the one each record comes from.
     """
-    rows, configs, about, curves, wires, measured = Table(), Configs(), About(), Curves(), WireMarks(), Measured()
+    rows, configs, about, curves, measured = Table(), Configs(), About(), Curves(), Measured()
     for number, record in enumerate(records):
         row = per_inference(row_of(record))
         row["id"] = number
@@ -256,8 +205,8 @@ def gather(
             row["sweep"] = sweeps[number]
         rows.append(row)
         configs.append(record.config)
-        for each in (about, curves, wires):
-            each.take(record, row)
+        about.take(record, row)
+        curves.take(record, row)
         measured.take(record, row, number)
     axes = rows_with_axes(rows, configs)
     bases = measured.baselines(len(rows))
@@ -275,15 +224,12 @@ def gather(
     if front:
         on_front = set(front)
         rows.put("on_front", [True if number in on_front else None for number in range(len(rows))])
-    by_energy = sorted(played, key=lambda number: costs[number][1])
-    chosen = [*((base,) if base in set(played) else ()), *front, *by_energy]
     return ReportData(
         title,
         rows,
         base,
         front,
         curves.io_marks(renamed),
-        wires.marks(chosen, records, rows),
         failed,
         axes,
         _groups(rows, axes),

@@ -84,10 +84,6 @@ class Plots:
         """I/Os against the size of the fast memory."""
         return self.chart("io_memory")
 
-    def wires(self) -> Any:
-        """How often each wire toggles."""
-        return self.chart("wires")
-
     def chart(self, name: str) -> Any:
         """Return any chart of `edgewatt list charts` by its name, a plug-in's, too."""
         draw = CHARTS[name].item.draw

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.words import summary
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column_title
-from edgewatt.results.store import Joined, open_records
+from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title
+from edgewatt.results.store import open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
@@ -39,18 +39,16 @@ def report(
     """
     from traces.base.files import whole_file
 
-    data = read_results(results, title)[1]
+    data = read_results(results, title)
     with of_our_shape("a record"):
         drawn = charts(data)
     with whole_file(output) as stream, of_our_shape("a record"):
-        stream.writelines(piece.encode("utf-8", "backslashreplace") for piece in rendered(data, drawn))
+        stream.write(rendered(data, drawn).encode("utf-8", "backslashreplace"))
     return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]
 
 
-def read_results(
-    results: str | Path | Sequence[str | Path], title: str | None = None
-) -> tuple[Sequence[Record], ReportData]:
-    """Return the records of results folders or record files, read when asked for, and what a report shows of them."""
+def read_results(results: str | Path | Sequence[str | Path], title: str | None = None) -> ReportData:
+    """Return what a report shows of results folders or record files."""
     from edgewatt.results.store import Store
 
     places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
@@ -77,9 +75,8 @@ def read_results(
         headings.append(heading)
     several = sweeps if len(places) > 1 else None
     heading = title or " | ".join(dict.fromkeys(headings))
-    records = opened[0] if len(opened) == 1 else Joined(opened)
     with of_our_shape("a record"):
-        return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
+        return gather(chain(*opened), title=heading, baseline=baseline, failed=failed, sweeps=several)
 
 
 def _distinct(places: Sequence[Path]) -> list[str]:
@@ -94,8 +91,8 @@ def _distinct(places: Sequence[Path]) -> list[str]:
     return [str(place) for place in resolved]
 
 
-def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Iterator[str]:
-    """Yield the page piece by piece, the data of the charts a column at a time."""
+def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
+    """Return the page."""
     drawn = charts(data) if drawn is None else drawn
     payload: dict[str, Any] = {
         "charts": drawn,
@@ -123,7 +120,7 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Itera
     )
     script = "\n".join(asset(__file__, f"scripts/{name}.js") for name in _SCRIPTS)
     style = asset(__file__, "report.css")
-    return Page(data.title, body, style=style, data=payload, script=script, charts=True).pieces()
+    return Page(data.title, body, style=style, data=payload, script=script, charts=True).html()
 
 
 def _wide(drawn: Mapping[str, Spec]) -> set[str]:
@@ -212,12 +209,10 @@ _FIRST = {key: k for k, key in enumerate(("energy_pj", "energy_change", "time_ns
 Values = list[Any] | dict[str, list[Any]]
 
 
-def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Values]]:
-    """Return what makes each column when it is called, floats to seven digits: a third of the size."""
-    if isinstance(rows, Table):
-        return {key: partial(_column, rows.values(key)) for key in rows.columns}
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+    """Return each column, floats to seven digits: a third of the size."""
+    keys = rows.columns if isinstance(rows, Table) else dict.fromkeys(key for row in rows for key in row)
+    return {key: _column(column(rows, key)) for key in keys}
 
 
 def _column(given: Iterable[Any]) -> Values:

@@ -243,22 +243,6 @@ class StoredRecords(Sequence[Record]):
         return record
 
 
-class Joined(Sequence[Record]):
-    """Several sequences of records, one behind the other."""
-
-    def __init__(self, parts: Sequence[Sequence[Record]]) -> None:
-        self.places = [(part, k) for part in parts for k in range(len(part))]
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[k] for k in range(*index.indices(len(self)))]
-        part, k = self.places[index]
-        return part[k]
-
-
 def open_records(path: str | Path) -> Sequence[Record]:
     """Return the records of a results folder, in the order of its sweep and read one by one, or the one of a file.
 

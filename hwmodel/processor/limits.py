@@ -12,7 +12,6 @@ import cython_ext.inference.probe as kernel
 from cython_ext.inference.runs import level_number
 
 LINE_BYTES = 64
-TRIES = 7
 SAMPLE_S = 0.002
 SAMPLES = 4
 ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system does not say
@@ -45,21 +44,11 @@ def _told_by_linux() -> dict[str, int]:
 
 
 def multiply_add_gflops() -> float:
-    """Return 1e9 floating-point operations per second of one core by its CPU time: the widest multiply-adds there are,
-    the best of a few tries."""
+    """Return 1e9 floating-point operations per second of one core by its CPU time, with the widest multiply-adds
+    there are."""
     level, steps = level_number(), 1_000_000
     flops = kernel.multiply_add(1, level)
-    return flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
-
-
-def best_of(step: Callable[[], object], tries: int = TRIES) -> float:
-    """Return the least thread CPU seconds of a few calls."""
-    least = float("inf")
-    for _ in range(tries):
-        started = time.thread_time()
-        step()
-        least = min(least, time.thread_time() - started)
-    return least
+    return flops * steps / seconds_of(lambda: kernel.multiply_add(steps, level)) / 1e9
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:

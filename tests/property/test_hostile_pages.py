@@ -70,7 +70,7 @@ def spoiled(record: Record, text: str) -> Record:
 
 def report_page(records: list[Record], text: str) -> str:
     found = [spoiled(record, text) for record in records]
-    return "".join(rendered(gather(found, title=text, baseline=None, failed={text: text})))
+    return rendered(gather(found, title=text, baseline=None, failed={text: text}))
 
 
 def order_page(text: str) -> str:

@@ -55,7 +55,7 @@ def test_a_frame_of_results(results: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_charts_in_a_notebook(results: Any) -> None:
     altair = pytest.importorskip("altair")
-    for name in ("tradeoff", "energy", "io", "wires"):
+    for name in ("tradeoff", "energy", "io"):
         chart = getattr(results.plot, name)()
         assert isinstance(chart, altair.TopLevelMixin), name
         assert "data" in chart.to_dict()

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from edgewatt.checks.check import Check, equal
-from edgewatt.checks.run import run_checks
+from edgewatt.checks.run import validate
 from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
@@ -52,8 +52,8 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
     sp.save_npz(tmp_path / "a.npz", matrix)
     swapped = sp.csr_matrix((matrix.data[[2, 0, 1, 4, 3]], matrix.indices[[2, 0, 1, 4, 3]], matrix.indptr))
     sp.save_npz(tmp_path / "b.npz", swapped)
-    assert failures(run_checks(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz")) == []
-    assert failures(run_checks(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz", stride=2)) != []
+    assert failures(validate(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz")) == []
+    assert failures(validate(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz", stride=2)) != []
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
 )
 def test_bad_requests_say_what_to_do(given: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        run_checks(**given)  # type: ignore[arg-type]
+        validate(**given)  # type: ignore[arg-type]
 
 
 def test_a_configuration_is_loaded_and_its_controller_obeys_the_part() -> None:
-    checks = run_checks(config=shipped_path("examples", "quickstart"))
+    checks = validate(config=shipped_path("examples", "quickstart"))
     assert len(checks) >= 4
     assert failures(checks) == []
 
@@ -79,11 +79,11 @@ def test_a_configuration_is_loaded_and_its_controller_obeys_the_part() -> None:
 def test_a_configuration_without_a_trace_has_no_bytes_to_check(tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text("network: {generate: {kind: uniform-layers, widths: [8, 8], density: 0.5}}\nmeasure: io\n")
-    checks = run_checks(config=config)
+    checks = validate(config=config)
     assert len(checks) >= 3 and failures(checks) == []
 
 
 def test_a_bad_configuration_is_named_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("orderings: [two-optimal]\nfast_memory: {size: 2}\n")
     with pytest.raises(InputError, match=r"bad\.yaml:2:21: must be at least 3, not 2"):
-        run_checks(config=tmp_path / "bad.yaml")
+        validate(config=tmp_path / "bad.yaml")
