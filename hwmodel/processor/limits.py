@@ -1,4 +1,4 @@
-"""What the processor at hand can do: sizes of its caches, and the multiply-add peak by the clock."""
+"""What the processor at hand can do: the size of its first cache, and the multiply-add peak by the clock."""
 
 from __future__ import annotations
 
@@ -14,33 +14,15 @@ from cython_ext.inference.runs import level_number
 LINE_BYTES = 64
 SAMPLE_S = 0.002
 SAMPLES = 4
-ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system does not say
 
 
-def core_caches() -> dict[str, int]:
-    """Return the bytes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them; 32 KiB, 512 KiB
-    and 8 MiB where neither does."""
-    names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
-    caches = _told_by_linux()
-    for level in names.keys() - caches.keys():
-        try:
-            told = os.sysconf(names[level])
-        except (ValueError, OSError, AttributeError):
-            told = 0
-        caches[level] = told if told > 0 else ASSUMED[level]
-    return caches
-
-
-def _told_by_linux() -> dict[str, int]:
-    caches = {}
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-        except OSError:
-            continue
-        if kind != "Instruction" and size[-1:] in "KM" and size[:-1].isdigit():
-            caches[f"l{level}"] = int(size[:-1]) << (10 if size[-1] == "K" else 20)
-    return {level: size for level, size in caches.items() if level in ASSUMED and size > 0}
+def l1_bytes() -> int:
+    """Return the bytes of a core's first data cache, as the C library tells them; 32 KiB where it does not."""
+    try:
+        told = os.sysconf("SC_LEVEL1_DCACHE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        told = 0
+    return told if told > 0 else 32 << 10
 
 
 def multiply_add_gflops() -> float:

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from browser import CHROMIUM, Browser
 
 import edgewatt as ew
 from edgewatt.pages.data import gather
-from edgewatt.pages.html.page import _BUNDLE
 from edgewatt.pages.report import read_results, rendered
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
@@ -225,13 +222,3 @@ def test_the_page_of_the_papers_renders_offline(browser: Browser, tmp_path: Path
     assert (said["scrolls"], said["clipped"]) == ("false", ""), said
     assert said["charts"] == "3" and "error" not in said, said
     assert int(said["drawings"]) >= 3 and int(said["lost"]) == page.read_text().count("NaN")
-
-
-def test_the_child_that_bundles_scripts_is_silent_where_its_parent_was_ended() -> None:
-    made = subprocess.Popen(
-        [sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert made.stdout is not None and made.stderr is not None
-    made.stdout.close()
-    assert made.stderr.read() == ""
-    assert made.wait(60) == 1

@@ -57,7 +57,6 @@ machine: scratchpad-8k
 OTHER_TRACES = {
     "lackey": b"==1== x\nI  04000c30,3\n L 1ffeffe7e8,8\n S 1ffeffe7e0,8\n M 0421c7cc,4\n",
     "dinero": b"r 1000 4\nw 1004 4\ni 2000 4\nm 30 1\n",
-    "libcachesim-csv": b"time,obj_id,obj_size,op,next_access_vtime\n0,12,64,get,-1\n1,13,64,set,4\n",
 }
 
 

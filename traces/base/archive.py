@@ -117,20 +117,6 @@ def read_npy_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], boo
     return shape, bool(fortran_order), dtype
 
 
-def read_bytes(stream: IO[bytes], n_bytes: int, where: str) -> bytearray:
-    """Return the last bytes of a member, held once. Raises InputError where there are fewer."""
-    data = bytearray(n_bytes)
-    view, done = memoryview(data), 0
-    while done < n_bytes:
-        part = stream.read(min(n_bytes - done, 1 << 20))
-        if not part:
-            raise InputError(f"{where} ends after {done} of {n_bytes} bytes: truncated")
-        view[done : done + len(part)] = part
-        done += len(part)
-    stream.read(1)  # reaching the end makes zipfile compare the checksum
-    return data
-
-
 def read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
     """Read an array that must fill its member to the last byte, so that the checksum is always compared."""
     shape, fortran_order, dtype = read_npy_header(stream, where)
@@ -140,7 +126,15 @@ def read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
             f"{where} claims {n_bytes} bytes, {stored_bytes - stream.tell()} are stored: the file is damaged"
         )
     claim(n_bytes, where)
-    data = read_bytes(stream, n_bytes, where)
+    data = bytearray(n_bytes)  # held once
+    view, done = memoryview(data), 0
+    while done < n_bytes:
+        part = stream.read(min(n_bytes - done, 1 << 20))
+        if not part:
+            raise InputError(f"{where} ends after {done} of {n_bytes} bytes: truncated")
+        view[done : done + len(part)] = part
+        done += len(part)
+    stream.read(1)  # reaching the end makes zipfile compare the checksum
     values = np.frombuffer(data, dtype) if n_bytes else np.empty(0, dtype)
     if dtype.kind == "U" and n_bytes and int(values.view(f"{dtype.byteorder.replace('|', '=')}u4").max()) > 0x10FFFF:
         raise InputError(f"{where} holds text with characters that do not exist: the file is damaged")

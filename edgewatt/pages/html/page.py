@@ -47,7 +47,7 @@ def libraries() -> str:
     need_charts()
     import vl_convert
 
-    script: str = vl_convert.javascript_bundle()
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
