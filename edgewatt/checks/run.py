@@ -36,9 +36,25 @@ def validate(
         raise InputError("--system goes with --order and --network: it is the machine that the order is played on")
     checks: list[Check] = []
     if order is not None and network is not None:
-        checks += _order_checks(network, order, system, lanes, seed)
+        from edgewatt.checks.orders import validate_order
+        from reorder.edges.methods.given import read_order
+        from traces.networks.network import Network
+        from traces.readers import load
+
+        given = load(network, kind="network")
+        if not isinstance(given, Network):
+            raise InputError(f"{network}: holds no network of neurons")
+        edges = read_order(str(order))
+        checks += validate_order(given, edges, seed=seed)
+        if system is not None and checks[0].passed:
+            from edgewatt.checks.machines import machine_checks
+
+            checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
     if matrix is not None and reordered is not None:
-        checks += _matrix_checks(matrix, reordered, stride)
+        from edgewatt.checks.orders import validate_matrix
+        from reorder.tuples.files import read_matrix
+
+        checks += validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)
     if config is not None:
         from edgewatt.checks.machines import configuration_checks
 
@@ -46,28 +62,3 @@ def validate(
     if not checks:
         raise InputError("nothing to check: give --order with --network, --matrix with --reordered, or --config")
     return checks
-
-
-def _order_checks(network: str | Path, order: str | Path, system: str | None, lanes: int, seed: int) -> list[Check]:
-    from edgewatt.checks.orders import validate_order
-    from reorder.edges.methods.given import read_order
-    from traces.networks.network import Network
-    from traces.readers import load
-
-    given = load(network, kind="network")
-    if not isinstance(given, Network):
-        raise InputError(f"{network}: holds no network of neurons")
-    edges = read_order(str(order))
-    checks = validate_order(given, edges, seed=seed)
-    if system is not None and checks[0].passed:
-        from edgewatt.checks.machines import machine_checks
-
-        checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
-    return checks
-
-
-def _matrix_checks(matrix: str | Path, reordered: str | Path, stride: int | None) -> list[Check]:
-    from edgewatt.checks.orders import validate_matrix
-    from reorder.tuples.files import read_matrix
-
-    return validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)

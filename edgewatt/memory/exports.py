@@ -67,7 +67,7 @@ class ExportRequest:
     @property
     def networks(self) -> bool:
         """Whether the format takes a network alone, which settings make a configuration."""
-        return self.format in export_formats() and export_formats()[self.format].networks
+        return self.format in OF_NETWORKS
 
     @cached_property
     def points(self) -> Sequence[Point]:
@@ -114,14 +114,6 @@ class Exported:
         """Return what there is to say of a trace: so many records of `of`."""
         summary = {"file": request.output, "format": request.format, "level": of, "records": written}
         return cls(summary, f"{request.output}: {written} records of {of} ({request.format})")
-
-
-@dataclass(frozen=True)
-class Export:
-    """One format. write: makes the file. networks: it also takes a network file."""
-
-    write: Callable[[ExportRequest], Exported]
-    networks: bool = False
 
 
 def trace_file(request: ExportRequest) -> Exported:
@@ -276,15 +268,13 @@ def write_matrices(matrices: list[Any], output: str | Path) -> list[Path]:
 LEVELS = ("accesses", "bursts")
 
 
-def export_formats() -> dict[str, Export]:
-    """Return what can be written, by name."""
-    own = {
-        "drampower": Export(commands),
-        "vcd": Export(waveform),
-        "matrix": Export(matrices),
-        "c": Export(c_file, networks=True),
-    }
-    return {**own, **dict.fromkeys(TRACE_WRITERS, Export(trace_file))}
+OF_NETWORKS = ("c",)
+
+
+def export_formats() -> dict[str, Callable[[ExportRequest], Exported]]:
+    """Return what can be written, by name, and what writes it."""
+    own = {"drampower": commands, "vcd": waveform, "matrix": matrices, "c": c_file}
+    return {**own, **dict.fromkeys(TRACE_WRITERS, trace_file)}
 
 
 def export(request: ExportRequest) -> Exported:
@@ -294,4 +284,4 @@ def export(request: ExportRequest) -> Exported:
     known = export_formats()
     if request.format not in known:
         raise unknown_name("export format", request.format, known)
-    return known[request.format].write(request)
+    return known[request.format](request)

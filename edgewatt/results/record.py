@@ -15,13 +15,12 @@ from traces.base.errors import EdgewattError, InputError, brief
 from traces.base.shown import Shown
 
 SCHEMA = 1
+"""Version of the record's layout. A reader of version n reads every version up to n."""
 
 
 class NewerRecordError(InputError):
     """A record was made by a newer edgewatt, which writes or counts otherwise: it is nobody's to replace."""
 
-
-"""Version of the record's layout. A reader of version n reads every version up to n."""
 
 HASH_DIGITS = 24
 
@@ -224,17 +223,11 @@ def environment() -> dict[str, Any]:
     """Return versions and machine, the same for every point that this process computes."""
     import platform
     from importlib import import_module
-    from importlib.metadata import PackageNotFoundError, version
 
     from edgewatt._version import COUNTS_VERSION, __version__
+    from edgewatt.installation import version_of
 
     cpu = import_module("cython_ext.common.cpu")
-
-    def version_of(name: str) -> str | None:
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            return None
 
     return {
         "edgewatt": __version__,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
 import shutil
 import sys
 import tempfile
-import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -100,25 +98,14 @@ def _opened(path: Path, name: str) -> IO[bytes]:
 def _spooled(stream: IO[bytes]) -> tuple[Any, Path]:
     """Copy a stream that can be read only once to a temporary file, which goes when the first result does."""
     try:
-        with tempfile.NamedTemporaryFile(prefix="edgewatt-", delete=False) as copy:
-            keep = _Temporary(Path(copy.name))
-            shutil.copyfileobj(stream, copy)
+        keep = tempfile.NamedTemporaryFile(prefix="edgewatt-")  # noqa: SIM115
+        shutil.copyfileobj(stream, keep)
+        keep.flush()
     except OSError as error:
         raise InputError(
             f"standard input cannot be kept in {tempfile.gettempdir()} ({error.strerror or error})"
         ) from error
-    return keep, keep.path
-
-
-class _Temporary:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        weakref.finalize(self, _remove, path)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+    return keep, Path(keep.name)
 
 
 def _gzip(packed: IO[bytes]) -> Iterator[bytes]:
