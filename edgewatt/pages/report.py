@@ -105,7 +105,7 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
         **_choosers(data),
         "records": data.about.whole,
     }
-    words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(data)])
+    words = "".join(f"<p>{text(line)}</p>" for line in summary(data))
     figures = "".join(
         f'<figure id="chart-{text(name)}" class="chart{" wide" if name in _wide(drawn) else ""}"></figure>'
         for name in drawn
@@ -165,14 +165,6 @@ def _telling(data: ReportData, varying: Sequence[str]) -> list[str]:
     if "ordering" in varying:
         return ["ordering"]
     return telling_fields(data)[:1] if varying and data.played else []
-
-
-def _older(data: ReportData) -> list[str]:
-    """Return a warning where points were counted by an older version."""
-    older, count = data.about.older, data.about.count
-    if not older:
-        return []
-    return [f"{older} of {count} points were counted by an older version: the same sweep computes them again."]
 
 
 def _columns(data: ReportData) -> list[list[Any]]:
