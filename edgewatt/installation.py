@@ -59,20 +59,23 @@ def check_traces_package() -> str:
     )
 
 
+def version_of(package: str) -> str | None:
+    """Return the version of an installed distribution; None where there is none."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
 def diagnose() -> dict[str, Any]:
     """Collect versions, kernel build, SIMD level, package clash and reference data as one plain dict."""
     import os
     import platform
-    from importlib.metadata import PackageNotFoundError, version
 
     from edgewatt._version import __version__
     from traces.base.resources import config_root
-
-    def version_of(package: str) -> str | None:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return None
 
     cpu = import_module("cython_ext.common.cpu")
     reference = os.environ.get("EDGEWATT_REFERENCE") or None

@@ -1,20 +1,8 @@
-/* What a core can do at most: reading a buffer again and again, and multiply-adds on registers. */
+/* What a core can do at most: multiply-adds on registers. */
 #ifndef EDGEWATT_INFERENCE_PROBE_H
 #define EDGEWATT_INFERENCE_PROBE_H
 
 #include "streams/stream.h"
-
-#define EW_KEEP(x) __asm__ volatile("" : : "x"(x)) /* the value counts as used */
-
-/* Reads `bytes` (a multiple of 512) `times` times. */
-static void ew_read_baseline(const char *buffer, int64_t bytes, int64_t times) {
-    uint64_t all = 0;
-    for (int64_t t = 0; t < times; t++) {
-        for (int64_t i = 0; i < bytes; i += 64)
-            for (int k = 0; k < 8; k++) all |= *(const volatile uint64_t *)(buffer + i + 8 * k);
-    }
-    if (all == 1) *(volatile char *)buffer = 0; /* never: the buffer holds zeros */
-}
 
 /* 12 independent chains of `steps` multiply-adds of 4 floats. */
 typedef float ew_p4 __attribute__((vector_size(16)));
@@ -29,16 +17,7 @@ static float ew_fma_baseline(int64_t steps) {
 }
 
 #if EDGEWATT_X86
-#define EW_PROBE(level, TARGET, V, LOAD, SET1, FMA, FIRST)                                            \
-    TARGET static void ew_read_##level(const char *buffer, int64_t bytes, int64_t times) {            \
-        for (int64_t t = 0; t < times; t++)                                                           \
-            for (const char *p = buffer; p < buffer + bytes; p += 512) {                              \
-                _Pragma("GCC unroll 16") for (int k = 0; k < 512 / (int)sizeof(V); k++) {             \
-                    const V x = LOAD((const float *)(p + k * sizeof(V)));                             \
-                    EW_KEEP(x);                                                                       \
-                }                                                                                     \
-            }                                                                                         \
-    }                                                                                                 \
+#define EW_PROBE(level, TARGET, V, SET1, FMA, FIRST)                                                  \
     TARGET static float ew_fma_##level(int64_t steps) {                                               \
         V sum[12];                                                                                    \
         const V w = SET1(0.5f);                                                                       \
@@ -53,24 +32,9 @@ static float ew_fma_baseline(int64_t steps) {
         _Pragma("GCC unroll 12") for (int k = 0; k < 12; k++) all += FIRST(sum[k]);                   \
         return all;                                                                                   \
     }
-EW_PROBE(avx2, EDGEWATT_AVX2, __m256, _mm256_load_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_cvtss_f32)
-EW_PROBE(avx512, EDGEWATT_AVX512, __m512, _mm512_load_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_cvtss_f32)
+EW_PROBE(avx2, EDGEWATT_AVX2, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_cvtss_f32)
+EW_PROBE(avx512, EDGEWATT_AVX512, __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_cvtss_f32)
 #endif
-
-static void ew_read(const char *buffer, int64_t bytes, int64_t times, int level) {
-#if EDGEWATT_X86
-    if (level >= EDGEWATT_LEVEL_AVX512) {
-        ew_read_avx512(buffer, bytes, times);
-        return;
-    }
-    if (level == EDGEWATT_LEVEL_AVX2) {
-        ew_read_avx2(buffer, bytes, times);
-        return;
-    }
-#endif
-    (void)level;
-    ew_read_baseline(buffer, bytes, times);
-}
 
 /* Returns floating-point operations per step, and works through the steps. */
 static int ew_fma(int64_t steps, int level) {

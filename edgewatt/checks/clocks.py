@@ -44,16 +44,15 @@ class Rounds:
 
 
 @contextmanager
-def one_core() -> Iterator[int | None]:
-    """Pin the process to one of its cores (the last one) for as long as it lasts; None where that cannot be done."""
+def one_core() -> Iterator[None]:
+    """Pin the process to one of its cores (the last one) for as long as it lasts, where that can be done."""
     if not hasattr(os, "sched_setaffinity"):
-        yield None
+        yield
         return
     before = os.sched_getaffinity(0)
-    core = max(before)
-    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, {max(before)})
     try:
-        yield core
+        yield
     finally:
         os.sched_setaffinity(0, before)
 

@@ -6,7 +6,6 @@ neuron.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,48 +13,12 @@ import numpy.typing as npt
 
 from edgewatt.checks.check import Check, equal
 from reorder.base import check_order
-from traces.base.archive import read_npy, read_npz
-from traces.base.checks import is_whole
 from traces.base.errors import InputError
-from traces.base.memory import read_within
 from traces.base.sparse import checked_sparse
 from traces.networks.network import Network
 
 MASK = (1 << 64) - 1
 HALF = 1 << 63
-
-
-def read_order(path: Path) -> npt.NDArray[np.int64]:
-    """Read an order from .npy, .npz (array `edges`) or text (one connection index per line).
-
-    Raises InputError naming the file, and the line of a text file.
-    """
-    if path.suffix == ".npz":
-        arrays = read_npz(path)
-        if "edges" not in arrays:
-            raise InputError(f"{path}: has no array 'edges' (it holds {', '.join(arrays) or 'nothing'})")
-        return _integers(path, arrays["edges"])
-    try:
-        if path.suffix == ".npy":
-            return _integers(path, read_npy(path))
-        lines = read_within(path, 20).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read as an order ({getattr(error, 'strerror', None) or error})") from error
-    numbers = []
-    for number, line in enumerate(lines, 1):
-        if word := line.strip():  # which takes separators away that int() refuses
-            if not is_whole(word):
-                raise InputError(f"{path}:{number}: {word[:40]!r} is not a connection index")
-            numbers.append(int(word))
-    return np.array(numbers, np.int64)
-
-
-def _integers(path: Path, array: np.ndarray) -> npt.NDArray[np.int64]:
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise InputError(f"{path}: an order is a one-dimensional integer array, not {array.dtype} of {array.shape}")
-    return array.astype(np.int64)
 
 
 def validate_order(network: Network, order: npt.ArrayLike, *, seed: int = 0) -> list[Check]:
@@ -96,29 +59,6 @@ def integer_mismatches(network: Network, edges: npt.NDArray[np.int64], *, seed: 
         activated_level = np.where(finished < np.uint64(HALF), finished, np.uint64(0))
         np.add.at(expected, network.targets[level], unsigned[level] * activated_level)
     return int((stepwise != expected).sum())
-
-
-def read_matrix(path: Path) -> Any:
-    """Read a SciPy npz or Matrix Market file as scipy.sparse CSR, the tuples of each row in the order of the file.
-
-    Raises InputError naming the file.
-    """
-    from scipy.sparse import csr_matrix
-
-    from traces.readers import matrix_market, scipy_sparse
-
-    readers = {".npz": scipy_sparse.read, ".mtx": matrix_market.read}
-    if path.suffix not in readers:
-        raise InputError(f"{path}: a matrix to validate is a SciPy .npz or a Matrix Market .mtx file")
-    stored = readers[path.suffix](path)[0]
-    for ids, limit in ((stored.rows, stored.shape[0]), (stored.columns, stored.shape[1])):
-        bad = np.flatnonzero((ids < 0) | (ids >= limit))
-        if bad.size:
-            raise InputError(f"{stored.name_entry(int(bad[0]))} lies outside the shape {stored.shape}")
-    by_row = np.argsort(stored.rows, kind="stable")
-    pointers = np.concatenate(([0], np.cumsum(np.bincount(stored.rows, minlength=stored.shape[0]))))
-    values = np.ones(len(by_row)) if stored.values is None else stored.values
-    return csr_matrix((values[by_row], stored.columns[by_row], pointers), shape=stored.shape)
 
 
 def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None) -> list[Check]:

@@ -1,31 +1,30 @@
-"""Checks of orderings, matrices, configurations and our own models against definitions and theory."""
+"""Checks of orderings, matrices and configurations against their definitions."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from edgewatt.checks.check import Check
+from edgewatt.config.source import Source
 from traces.base.errors import InputError
 from traces.networks.network import Network
 
-__all__ = ["Check", "run_checks", "validate"]
 
-
-def run_checks(
+def validate(
     *,
-    network: Network | None = None,
-    order: Path | None = None,
+    network: Network | str | Path | None = None,
+    order: str | Path | None = None,
     system: str | None = None,
     lanes: int = 16,
-    matrix: Path | None = None,
-    reordered: Path | None = None,
+    matrix: str | Path | None = None,
+    reordered: str | Path | None = None,
     stride: int | None = None,
-    config: Path | None = None,
+    config: str | Path | None = None,
     seed: int = 0,
 ) -> list[Check]:
-    """Run the checks that the given files ask for; without files, our models against theory.
+    """Run the checks that the given files ask for.
 
-    Raises InputError where a file cannot be used or one of a pair is missing.
+    Raises InputError where a file cannot be used, one of a pair is missing, or there is nothing to check.
     """
     for (one, first), (two, second) in (
         (("--order", order), ("--network", network)),
@@ -39,41 +38,25 @@ def run_checks(
         raise InputError("--system goes with --order and --network: it is the machine that the order is played on")
     checks: list[Check] = []
     if order is not None and network is not None:
-        checks += _order_checks(network, order, system, lanes, seed)
+        from edgewatt.checks.orders import validate_order
+        from reorder.edges.methods.given import read_order
+
+        given = network if isinstance(network, Network) else Source((str(network),)).network("validate")
+        edges = read_order(str(order))
+        checks += validate_order(given, edges, seed=seed)
+        if system is not None and checks[0].passed:
+            from edgewatt.checks.machines import machine_checks
+
+            checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
     if matrix is not None and reordered is not None:
-        checks += _matrix_checks(matrix, reordered, stride)
+        from edgewatt.checks.orders import validate_matrix
+        from reorder.tuples.files import read_matrix
+
+        checks += validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)
     if config is not None:
         from edgewatt.checks.machines import configuration_checks
 
-        checks += configuration_checks(config)
+        checks += configuration_checks(Path(config))
     if not checks:
-        checks += validate(seed=seed)
+        raise InputError("nothing to check: give --order with --network, --matrix with --reordered, or --config")
     return checks
-
-
-def validate(*, seed: int = 0) -> list[Check]:
-    """Check our models against theory.
-
-    Returns a row per check: what was compared, ours, theirs, and whether they agree.
-    """
-    from edgewatt.checks.models import theory_checks
-
-    return list(theory_checks(seed=seed))
-
-
-def _order_checks(given: Network, order: Path, system: str | None, lanes: int, seed: int) -> list[Check]:
-    from edgewatt.checks.orders import read_order, validate_order
-
-    edges = read_order(order)
-    checks = validate_order(given, edges, seed=seed)
-    if system is not None and checks[0].passed:
-        from edgewatt.checks.machines import machine_checks
-
-        checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
-    return checks
-
-
-def _matrix_checks(matrix: Path, reordered: Path, stride: int | None) -> list[Check]:
-    from edgewatt.checks.orders import read_matrix, validate_matrix
-
-    return validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)

@@ -63,11 +63,10 @@ def export(
     Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
     from edgewatt.cli.parts.output import progress, write_json
-    from edgewatt.memory.exports import ExportRequest, export_formats
+    from edgewatt.memory.exports import OF_NETWORKS, ExportRequest
     from edgewatt.memory.exports import export as write
 
-    known = export_formats().get(format)
-    if known is None or not known.networks:
+    if format not in OF_NETWORKS:
         refuse_other_kinds("a run configuration or a trace", (*CONFIGURATIONS, "trace"), source.files[0])
     with progress("export") as update:
         request = ExportRequest(

@@ -27,7 +27,6 @@ def cache(
     format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
     sets: int = typer.Option(1, help="Number of sets in the miss curve (1: fully associative)."),
     region_bytes: int = typer.Option(None, help="Also count by regions of so many bytes."),
-    page: Path = writes("Write a page with the miss curve and the tables.", "--page"),
     json_file: str = json_option(),
 ) -> None:
     """Play a trace through caches.
@@ -36,19 +35,13 @@ def cache(
 
       edgewatt cache accesses.din
 
-      edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --page caches.html
+      edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --json caches.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.traces import curve_rows, level_rows, profile_trace
 
     profile = profile_trace(trace, level, format=format, sets=sets, region_bytes=region_bytes)
     report = profile.as_dict()
-    if page is not None:
-        from edgewatt.pages.cache import cache_page
-        from traces.base.files import whole_file
-
-        with whole_file(page) as stream:
-            stream.write(cache_page(profile, trace.name).encode())
     if write_json(report, json_file):
         return
     for k, (text, one) in enumerate(zip(level, profile.levels, strict=True), 1):

@@ -16,21 +16,16 @@ def report(
     output: str = writes("The page to write.", "-o", "--output", default="report.html"),
     figures: str = writes("Write every chart as PDF, SVG and PNG, too.", metavar="DIR"),
     title: str = typer.Option(None, help="Heading of the page."),
-    overlay: list[str] = typer.Option(
-        [],
-        metavar="FILE",
-        help="CSV of a digitised figure, its columns named as a chart's axes, such as memory,io,series.",
-    ),
 ) -> None:
     """Write one self-contained page about a results folder.
 
     Example:  edgewatt report results/mine -o report.html --figures figures
 
-    Example:  edgewatt report results/before results/after --overlay paper-fig5.csv
+    Example:  edgewatt report results/before results/after
     """
     from edgewatt.pages.report import report as write
 
-    for path in write(results, output, figures=figures, title=title, overlays=overlay):
+    for path in write(results, output, figures=figures, title=title):
         say(path)
 
 

@@ -49,7 +49,7 @@ def schedule(
         help="Stop then, with the best found and its bound; comparing orders gets as long again.",
     ),
     evaluations: int = typer.Option(5_000, help="How many orders the search for arena or traffic tries."),
-    seed: int = typer.Option(0, help="Seed of that search and of the random orders in the figure."),
+    seed: int = typer.Option(0, help="Seed of that search."),
     part: str = typer.Option(
         None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
@@ -59,13 +59,12 @@ def schedule(
         "-o",
         "--output",
     ),
-    figure: str = writes("Draw memory and addresses over time, random orders, graph (svg, png, html)."),
     page: str = writes("Write a page with the map of the arena, address over time."),
     json_file: str = json_option(),
 ) -> None:
     """Order the operators of a model for the least peak memory.
 
-    Example:  edgewatt schedule model.tflite --rewrite all --figure schedule.svg
+    Example:  edgewatt schedule model.tflite --rewrite all --page schedule.html
 
     Prints peak memory, arena and off-chip traffic of the file's order, of Kahn's and of the schedule, and whether the
     schedule is proved to be the best.
@@ -76,7 +75,7 @@ def schedule(
     request = ScheduleRequest(
         model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite, recompute=recompute,
         banks=banks, part=part,
-        encoder=encoder, output=output, figure=figure, page=page,
+        encoder=encoder, output=output, page=page,
         search={
             "objective": objective, "machine": system, "method": method, "allocator": allocator,
             "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "budget_bytes": budget_bytes,
@@ -89,7 +88,7 @@ def schedule(
         _print(scheduled)
         for line in scheduled.words:
             say(line)
-        for file in filter(None, (output, figure, page, json_file)):
+        for file in filter(None, (output, page, json_file)):
             say(f"written: {file}")
     if scheduled.unpriced is not None:
         raise scheduled.unpriced
@@ -142,7 +141,6 @@ def arena(
     time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
     output: str = writes("Write the CSV with a column offset.", "-o", "--output"),
     page: str = writes("Write a page with the map, address over time."),
-    figure: str = writes("Draw the map (svg, png, html)."),
     json_file: str = json_option(),
 ) -> None:
     """Place buffers in an arena or in several memory banks.
@@ -156,12 +154,12 @@ def arena(
 
     placed = place_buffers(
         file, capacity=capacity, alignment=alignment, allocator=allocator, banks=banks, time_limit_s=time_limit,
-        output=output, page=page, figure=figure,
+        output=output, page=page,
     )  # fmt: skip
     if not write_json(placed.summary, json_file):
         for line in placed.words:
             say(line)
-        for path in (output if placed.fits else None, page, figure, json_file):
+        for path in (output if placed.fits else None, page, json_file):
             if path:
                 say(f"written: {path}")
     if not placed.fits:

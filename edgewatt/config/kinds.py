@@ -48,8 +48,6 @@ NAMED_BY = {
     "encoder": "encoders",
     "caches.policy": "cache-policies",
     "caches.prefetch.kind": "prefetchers",
-    "gpu.l1.policy": "cache-policies",
-    "gpu.l2.policy": "cache-policies",
     "dram.controller.scheduler": "dram-schedulers",
     "dram.controller.page_policy": "page-policies",
     "dram.controller.refresh": "refresh-policies",

@@ -6,7 +6,6 @@ What is wrong is said so that a user can act on it: where in which file, what it
 from __future__ import annotations
 
 import contextlib
-import marshal
 import os
 import types
 import typing
@@ -57,21 +56,14 @@ _SYSTEM_KEYS = (
     "dram",
     "engine",
     "engines",
-    "gpu",
 )
-_ONCHIP_KEYS = ("caches", "scratchpad", "onchip", "gpu")  # a configuration that has one does not take the system's
+_ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has one does not take the system's
 
 
-def complete(document: Document, known: KnownSections | None = None) -> tuple[RunConfig, Document]:
-    """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document.
-
-    known: sections of configurations like this one; the document itself is then changed, not a copy of it.
-    """
-    if known is None:
-        document = resolve(document.copy())
-        return validate(RunConfig, document), document
-    document = resolve(document)
-    return known.validate(document), document
+def complete(document: Document) -> tuple[RunConfig, Document]:
+    """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document."""
+    document = resolve(document.copy())
+    return validate(RunConfig, document), document
 
 
 def read_with_paths(path: str | Path) -> Document:
@@ -210,7 +202,7 @@ def resolve(document: Document) -> Document:
 
 def _put_lanes(document: Document, mark: Mark) -> None:
     """Let the layouts that say no lanes have those of named machines, but no more than the batch has vectors."""
-    if "trace" in document.data or "gpu" in document.data:
+    if "trace" in document.data:
         return
     given, batch = document.data.get("layout", {}), document.data.get("batch")
     lanes = min(MACHINE_LANES, batch) if isinstance(batch, int) and batch > 0 else MACHINE_LANES
@@ -315,44 +307,6 @@ def validate(model: type[M], document: Document) -> M:
     except ValidationError as error:
         problems = _problems(model, document.data, error)
     raise ConfigError((document.mark(place, key=key), text) for place, key, text in problems)
-
-
-class KnownSections:
-    """The sections of one model that were validated already, by what they say: configurations of a sweep share most."""
-
-    def __init__(self, model: type[M]) -> None:
-        self.model = model
-        self._known: dict[tuple[str, bytes], Any] = {}
-
-    def validate(self, document: Document) -> Any:
-        """Validate as `validate` does; a section equal to one of an earlier document is reused."""
-        given: dict[str, Any] = {}
-        fresh: dict[str, tuple[str, bytes]] = {}
-        for key, value in document.data.items():
-            try:
-                name = (key, marshal.dumps(value, 2))  # tells 1 from 1.0 and from true
-            except ValueError:  # no value of a file
-                return validate(self.model, document)
-            if name in self._known:
-                given[key] = self._known[name]
-            elif isinstance(value, dict | list | str):
-                fresh[key] = name
-            else:
-                given[key] = value
-        part = {key: document.data[key] for key in fresh}
-        as_meant(part)
-        document.data |= part
-        try:
-            validated = self.model.model_validate({**given, **part})
-        except ValidationError:
-            return validate(self.model, document)  # says what is wrong, and where
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        self._known |= {name: getattr(validated, key) for key, name in fresh.items()}
-        return validated
-
-
-_MOST_KNOWN = 4096
 
 
 Problem = tuple[Place, bool, str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -12,7 +11,6 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.config.sections import KindChoice, Named, NamedFile, Section, section_for
 from edgewatt.config.source import READING
-from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
@@ -232,7 +230,6 @@ if TYPE_CHECKING:  # made at run time from the dataclasses they fill
     ControllerSection: TypeAlias = Any
     ScratchpadSection: TypeAlias = Any
     EnginesSection: TypeAlias = Any
-    GpuSection: TypeAlias = Any
 else:
     LayoutSection = section_for(
         Layout, name="LayoutSection", omit=("value_format",), named=(("kind", Named("layouts", AUTO, BEST)),)
@@ -254,11 +251,6 @@ else:
     )
     ScratchpadSection = section_for(ScratchpadSpec, name="ScratchpadSection")
     EnginesSection = section_for(EnginesSpec, name="EnginesSection")
-    GpuSection = section_for(
-        GpuSpec,
-        name="GpuSection",
-        named=(("l1.policy", Named("cache-policies")), ("l2.policy", Named("cache-policies"))),
-    )
 
 
 def _kind_alone(value: Any) -> Any:
@@ -281,15 +273,6 @@ class OnChipSection(Section):
 
 def _count_alone(value: Any) -> Any:
     return {"count": value} if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _with_usual_levels(value: Any) -> Any:
-    """Fill what a cache of a GPU leaves open from that GPU's cache, not from caches in general."""
-    if not isinstance(value, dict):
-        return value
-    usual = GpuSpec()
-    levels = {name: asdict(getattr(usual, name)) for name in ("l1", "l2") if isinstance(value.get(name), dict)}
-    return {**value, **{name: {**own, **value[name]} for name, own in levels.items()}}
 
 
 def _one_memory(section: M) -> M:
@@ -413,11 +396,6 @@ class RunConfig(Section):
     engines: Annotated[EnginesSection, BeforeValidator(_count_alone)] = Field(
         default=EnginesSection(), description="engines that share caches and memory: a number, or {count: 4, cut: runs}"
     )
-    gpu: Annotated[GpuSection | None, BeforeValidator(_with_usual_levels)] = Field(
-        default=None,
-        description="a GPU that computes each layer as a sparse product, instead of engine and caches; its memory is "
-        "open-loop (`timing: replay`) and sees addresses alone",
-    )
     timing: Literal["replay", "system"] = Field(
         default="system",
         description="system: SimPy processes with waiting and contention; replay: issue time, array kernels alone",
@@ -436,7 +414,7 @@ class RunConfig(Section):
     def on_a_machine(self) -> bool:
         """Whether a machine is measured whose on-chip memory sees the order of the work."""
         on_chip = [(each.caches, each.scratchpad) for each in self.onchip or ()] or [(self.caches, self.scratchpad)]
-        return self.measure == "all" and self.gpu is None and all(map(any, on_chip))
+        return self.measure == "all" and all(map(any, on_chip))
 
     @model_validator(mode="after")
     def _one_work(self) -> RunConfig:
@@ -457,8 +435,6 @@ class RunConfig(Section):
         _engines_fit(self)
         _formats_fit(self)
         _objective_fits(self)
-        if self.gpu is not None:
-            _gpu_fits(self)
         return _one_memory(self)
 
 
@@ -466,8 +442,6 @@ def _objective_fits(run: RunConfig) -> None:
     from reorder.edges.search.objectives import machine_objective
 
     named = run.search.objective is not None and machine_objective(run.search.objective)
-    if named and run.gpu is not None:
-        raise ValueError(f"objective {named!r} does not suit a GPU, which computes layer by layer whatever the order")
     on_chip = [(each.caches, each.scratchpad) for each in run.onchip or ()] or [(run.caches, run.scratchpad)]
     if named and not all(map(any, on_chip)):
         raise ValueError(f"objective {named!r} needs caches or a scratchpad: without, every order moves the same bytes")
@@ -494,23 +468,6 @@ def _engines_fit(run: RunConfig) -> None:
         )
 
 
-def _gpu_fits(run: RunConfig) -> None:
-    if run.trace is not None:
-        raise ValueError("a GPU computes the layers of a network: a recorded trace has none")
-    if run.scratchpad is not None or run.onchip is not None or "caches" in run.model_fields_set:
-        raise ValueError("a GPU brings its own caches (gpu.l1, gpu.l2): leave `caches`, `scratchpad` and `onchip` out")
-    if run.timing != "replay":
-        raise ValueError("the GPU model does not wait for memory: its time is issue time, say 'timing: replay'")
-    if any(layout.lanes != 1 for layout in run.layout) or run.batch not in (None, 1):
-        raise ValueError("the GPU model computes one input vector: leave `lanes` and `batch` out")
-    if run.engines.count != 1:
-        raise ValueError("a GPU has its SMs (gpu.sms) in place of engines: leave `engines` out")
-    if run.technology is not None:
-        raise ValueError("no technology has the on-chip energy of a GPU: set 'technology: none'")
-    if run.encoder != RunConfig.model_fields["encoder"].default:
-        raise ValueError("the GPU model sees addresses alone, which an encoder cannot change: leave `encoder` out")
-
-
 class SystemFile(Section):
     """A named machine under configs/systems: defaults for a configuration that says ``system: NAME``."""
 
@@ -526,7 +483,6 @@ class SystemFile(Section):
     dram: Any = None
     engine: Any = None
     engines: Any = None
-    gpu: Any = None
 
 
 def _costs(names: list[str]) -> list[str]:

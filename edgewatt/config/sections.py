@@ -20,7 +20,6 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgewatt.config.kinds import registry
 from traces.base.errors import InputError, unknown_name
-from traces.base.registry import Registry
 from traces.base.resources import shipped_names
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
@@ -169,13 +168,9 @@ class KindChoice:
         self.kind = kind
         self.extra = extra
 
-    def registry(self) -> Registry[Any]:
-        """Return the registry, whose members load when they are asked for."""
-        return registry(self.kind)
-
     def section(self, kind: str) -> type[Section]:
         """Return the section of one kind. Raises InputError with a suggestion if there is none."""
-        entry = self.registry()[kind]
+        entry = registry(self.kind)[kind]
         return _kind_section(entry.name, entry.parameters, entry.summary, self.extra)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
@@ -187,7 +182,7 @@ class KindChoice:
         if isinstance(value, str):
             value = {"kind": value}
         if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
-            what = self.registry().what
+            what = registry(self.kind).what
             raise PydanticCustomError(
                 "choice", "{message}", {"message": f"expected the name of one {what}, or a mapping with 'kind'"}
             )
@@ -202,7 +197,7 @@ class KindChoice:
         return section.model_validate(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        kinds = list(self.registry().sound())
+        kinds = list(registry(self.kind).sound())
         variants = [self.section(kind).model_json_schema(ref_template="#/$defs/{model}") for kind in kinds]
         for variant in variants:
             variant.pop("$defs", None)

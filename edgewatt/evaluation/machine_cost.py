@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -81,10 +81,6 @@ def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float3
     )
 
 
-def _digest(edges: Int64Array) -> bytes:
-    return blake2b(np.ascontiguousarray(edges).data, digest_size=16).digest()
-
-
 NAMED = 3  # constructions of a note; the result has them all
 TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
 
@@ -103,7 +99,6 @@ class MachineCost:
     timing: str
     seed: int = 0
     _known: dict[bytes, dict[str, Any]] = field(default_factory=dict, init=False, repr=False)
-    _best: list[bytes] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.objective not in MACHINE_OBJECTIVES:
@@ -120,25 +115,14 @@ class MachineCost:
         return order_edges(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
-        """Return all costs of an order (see `costs_of`); those of two-optimal, of tiles, of the best and of the last
-        order are kept."""
-        edges = np.array(edges)
-        key = _digest(edges)
+        """Return all costs of an order (see `costs_of`), simulated once."""
+        key = hashlib.sha256(np.ascontiguousarray(edges, np.int64).data).digest()
         if key not in self._known:
-            memory = rows_of(self.machine, self.layout)
-            cost = costs_of(self.network, edges, self.machine, self.layout, memory=memory, timing=self.timing,
-                            seed=self.seed, progress=progress)  # fmt: skip
-            for other in self._known.keys() - {*self._fixed, *self._best}:
-                del self._known[other]
-            self._known[key] = cost
-            if not self._best or cost[self.objective] < self._known[self._best[0]][self.objective]:
-                self._best[:] = [key]
+            self._known[key] = costs_of(
+                self.network, edges, self.machine, self.layout, memory=rows_of(self.machine, self.layout),
+                timing=self.timing, seed=self.seed, progress=progress,
+            )  # fmt: skip
         return self._known[key]
-
-    @cached_property
-    def _fixed(self) -> set[bytes]:
-        """Digests of two-optimal and of the tiles, with which others are compared."""
-        return {_digest(self.plain), *(_digest(tile.order(self.network)) for tile in self._tiles())}
 
     def _tiles(self) -> list[Tile]:
         shape = self.shape()

@@ -167,9 +167,6 @@ def _wires(result: Any, part: Any) -> tuple[Any, ...]:
     return interface_rows(InterfaceCounts(tuple(groups), sum(bursts), 0), part)
 
 
-__all__ = ["import_file", "imported_in_words", "library_file"]
-
-
 def library_file(file: str | Path, part: str, controller: Mapping[str, Any]) -> str:
     """Write a part and its controller, resolved to clocks, for edgewatt_dram_open; return the folder of its header."""
     write_library_file(file, part, dict(controller))

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from edgewatt.config.source import Source
 from edgewatt.results.swept import point_names
 from edgewatt.runs.compute import Computation
-from edgewatt.runs.gpu import layer_matrices, write_matrices
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.model import Point, build_machine
 from edgewatt.runs.plan import load_sweep
@@ -22,9 +24,11 @@ from hwmodel.processor.export_c import export_c
 from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.replay.waveform import export_waveform
+from reorder.tuples.files import write_matrix
 from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import Progress
+from traces.networks.network import Network
 from traces.trace.chunks import Trace
 from traces.trace_files import TRACE_WRITERS, export_trace, open_trace
 
@@ -68,7 +72,7 @@ class ExportRequest:
     @property
     def networks(self) -> bool:
         """Whether the format takes a network alone, which settings make a configuration."""
-        return self.format in export_formats() and export_formats()[self.format].networks
+        return self.format in OF_NETWORKS
 
     @cached_property
     def points(self) -> Sequence[Point]:
@@ -118,14 +122,6 @@ class Exported:
         return cls(summary, f"{request.output}: {written} records of {of} ({request.format})")
 
 
-@dataclass(frozen=True)
-class Export:
-    """One format. write: makes the file. networks: it also takes a network file."""
-
-    write: Callable[[ExportRequest], Exported]
-    networks: bool = False
-
-
 def trace_file(request: ExportRequest) -> Exported:
     """Write the accesses or bursts of a configuration, or another simulator's trace, by a writer of TRACE_WRITERS."""
     if request.configured:
@@ -165,10 +161,6 @@ def _played(request: ExportRequest) -> tuple[Trace, Machine]:
     if not request.configured:
         raise InputError(f"{request.source}: {request.format} needs a machine: {_with_machine(request)}")
     chosen = request.chosen()
-    if chosen.machine.gpu is not None:
-        raise InputError(
-            f"{request.source}: a GPU's sparse products are played, not traced: leave `gpu` out to export a trace"
-        )
     if not STEPS["trace"].when(chosen):
         raise InputError(f"{request.source}: 'measure: io' counts I/Os alone, which leave no trace: add -s measure=all")
     trace: Trace = Computation(chosen, Memo())["trace"]
@@ -213,18 +205,80 @@ def c_file(request: ExportRequest) -> Exported:
     return Exported(summary, words, network.notes)
 
 
+def layer_matrices(network: Network, edges: np.ndarray) -> list[Any]:
+    """Return scipy.sparse matrices (rows are outputs), float32, whose stored order is that of `edges` (int64[W]).
+
+    Rows and columns count the connected neurons of a layer from 0 in the order of their ids (all inputs, all outputs).
+    CSR where the order finishes row after row in the order of their ids, else COO, whose entries stand in the order of
+    work. Raises InputError where the network has no layers or no weights, or where the order goes back to a layer that
+    it had left, which one matrix per layer cannot hold.
+    """
+    from scipy.sparse import coo_matrix, csr_matrix
+
+    if network.layer is None or network.weights is None:
+        raise InputError(f"{network.name}: matrices need a layered network with weights")
+    layers = network.layer[edges]
+    back = np.flatnonzero(np.diff(layers) < 0)
+    if len(back):
+        at = int(back[0]) + 1
+        raise InputError(
+            f"{network.name}: the order goes back from layer {int(layers[at - 1])} to layer {int(layers[at])} at its "
+            f"{at + 1}th connection, which one matrix per layer cannot hold: export an order that works layer by layer "
+            "(two-optimal, layerwise), or write the order itself with `edgewatt order -o order.npz`"
+        )
+    matrices = []
+    groups = _groups(network)
+    for layer, (columns, rows) in zip(np.unique(network.layer), pairwise(groups), strict=True):
+        mine = edges[network.layer[edges] == layer]
+        row = np.searchsorted(rows, network.targets[mine])
+        column = np.searchsorted(columns, network.sources[mine])
+        shape = (len(rows), len(columns))
+        if (np.diff(row) < 0).any():
+            matrices.append(coo_matrix((network.weights[mine], (row, column)), shape=shape))
+            continue
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(rows)))))
+        matrices.append(csr_matrix((network.weights[mine], column, pointers), shape=shape))
+    return matrices
+
+
+def _groups(network: Network) -> list[np.ndarray]:
+    """Return the neuron ids between the layers, ascending: inputs, what joins two layers, ..., outputs.
+
+    Hidden neurons without any connection are in none of them, so that matrices of neighbouring layers fit.
+    """
+    assert network.layer is not None
+    layers = np.unique(network.layer)
+    ends = [np.unique(network.targets[network.layer == layer]) for layer in layers[:-1]]
+    starts = [np.unique(network.sources[network.layer == layer]) for layer in layers[1:]]
+    joints = [np.union1d(end, start) for end, start in zip(ends, starts, strict=True)]
+    return [np.sort(network.inputs), *joints, np.sort(network.outputs)]
+
+
+def write_matrices(matrices: list[Any], output: str | Path) -> list[Path]:
+    """Write one file per layer: `output` itself for a single layer, else NAME-1.EXT, NAME-2.EXT and so on."""
+    output = Path(output)
+    if output.suffix.lower() == ".safetensors" and any(matrix.format == "coo" for matrix in matrices):
+        raise InputError(
+            f"{output}: this order does not finish row after row, so it takes coordinate form: write .npz or .mtx"
+        )
+    paths = [output]
+    if len(matrices) > 1:
+        paths = [output.with_name(f"{output.stem}-{k}{output.suffix}") for k in range(1, len(matrices) + 1)]
+    for matrix, path in zip(matrices, paths, strict=True):
+        write_matrix(matrix, path)
+    return paths
+
+
 LEVELS = ("accesses", "bursts")
 
 
-def export_formats() -> dict[str, Export]:
-    """Return what can be written, by name."""
-    own = {
-        "drampower": Export(commands),
-        "vcd": Export(waveform),
-        "matrix": Export(matrices),
-        "c": Export(c_file, networks=True),
-    }
-    return {**own, **dict.fromkeys(TRACE_WRITERS, Export(trace_file))}
+OF_NETWORKS = ("c",)
+
+
+def export_formats() -> dict[str, Callable[[ExportRequest], Exported]]:
+    """Return what can be written, by name, and what writes it."""
+    own = {"drampower": commands, "vcd": waveform, "matrix": matrices, "c": c_file}
+    return {**own, **dict.fromkeys(TRACE_WRITERS, trace_file)}
 
 
 def export(request: ExportRequest) -> Exported:
@@ -234,7 +288,7 @@ def export(request: ExportRequest) -> Exported:
     known = export_formats()
     if request.format not in known:
         raise unknown_name("export format", request.format, known)
-    if request.read.options and not known[request.format].networks:
+    if request.read.options and request.format not in OF_NETWORKS:
         named = next(iter(request.read.options))
         raise InputError(f"{request.source}: {named!r} is for networks, which -f c takes; others need a configuration")
-    return known[request.format].write(request)
+    return known[request.format](request)

@@ -1,8 +1,8 @@
-"""Buffers in an arena or in banks: placed, maps of them and of a schedule's, and how figures are written."""
+"""Buffers in an arena or in banks: placed, and maps of them and of a schedule's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,15 +22,12 @@ from reorder.operators.schedule.arena import lifetimes, traffic
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
 from traces.base.document import read_document
-from traces.base.errors import InputError, MissingExtraError, unknown_name
+from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import left_of
 
 if TYPE_CHECKING:
     from edgewatt.pages.arena import ArenaMap, BankShown
-
-
-SUFFIXES = (".svg", ".png", ".html")
 
 
 def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:
@@ -104,38 +101,6 @@ def write_page(shown: ArenaMap, path: str | Path) -> None:
         stream.write(arena_page(shown).encode("utf-8", "backslashreplace"))
 
 
-def draw_map(shown: ArenaMap, path: str | Path) -> None:
-    """Write the map as a figure: .svg, .png or .html. Needs the extra `report`."""
-    from edgewatt.pages.arena import arena_figure
-
-    write_figure(lambda: arena_figure(shown), shown.title, path)
-
-
-def write_figure(spec: Callable[[], dict[str, Any]], title: str, path: str | Path) -> None:
-    """Write a Vega-Lite figure; the suffix (.svg, .png or .html, self-contained) chooses the form.
-
-    Raises InputError for another suffix; needs the extra `report`.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InputError(f"{path}: a figure is written as {', '.join(SUFFIXES)}, not {suffix or 'without a suffix'!r}")
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("vl-convert-python", "report") from error
-    made = spec()
-    if suffix == ".svg":
-        data = vl_convert.vegalite_to_svg(made).encode()
-    elif suffix == ".png":
-        data = vl_convert.vegalite_to_png(made, scale=2)
-    else:
-        from edgewatt.pages.report import drawing
-
-        data = drawing(title, made).encode("utf-8", "backslashreplace")
-    with whole_file(path) as stream:
-        stream.write(data)
-
-
 _BANK = section_for(Bank, name="BankSection", extra=(("source", str, ""),))
 
 
@@ -207,7 +172,6 @@ def place_buffers(
     time_limit_s: float | None = None,
     output: str | None = None,
     page: str | None = None,
-    figure: str | None = None,
 ) -> PlacedBuffers:
     """Place the buffers of a file, in one arena or in the banks of a YAML list; write and draw what is asked for.
 
@@ -240,11 +204,7 @@ def place_buffers(
         summary |= {"nodes": placed.nodes, "truncated": placed.truncated}
     if output is not None and fits:
         write_placement(given, placed.offset, output, names)
-    if page is not None or figure is not None:
-        shown = of_file(given, placed, f"{Path(file).name}: {b.count} buffers", capacity)
-        if page is not None:
-            write_page(shown, page)
-        if figure is not None:
-            draw_map(shown, figure)
+    if page is not None:
+        write_page(of_file(given, placed, f"{Path(file).name}: {b.count} buffers", capacity), page)
     summary["offsets"] = dict(zip(given.names, placed.offset.tolist(), strict=True))
     return PlacedBuffers(fits, summary, words)

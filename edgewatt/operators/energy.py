@@ -3,12 +3,12 @@
 The transfers are those of schedule.traffic (Belady on blocks). Activations come from running the model in the
 schedule's order on an input; each block carries what its buffer held at that moment, in the tensor's own number format
 (partial sums are shown in the format of the result). Weights, which the scheduling literature does not count, are read
-once per operator, before it runs, and can be left out.
+once per operator, before it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,18 +44,15 @@ def operator_trace(
     *,
     onchip_bytes: int,
     block_bytes: int = 256,
-    inputs: Mapping[str, npt.ArrayLike] | None = None,
-    weights: bool = True,
     data: bool = True,
     seed: int = 0,
     deadline: float | None = None,
 ) -> Trace:
     """Return the off-chip transfers of a schedule as a trace, one chunk per operator (per 2^16 transfers of one).
 
-    inputs: real values of the graph's inputs; None draws them (seeded; uniform over the range of a quantised input,
-    standard normal otherwise). weights: read each operator's constants before it runs. data: carry real bytes; needs
-    the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights). deadline: value of
-    time.monotonic() at which to give up; None: never.
+    Inputs are drawn (seeded; uniform over the range of a quantised input, standard normal otherwise). data: carry real
+    bytes; needs the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
+    deadline: value of time.monotonic() at which to give up; None: never.
 
     Raises InputError where the transfers are too many for that or for the bound of memory, where data are asked for and
     the graph has no constants or an operator cannot be executed.
@@ -65,7 +62,7 @@ def operator_trace(
     layout = _Layout(graph)
     if data:
         claim(_COPIES * layout.total, graph.source or graph.name, "what its buffers hold")
-    contents = _contents(graph, steps, inputs, seed) if data else None
+    contents = _contents(graph, steps, seed) if data else None
     image = None if contents is None else _image(graph, layout)
     log = offchip_transfers(problem, steps, onchip_bytes=onchip_bytes, block_bytes=block_bytes, deadline=deadline)
     accesses = [len(problem.buffer_rows["reads"][v]) + len(problem.buffer_rows["writes"][v]) for v in steps]
@@ -75,10 +72,9 @@ def operator_trace(
     def chunks() -> Iterator[Chunk]:
         for k, v in enumerate(steps.tolist()):
             rows = _Rows()
-            if weights:
-                for name in graph.nodes[v].constants:
-                    rows.add(layout.address[name], graph.constants[name].nbytes, LOAD, WEIGHTS,
-                             None if contents is None else _raw(graph.constants[name]))  # fmt: skip
+            for name in graph.nodes[v].constants:
+                rows.add(layout.address[name], graph.constants[name].nbytes, LOAD, WEIGHTS,
+                         None if contents is None else _raw(graph.constants[name]))  # fmt: skip
             for begin in range(starts[k], starts[k + 1], MOST):
                 if begin > starts[k]:
                     yield rows.chunk(contents is not None)
@@ -100,9 +96,8 @@ def operator_trace(
         "graph": graph.name,
         "onchip_bytes": onchip_bytes,
         "block_bytes": block_bytes,
-        "weights": weights,
         "data": data,
-        "input": "given" if inputs is not None else f"drawn with seed {seed}",
+        "input": f"drawn with seed {seed}",
     }
     return Trace(chunks, Memory(0, layout.total, image, layout.regions), None, description)
 
@@ -170,15 +165,14 @@ class _Contents:
         return self.bytes[buffer][int(np.searchsorted(self.steps[buffer], step, side="right")) - 1]
 
 
-def _contents(graph: OpGraph, order: Order, inputs: Mapping[str, npt.ArrayLike] | None, seed: int) -> _Contents:
+def _contents(graph: OpGraph, order: Order, seed: int) -> _Contents:
     if not graph.constants and any(node.op != INPUT for node in graph.nodes):
         raise InputError(
             f"{graph.source or graph.name}: the graph has no weights: transfers carry no data (data=False)"
         )
-    given = dict(inputs) if inputs is not None else draw_inputs(graph, seed)
     number = {name: i for i, name in enumerate(graph.buffers)}
     contents = _Contents(len(number))
-    for step, written in enumerate(execute_stepwise(graph, given, order.tolist())):
+    for step, written in enumerate(execute_stepwise(graph, draw_inputs(graph, seed), order.tolist())):
         for buffer, values in written.items():
             contents.put(number[buffer], step, _stored(graph, buffer, values))
     return contents
@@ -250,8 +244,6 @@ def operator_energy(
     part: Any = "lpddr4-3200",
     encoder: str = "raw",
     block_bytes: int = 256,
-    inputs: Mapping[str, npt.ArrayLike] | None = None,
-    weights: bool = True,
     seed: int = 0,
     deadline: float | None = None,
 ) -> dict[str, Any]:
@@ -264,8 +256,7 @@ def operator_energy(
     """
     unknown = data_unknown(graph)
     made: dict[str, Any] = {
-        "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "inputs": inputs, "weights": weights, "seed": seed,
-        "deadline": deadline,
+        "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "seed": seed, "deadline": deadline,
     }  # fmt: skip
     try:
         trace = operator_trace(graph, order, data=not unknown, **made)

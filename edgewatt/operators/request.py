@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, write_page
+from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_banks, write_page
 from edgewatt.operators.energy import schedule
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
 from reorder.operators.arena.base import PlacementTask
@@ -142,7 +142,7 @@ ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
 class ScheduleRequest:
     """The options of `edgewatt schedule`, as its help says; None where one was not given.
 
-    search: what `ew.schedule` takes. output, figure, page: files to write.
+    search: what `ew.schedule` takes. output, page: files to write.
     """
 
     model: str
@@ -156,7 +156,6 @@ class ScheduleRequest:
     part: str | None = None
     encoder: str = "raw"
     output: str | None = None
-    figure: str | None = None
     page: str | None = None
 
 
@@ -251,13 +250,7 @@ def _write(scheduled: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: l
 
         back = write_back(r.model, graph, result, r.output, rewrite=patterns)
         scheduled.summary["written_back"] = asdict(back)
-    if r.figure is not None:
-        from edgewatt.operators.figures import draw
-
-        draw(graph, result, r.figure, seed=r.search["seed"])
     if r.banks is not None:
-        from edgewatt.operators.arena import read_banks
-
         placed = in_banks(result, read_banks(r.banks), result.alignment, until)
         scheduled.summary["placement_in_banks"] = bank_summary(placed)
     if r.page is not None:

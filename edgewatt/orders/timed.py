@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.limits import core_caches, rows_held, seconds_of
+from hwmodel.processor.limits import l1_bytes, rows_held, seconds_of
 from reorder.base import Ordering
 from reorder.order import order as order_edges
 from traces.base.progress import Progress
@@ -122,7 +122,7 @@ def _shapes(
     """Yield (parameters of long-runs, lanes to time them with)."""
     yield size, lanes
     yield {**size, "alike": True}, lanes
-    w, l1 = network.n_connections, core_caches()["l1"]
+    w, l1 = network.n_connections, l1_bytes()
     length, fan_out = (w / max(1, int(np.count_nonzero(d))) for d in (network.in_degree, network.out_degree))
     for width in lanes if "sources" not in size and w * fan_out <= NEAR_WORK else ():
         if NEAR_RUNS * length <= rows_held(l1, width):

@@ -1,11 +1,10 @@
-"""The map of an arena: address over time, as a self-contained page and as a figure."""
+"""The map of an arena: address over time, as a self-contained page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,6 @@ from edgewatt.pages.html.page import Page, asset, text
 Int64Array = npt.NDArray[np.int64]
 NUMBER = ' class="number"'
 LISTED = 12  # buffers at the peak that the sentence names
-PEAK, OTHER = "#E69F00", "#56B4E9"  # of Okabe and Ito's palette, which all kinds of colour vision tell apart
 
 
 @dataclass(frozen=True)
@@ -115,53 +113,3 @@ def arena_page(shown: ArenaMap) -> str:
     )
     style, script = asset(__file__, "arena.css"), asset(__file__, "arena.js")
     return Page(shown.title, body, style=style, data=data, script=script).html()
-
-
-def arena_figure(shown: ArenaMap) -> dict[str, Any]:
-    """Return the map as a Vega-Lite specification, one view for each memory."""
-    peak = set(shown.at_peak.tolist())
-    views = []
-    for k, bank in enumerate(shown.banks):
-        rows = [
-            {
-                "buffer": shown.names[i],
-                "from": int(shown.lower[i]),
-                "to": int(shown.upper[i]),
-                "bottom": int(shown.offset[i]) / 1000,
-                "top": int(shown.offset[i] + shown.size[i]) / 1000,
-                "bytes": int(shown.size[i]),
-                "when": "live at the peak" if i in peak else "other",
-            }
-            for i in np.flatnonzero((shown.bank == k) & (shown.size > 0)).tolist()
-        ]
-        y = {"field": "bottom", "type": "quantitative", "title": "address (1000 bytes)"}
-        colour = {
-            "field": "when",
-            "type": "nominal",
-            "scale": {"domain": ["live at the peak", "other"], "range": [PEAK, OTHER]},
-            "legend": {"title": None, "orient": "top"},
-        }
-        views.append(
-            {
-                "title": {"text": f"{bank.name}: {bank.height:,} B", "anchor": "start", "fontWeight": "normal",
-                          "frame": "group"},
-                "width": 620,
-                "height": 240,
-                "data": {"values": rows},
-                "mark": {"type": "rect", "stroke": "white", "strokeWidth": 0.5},
-                "encoding": {
-                    "x": {"field": "from", "type": "quantitative", "title": "step"},
-                    "x2": {"field": "to"},
-                    "y": y,
-                    "y2": {"field": "top"},
-                    "color": colour,
-                    "tooltip": [{"field": f} for f in ("buffer", "bytes", "bottom", "from", "to")],
-                },
-            }
-        )  # fmt: skip
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "title": {"text": shown.title, "subtitle": shown.words()[0][:160], "anchor": "start", "fontSize": 15},
-        "config": {"view": {"stroke": None}, "axis": {"grid": False}, "font": "sans-serif"},
-        "vconcat": views,
-    }

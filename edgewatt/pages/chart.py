@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewatt.pages.data import ReportData
-from edgewatt.results.record_rows import column_title, distinct
+from edgewatt.results.record_rows import column_title, distinct, telling
 from traces.base.registry import Registry
 from traces.base.units import SCALES
 
@@ -71,7 +71,7 @@ def charts(data: ReportData) -> dict[str, Spec]:
 
 def datasets(data: ReportData) -> dict[str, Sequence[dict[str, Any]]]:
     """Return the rows that charts draw, by data set name."""
-    return {"rows": data.rows, "io": data.io_curves, "wires": data.wires, "curves": data.convergence}
+    return {"rows": data.rows, "io": data.io_curves}
 
 
 def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
@@ -169,17 +169,8 @@ def varying_fields(data: ReportData) -> list[str]:
     """Return the fields of `titles` in which points differ; one that tells points apart as an earlier one does, and
     seeds, are left out."""
     parts = sum(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes) > 1
-    seen: set[tuple[int, ...]] = set()
-    fields = []
-    for field in titles(data):
-        if field.endswith("_seed") or (field == "onchip" and parts):  # said by its parts
-            continue
-        numbers: dict[Any, int] = {}
-        signature = tuple(numbers.setdefault(value, len(numbers)) for value in data.rows.values(field))
-        if len(numbers) > 1 and len(distinct(data.rows, field)) > 1 and signature not in seen:
-            seen.add(signature)
-            fields.append(field)
-    return fields
+    said = (f for f in titles(data) if not f.endswith("_seed") and not (f == "onchip" and parts))  # by its parts
+    return telling(data.rows, (f for f in said if len(distinct(data.rows, f)) > 1), range(len(data.rows)))
 
 
 def telling_fields(data: ReportData) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the report shows: rows for table and charts, curves, wires, the baseline and the Pareto front.
+"""What the report shows: rows for table and charts, curves, the baseline and the Pareto front.
 
 Records are read once, one at a time, so that a results folder of any size is gone through in little memory.
 """
@@ -8,31 +8,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from statistics import median
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.comparison import pareto_front
-from edgewatt.results.record import Record, canonical_json
+from edgewatt.results.record import Record
 from edgewatt.results.record_rows import (
     NAMING,
     Table,
-    column_title,
     distinct_labels,
     flat,
     per_inference,
     row_of,
     shorten_names,
 )
-from edgewatt.results.store import unchanged
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 from edgewatt.results.verdict import Measured, Verdict
 
 Row = dict[str, Any]
 
 
-MAX_WIRE_POINTS = 24
 MAX_CURVES = 24
 MOST_RECORDS = 1 << 20
 """Characters of whole records that a page carries."""
@@ -43,9 +38,9 @@ MOST_VALUES = 50
 
 
 class Curves:
-    """I/Os against memory size, and searches against their work.
+    """I/Os against memory size.
 
-    I/O curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
+    Curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
     the first stride stands for all.
     """
 
@@ -53,7 +48,6 @@ class Curves:
         self._stride: Any = None
         self._marks: dict[tuple[Any, ...], dict[Any, Row]] = {}
         self._order: dict[str, int] = {}
-        self._searches: dict[tuple[Any, str], list[Row]] = {}
 
     def take(self, record: Record, row: Row) -> None:
         """Look at a record and its row."""
@@ -61,14 +55,6 @@ class Curves:
             self._stride = row["stride"] if self._stride is None else self._stride
             if row["stride"] == self._stride:
                 self._take_io(record, row)
-        curve = record.results.get("ordering", {}).get("curve") or []
-        if len(curve) >= 2 and len(self._searches) < MAX_CURVES:
-            about = f"M {row['memory']}, {row['policy']}, seed {row['seed']}"
-            self._searches[row["network"], f"{row['ordering']}, {about}"] = [
-                {"id": row["id"], "ordering": row["ordering"], "about": about, "network": row["network"],
-                 "work": max(1, work), "objective": objective}
-                for work, objective in curve
-            ]  # fmt: skip
 
     def _take_io(self, record: Record, row: Row) -> None:
         place = self._order.setdefault(row["ordering"], len(self._order))
@@ -99,62 +85,6 @@ class Curves:
             for _, marks in sorted(self._marks.items())
             for size in sorted(marks)
         ]
-
-    def convergence_marks(self, renamed: Mapping[str, Mapping[str, str]]) -> list[Row]:
-        """Return a mark for each step of the first MAX_CURVES searches. renamed: orderings under shorter names."""
-        short = renamed.get("ordering", {})
-        return [
-            {"id": m["id"], "series": f"{short.get(m['ordering'], m['ordering'])}, {m['about']}",
-             "network": m["network"], "work": m["work"], "objective": m["objective"]}
-            for curve in self._searches.values() for m in curve
-        ]  # fmt: skip
-
-
-class WireMarks:
-    """Toggles and ones of every wire; of each record, what tells its wires from others' is kept."""
-
-    def __init__(self) -> None:
-        self._seen: list[int] = []
-
-    def take(self, record: Record, row: Row) -> None:
-        """Look at a record and its row."""
-        wires = record.results["bus"]["wires"] if "energy_pj" in row else None
-        digest = blake2b(canonical_json(wires).encode(), digest_size=6).digest() if wires else b""
-        self._seen.append(int.from_bytes(digest, "big"))
-
-    def marks(self, order: Sequence[int], records: Sequence[Record], rows: Table) -> list[Row]:
-        """Return the marks of records in this order, up to MAX_WIRE_POINTS whose wires differ.
-
-        Points that differ only in what no wire sees (the I/O model's memory) look the same.
-        """
-        marks: list[Row] = []
-        shown: set[int] = set()
-        if not order:
-            return marks
-        digests = self._seen
-        for i in order:
-            if not digests[i] or digests[i] in shown:
-                continue
-            shown.add(digests[i])
-            if len(shown) > MAX_WIRE_POINTS:
-                break
-            bus = records[i].results["bus"]
-            beats = max(1, bus["beats"])
-            for group, counts in bus["wires"].items():
-                for wire, (ones, toggles) in enumerate(zip(counts["ones"], counts["toggles"], strict=True)):
-                    marks.append(
-                        {
-                            "id": i,
-                            "point": rows[i]["label"],
-                            "wire": f"{group.upper()}{wire}",
-                            "position": wire + (1000 if group != "dq" else 0),
-                            "ones": ones,
-                            "toggles": toggles,
-                            "ones_share": ones / beats,
-                            "toggle_share": toggles / beats,
-                        }
-                    )
-        return marks
 
 
 class About:
@@ -233,9 +163,9 @@ class ReportData:
     """Plain values, ready for JSON.
 
     rows: one per record, baseline first where it is known; a row asked for is a dictionary. front: row numbers of the
-    Pareto front of energy and time. io_curves, wires, convergence, spread: long tables for the charts (a dict per
-    mark). axes: what was swept and has no column of its own in `row_of`; the rows hold it by its key. about: what the
-    page says of the records as such. verdict: what to take on each hardware.
+    Pareto front of energy and time. io_curves: a long table for a chart (a dict per mark). axes: what was
+    swept and has no column of its own in `row_of`; the rows hold it by its key. groups: row numbers of points that
+    differ in the seed alone. about: what the page says of the records as such. verdict: what to take on each hardware.
     """
 
     title: str
@@ -243,11 +173,9 @@ class ReportData:
     baseline: int
     front: list[int]
     io_curves: list[Row]
-    wires: list[Row]
-    convergence: list[Row]
     failed: dict[str, str]
     axes: list[Axis] = field(default_factory=list)
-    spread: list[Row] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
     about: About = field(default_factory=About)
     verdict: Verdict = field(default_factory=Verdict)
 
@@ -258,7 +186,7 @@ class ReportData:
 
 
 def gather(
-    records: Sequence[Record],
+    records: Iterable[Record],
     *,
     title: str,
     baseline: str | None,
@@ -267,19 +195,18 @@ def gather(
 ) -> ReportData:
     """Collect what the report shows of some records. `baseline`: hash of the row that changes are against.
 
-    records: read once in their order, then those few again whose wires are drawn. sweeps: of several results folders
-    the one each record comes from.
+    records: read once in their order. sweeps: of several results folders the one each record comes from.
     """
-    rows, configs, about, curves, wires, measured = Table(), Configs(), About(), Curves(), WireMarks(), Measured()
-    for number, record in enumerate(unchanged(records)):
+    rows, configs, about, curves, measured = Table(), Configs(), About(), Curves(), Measured()
+    for number, record in enumerate(records):
         row = per_inference(row_of(record))
         row["id"] = number
         if sweeps:
             row["sweep"] = sweeps[number]
         rows.append(row)
         configs.append(record.config)
-        for each in (about, curves, wires):
-            each.take(record, row)
+        about.take(record, row)
+        curves.take(record, row)
         measured.take(record, row, number)
     axes = rows_with_axes(rows, configs)
     bases = measured.baselines(len(rows))
@@ -297,19 +224,15 @@ def gather(
     if front:
         on_front = set(front)
         rows.put("on_front", [True if number in on_front else None for number in range(len(rows))])
-    by_energy = sorted(played, key=lambda number: costs[number][1])
-    chosen = [*((base,) if base in set(played) else ()), *front, *by_energy]
     return ReportData(
         title,
         rows,
         base,
         front,
         curves.io_marks(renamed),
-        wires.marks(chosen, records, rows),
-        curves.convergence_marks(renamed),
         failed,
         axes,
-        _spread(rows, axes),
+        _groups(rows, axes),
         about,
         verdict,
     )
@@ -324,67 +247,23 @@ def _changes(values: list[Any], bases: Sequence[int | None], base: int) -> list[
     return changes
 
 
-_SPREAD = ("energy_pj", "time_ns", "io")
 MAX_GROUPS = 24
-MAX_SEEDS = 200
-"""Points of a group that are drawn; of more, evenly many from the least to the most."""
 
 
-def _spread(rows: Table, axes: Sequence[Axis]) -> list[Row]:
-    """Return a mark for each point of a group that differs in the seed alone, with the group's median and extremes.
+def _groups(rows: Table, axes: Sequence[Axis]) -> list[list[int]]:
+    """Return the numbers of rows that differ in the seed alone, the first groups with more than one seed.
 
     The seed is the point's own, or where no group has several of it that of what is generated.
     """
     keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
     keys = [key for key in dict.fromkeys(keys) if len(set(rows.values(key))) > 1]
-    metric = next((m for m in _SPREAD if m in rows.columns and None not in rows.values(m)), None)
-    metric = metric or next((m for m in _SPREAD if m in rows.columns), None)
-    if metric is None:
-        return []
-    of_seed = "seed"
-    repeated = _repeated(rows, keys, of_seed)
-    for axis in axes:
-        if not repeated and axis.key.endswith("_seed"):
-            of_seed = axis.key
-            repeated = _repeated(rows, [key for key in keys if key != of_seed], of_seed)
-            keys = [key for key in keys if key != of_seed] if repeated else keys
-    axes = [axis for axis in axes if axis.key != of_seed]
-    groups: dict[int, list[tuple[float, int, int]]] = {name: [] for name in repeated}
-    columns = zip(rows.values(metric), rows.values(of_seed), _names(rows, keys), strict=True)
-    for number, (value, seed, name) in enumerate(columns):
-        if name in groups and value is not None:
-            groups[name].append((value, number, seed))
-    whole = [group for group in groups.values() if group]
-    firsts = [{**rows[min(number for _, number, _ in group)], "seed": 0} for group in whole]
-    labels = distinct_labels(firsts, {axis.key: axis.title for axis in axes}) if firsts else []
-    marks = []
-    for label, group, first in zip(labels, whole, firsts, strict=True):
-        ranked = sorted(group)
-        values = [value for value, _, _ in ranked]
-        step = max(1.0, (len(ranked) - 1) / (MAX_SEEDS - 1))
-        drawn = {round(k * step) for k in range(min(len(ranked), MAX_SEEDS))}
-        for value, number, seed in sorted((ranked[k] for k in drawn), key=lambda each: each[1]):
-            group_name = f"{label or first.get('ordering')} ({len(group)} seeds)"
-            marks.append(
-                {"group": group_name, "id": number, "value": value, "seed": seed, "title": column_title(metric),
-                 "median": median(values), "low": values[0], "high": values[-1], "metric": metric}
-            )  # fmt: skip
-    return marks
-
-
-def _names(rows: Table, keys: Sequence[str]) -> Iterable[int]:
-    """Yield what stands for each row's values of some keys."""
-    for _, *values in zip(range(len(rows)), *map(rows.values, keys), strict=True):
-        yield hash(tuple(values))
-
-
-def _repeated(rows: Table, keys: Sequence[str], of_seed: str) -> list[int]:
-    """Return the first groups of rows that have more than one seed, by their names."""
-    if len(set(rows.values(of_seed))) < 2:
-        return []
-    seeds: dict[int, Any] = {}
-    repeated: set[int] = set()
-    for name, seed in zip(_names(rows, keys), rows.values(of_seed), strict=True):
-        if seeds.setdefault(name, seed) != seed:
-            repeated.add(name)
-    return [name for name in seeds if name in repeated][:MAX_GROUPS]
+    for of_seed in ("seed", *(axis.key for axis in axes if axis.key.endswith("_seed"))):
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        columns = map(rows.values, (key for key in keys if key != of_seed))
+        for number, *values in zip(range(len(rows)), *columns, strict=True):
+            groups.setdefault(tuple(values), []).append(number)
+        seeds = rows.values(of_seed)
+        several = [group for group in groups.values() if len({seeds[number] for number in group}) > 1]
+        if several:
+            return several[:MAX_GROUPS]
+    return []

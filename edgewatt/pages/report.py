@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from edgewatt.pages.card import card_html
 from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
 from edgewatt.pages.data import SIGNIFICANT, ReportData, gather
-from edgewatt.pages.figures import overlaid, save_figures
+from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.pages.words import summary
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column_title
-from edgewatt.results.store import Joined, open_records
+from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title
+from edgewatt.results.store import open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
 
@@ -30,29 +30,25 @@ def report(
     *,
     figures: str | Path | None = None,
     title: str | None = None,
-    overlays: Sequence[str | Path] = (),
 ) -> list[str]:
     """Write the report of results folders or records to an HTML file; return the paths written.
 
     results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
-    figures: folder for every chart as PDF, SVG and PNG. overlays: CSV files of digitised figures, drawn on the chart
-    with the same axes (`edgewatt.pages.figures`). Raises InputError if there is nothing to show or a file cannot
+    figures: folder for every chart as PDF, SVG and PNG. Raises InputError if there is nothing to show or a file cannot
     be read or written, MissingExtraError without the extra 'report'.
     """
     from traces.base.files import whole_file
 
-    data = read_results(results, title)[1]
+    data = read_results(results, title)
     with of_our_shape("a record"):
-        drawn = overlaid(charts(data), overlays)
+        drawn = charts(data)
     with whole_file(output) as stream, of_our_shape("a record"):
-        stream.writelines(piece.encode("utf-8", "backslashreplace") for piece in rendered(data, drawn))
+        stream.write(rendered(data, drawn).encode("utf-8", "backslashreplace"))
     return [str(output), *(save_figures(drawn, datasets(data), str(figures)) if figures else [])]
 
 
-def read_results(
-    results: str | Path | Sequence[str | Path], title: str | None = None
-) -> tuple[Sequence[Record], ReportData]:
-    """Return the records of results folders or record files, read when asked for, and what a report shows of them."""
+def read_results(results: str | Path | Sequence[str | Path], title: str | None = None) -> ReportData:
+    """Return what a report shows of results folders or record files."""
     from edgewatt.results.store import Store
 
     places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
@@ -79,9 +75,8 @@ def read_results(
         headings.append(heading)
     several = sweeps if len(places) > 1 else None
     heading = title or " | ".join(dict.fromkeys(headings))
-    records = opened[0] if len(opened) == 1 else Joined(opened)
     with of_our_shape("a record"):
-        return records, gather(records, title=heading, baseline=baseline, failed=failed, sweeps=several)
+        return gather(chain(*opened), title=heading, baseline=baseline, failed=failed, sweeps=several)
 
 
 def _distinct(places: Sequence[Path]) -> list[str]:
@@ -96,8 +91,8 @@ def _distinct(places: Sequence[Path]) -> list[str]:
     return [str(place) for place in resolved]
 
 
-def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Iterator[str]:
-    """Yield the page piece by piece, the data of the charts a column at a time."""
+def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
+    """Return the page."""
     drawn = charts(data) if drawn is None else drawn
     payload: dict[str, Any] = {
         "charts": drawn,
@@ -110,7 +105,7 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Itera
         **_choosers(data),
         "records": data.about.whole,
     }
-    words = "".join(f"<p>{text(line)}</p>" for line in [*summary(data), *_older(data)])
+    words = "".join(f"<p>{text(line)}</p>" for line in summary(data))
     figures = "".join(
         f'<figure id="chart-{text(name)}" class="chart{" wide" if name in _wide(drawn) else ""}"></figure>'
         for name in drawn
@@ -125,7 +120,7 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> Itera
     )
     script = "\n".join(asset(__file__, f"scripts/{name}.js") for name in _SCRIPTS)
     style = asset(__file__, "report.css")
-    return Page(data.title, body, style=style, data=payload, script=script, charts=True).pieces()
+    return Page(data.title, body, style=style, data=payload, script=script, charts=True).html()
 
 
 def _wide(drawn: Mapping[str, Spec]) -> set[str]:
@@ -172,14 +167,6 @@ def _telling(data: ReportData, varying: Sequence[str]) -> list[str]:
     return telling_fields(data)[:1] if varying and data.played else []
 
 
-def _older(data: ReportData) -> list[str]:
-    """Return a warning where points were counted by an older version."""
-    older, count = data.about.older, data.about.count
-    if not older:
-        return []
-    return [f"{older} of {count} points were counted by an older version: the same sweep computes them again."]
-
-
 def _columns(data: ReportData) -> list[list[Any]]:
     """Return the columns of the table: key, head, digits after the point (None: text; negative: per cent), factor."""
     columns: list[list[Any]] = [["label", "point", None, 1]]
@@ -214,12 +201,10 @@ _FIRST = {key: k for k, key in enumerate(("energy_pj", "energy_change", "time_ns
 Values = list[Any] | dict[str, list[Any]]
 
 
-def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Values]]:
-    """Return what makes each column when it is called, floats to seven digits: a third of the size."""
-    if isinstance(rows, Table):
-        return {key: partial(_column, rows.values(key)) for key in rows.columns}
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    return {key: partial(_column, [row.get(key) for row in rows]) for key in keys}
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+    """Return each column, floats to seven digits: a third of the size."""
+    keys = rows.columns if isinstance(rows, Table) else dict.fromkeys(key for row in rows for key in row)
+    return {key: _column(column(rows, key)) for key in keys}
 
 
 def _column(given: Iterable[Any]) -> Values:
@@ -243,10 +228,3 @@ def _failed(data: ReportData) -> str:
 
 def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-
-
-def drawing(title: str, spec: Any) -> str:
-    """Return one chart as a self-contained page."""
-    data = {"charts": {"drawing": spec}, "datasets": {}, "legend": {}}
-    body = '<figure id="chart-drawing" class="chart"></figure>'
-    return Page(title, body, data=data, charts=True).html()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.pages.chart import in_order, titles, varying_fields
 from edgewatt.pages.data import ReportData
 from edgewatt.results.record_rows import distinct, value_in_words
-
-Row = dict[str, Any]
 
 
 def summary(data: ReportData) -> list[str]:
@@ -37,16 +33,13 @@ def swept_words(data: ReportData) -> list[str]:
     parts, named = [], titles(data)
     for key in varying_fields(data):
         title = named[key]
-        values = [value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in _values(data, key)]
+        name, given = title.partition(" (")[0], in_order(distinct(data.rows, key))
+        values = [value_in_words(title, value).removeprefix(f"{name} ") for value in given]
         more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
-        parts.append(f"{title.partition(' (')[0]} ({', '.join(values[:_MOST_VALUES])}{more})")
+        parts.append(f"{name} ({', '.join(values[:_MOST_VALUES])}{more})")
     seeds = distinct(data.rows, "seed")
     parts += [f"seed ({len(seeds)} of them)"] if len(seeds) > 1 else []
     return [f"What differs: {'; '.join(parts)}."] if parts else []
-
-
-def _values(data: ReportData, key: str) -> list[Any]:
-    return in_order(distinct(data.rows, key))
 
 
 def _work_words(data: ReportData) -> list[str]:
@@ -75,4 +68,7 @@ def _work_words(data: ReportData) -> list[str]:
         said.append(f"In {name}, {count:,} stored non-zero weights become zero.")
     if data.failed:
         said.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
+    if older := data.about.older:
+        count = data.about.count
+        said.append(f"{older} of {count} points were counted by an older version: the same sweep computes them again.")
     return said

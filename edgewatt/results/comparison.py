@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from sys import intern
@@ -12,7 +11,7 @@ from typing import Any
 
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.record_rows import METRICS, Table, flat, row_of, value_in_words
-from edgewatt.results.store import open_records, unchanged
+from edgewatt.results.store import open_records
 from edgewatt.results.swept import ABSENT, Axis, Configs, swept_axes
 from traces.base.errors import InputError
 
@@ -37,34 +36,6 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
     return front
 
 
-@dataclass(frozen=True)
-class Comparison(Sequence[dict[str, Any]]):
-    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart.
-
-    A pair is made when it is asked for, from columns that hold what comparing needs of the records.
-    """
-
-    pairs: Sequence[dict[str, Any]]
-    alone: tuple[int, int] = (0, 0)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.pairs[index]
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    @property
-    def says(self) -> str:
-        """Which points were compared, in one sentence."""
-        a, b = self.alone
-        if not a and not b:
-            return f"all {len(self)} points are in both."
-        return (
-            f"only the {len(self)} points that both have are compared: A has {a} more, B {b}, whose settings the other "
-            "does not have."
-        )
-
-
 def compare(a: str | Path, b: str | Path) -> Comparison:
     """Compare two records, or two results folders point by point, and say what changed.
 
@@ -80,8 +51,7 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
     named = [key for key in _NAMED if len({first.rows.values(key)[k] for k in of_a}) > 1]
     with of_our_shape(f"a record of {a}"):
         axes = swept_axes(first.configs.only(of_a))
-    pairs = _Pairs(first, second, of_a, of_b, named, axes)
-    return Comparison(pairs, (len(first) - len(pairs), len(second) - len(pairs)))
+    return Comparison(first, second, of_a, of_b, named, axes)
 
 
 _NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary
@@ -94,7 +64,7 @@ class _Side:
     def __init__(self, records: Sequence[Record]) -> None:
         self.configs, self.rows = Configs(), Table()
         self.terms: list[dict[str, tuple[Any, float]]] = []
-        for record in unchanged(records):
+        for record in records:
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):
                 self.configs.append(record.config)
@@ -126,17 +96,33 @@ def _match(first: _Side, second: _Side) -> tuple[array[int], array[int]]:
     return of_a, of_b
 
 
-class _Pairs(Sequence[dict[str, Any]]):
-    """The pairs, each made when it is asked for. of_a, of_b: the places of its two points."""
+class Comparison(Sequence[dict[str, Any]]):
+    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart.
+
+    A pair is made when it is asked for, from columns that hold what comparing needs of the records. of_a, of_b: the
+    places of its two points.
+    """
 
     def __init__(
         self, first: _Side, second: _Side, of_a: array[int], of_b: array[int], named: Sequence[str], axes: list[Axis]
     ) -> None:
         self._first, self._second, self._of_a, self._of_b, self._axes = first, second, of_a, of_b, axes
         self._names = ("ordering", "stride", "format", "trace", *named)
+        self.alone = (len(first) - len(of_a), len(second) - len(of_b))
 
     def __len__(self) -> int:
         return len(self._of_a)
+
+    @property
+    def says(self) -> str:
+        """Which points were compared, in one sentence."""
+        a, b = self.alone
+        if not a and not b:
+            return f"all {len(self)} points are in both."
+        return (
+            f"only the {len(self)} points that both have are compared: A has {a} more, B {b}, whose settings the other "
+            "does not have."
+        )
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

@@ -15,13 +15,12 @@ from traces.base.errors import EdgewattError, InputError, brief
 from traces.base.shown import Shown
 
 SCHEMA = 1
+"""Version of the record's layout. A reader of version n reads every version up to n."""
 
 
 class NewerRecordError(InputError):
     """A record was made by a newer edgewatt, which writes or counts otherwise: it is nobody's to replace."""
 
-
-"""Version of the record's layout. A reader of version n reads every version up to n."""
 
 HASH_DIGITS = 24
 
@@ -121,14 +120,11 @@ class Record(Shown):
         ).encode("utf-8", "surrogatepass")
 
     @classmethod
-    def from_bytes(cls, raw: bytes, where: str, sections: Sections | None = None) -> Record:
-        """Read what `to_bytes` wrote. Raises InputError naming `where` if it is damaged or of a newer version.
-
-        sections: what reads one record's configuration after the other's.
-        """
+    def from_bytes(cls, raw: bytes, where: str) -> Record:
+        """Read what `to_bytes` wrote. Raises InputError naming `where` if it is damaged or of a newer version."""
         try:
             text = raw.decode("utf-8", "surrogatepass")
-            if quick := _as_written(text, sections):
+            if quick := _as_written(text):
                 return cls(*quick)
             data = json.loads(text)
             schema, checksum = data["schema"], data["sha256"]
@@ -149,41 +145,7 @@ class Record(Shown):
         return cls(canonical, provenance)
 
 
-class Sections:
-    """Reads configurations one after the other. A section that is written as in the one before is the same object.
-
-    So it is parsed once, and whoever compares two sees it at once. Who reads with it changes no configuration.
-    """
-
-    def __init__(self) -> None:
-        self._last: list[tuple[str, str, Any]] = []  # text with the sign behind it, name and value of each section
-
-    def read(self, text: str, at: int) -> tuple[Any, int]:
-        """Return the configuration that begins at a place of a canonical text, and where it ends.
-
-        Raises ValueError where that is not how `canonical_json` writes one.
-        """
-        if not text.startswith('{"', at):
-            return _DECODER.raw_decode(text, at)
-        read: list[tuple[str, str, Any]] = []
-        before = iter(self._last)
-        at += 1
-        while True:
-            section = next(before, None)
-            if section is None or not text.startswith(section[0], at):
-                name, colon = _DECODER.raw_decode(text, at)
-                value, end = _DECODER.raw_decode(text, colon + 1)
-                if not isinstance(name, str) or text[colon] != ":" or text[end : end + 1] not in (",", "}"):
-                    raise ValueError("not as canonical JSON is written")
-                section = text[at : end + 1], name, value
-            read.append(section)
-            at += len(section[0])
-            if text[at - 1] == "}":
-                self._last = read
-                return {name: value for _, name, value in read}, at
-
-
-def _as_written(text: str, sections: Sections | None) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _as_written(text: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return both parts of what `to_bytes` wrote by this schema and where nothing is wrong, None of any other text.
 
     Each part is parsed once and what is hashed is the text itself: to write it again takes as long as to parse it.
@@ -194,7 +156,7 @@ def _as_written(text: str, sections: Sections | None) -> tuple[dict[str, Any], d
     ):
         return None
     try:
-        config, end = (sections.read if sections else _DECODER.raw_decode)(canonical, len(_CONFIG))
+        config, end = _DECODER.raw_decode(canonical, len(_CONFIG))
         rest, made = json.loads("{" + canonical[end + 1 :]), json.loads(provenance)
     except ValueError:
         return None
@@ -261,17 +223,11 @@ def environment() -> dict[str, Any]:
     """Return versions and machine, the same for every point that this process computes."""
     import platform
     from importlib import import_module
-    from importlib.metadata import PackageNotFoundError, version
 
     from edgewatt._version import COUNTS_VERSION, __version__
+    from edgewatt.installation import version_of
 
     cpu = import_module("cython_ext.common.cpu")
-
-    def version_of(name: str) -> str | None:
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            return None
 
     return {
         "edgewatt": __version__,

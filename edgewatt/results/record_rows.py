@@ -164,6 +164,21 @@ def distinct(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
     return [value for value in dict.fromkeys(column(rows, key)) if value is not None]
 
 
+def telling(rows: Sequence[Mapping[str, Any]], keys: Iterable[str], places: Iterable[int]) -> list[str]:
+    """Return the columns in which the rows at some places differ, without those that tell rows apart as an earlier one
+    does."""
+    places, found = list(places), []
+    seen: set[tuple[int, ...]] = set()
+    for key in keys:
+        values = column(rows, key)
+        numbers: dict[Any, int] = {}
+        signature = tuple(numbers.setdefault(values[k], len(numbers)) for k in places)
+        if len(numbers) > 1 and signature not in seen:
+            seen.add(signature)
+            found.append(key)
+    return found
+
+
 def put_column(rows: Rows, key: str, values: Iterable[Any]) -> None:
     """Give all rows their value of a column; None gives a row none."""
     if isinstance(rows, Table):
@@ -433,10 +448,7 @@ def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
 
 def onchip_label(config: Mapping[str, Any]) -> str:
     """Return the on-chip memory of a point in a few words."""
-    gpu, pad = config.get("gpu"), config.get("scratchpad")
-    if gpu is not None:
-        sizes = " + ".join(f"{gpu[level]['size_bytes'] / 1024:g} KiB" for level in ("l1", "l2"))
-        return f"GPU of {gpu['sms']} SMs, {sizes}"
+    pad = config.get("scratchpad")
     if pad is not None:
         return f"{pad['size_bytes'] / 1024:g} KiB scratchpad {pad['policy']}"
     levels = [f"{c['size_bytes'] / 1024:g} KiB {c['ways']}-way {c['policy']}" for c in config["caches"]]

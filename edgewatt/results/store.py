@@ -21,9 +21,9 @@ from types import TracebackType
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.record import NewerRecordError, Record, Sections, canonical_json, content_hash, hash_of_text
+from edgewatt.results.record import NewerRecordError, Record, canonical_json, content_hash, hash_of_text
 from traces.base.errors import EdgewattError, InputError
-from traces.base.files import create_beside, own_folder, replace_file
+from traces.base.files import create_beside, own_folder, replace_file, sync_folder
 from traces.base.memory import read_within
 
 
@@ -96,11 +96,8 @@ class Store:
                 continue
         return "", []
 
-    def get(self, config_hash: str, sections: Sections | None = None) -> Record | None:
-        """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged.
-
-        sections: for one who reads many and changes none.
-        """
+    def get(self, config_hash: str) -> Record | None:
+        """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged."""
         path = self.path(config_hash)
         try:
             raw = read_within(path, 10)
@@ -108,7 +105,7 @@ class Store:
             return None
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-        record = Record.from_bytes(raw, str(path), sections)
+        record = Record.from_bytes(raw, str(path))
         if record.hash != config_hash:
             raise InputError(f"{path}: holds the record of another point ({record.hash})")
         return record
@@ -169,7 +166,7 @@ class Store:
         try:
             replace_file(path, data, fsync=self.fsync, within=own_folder(path.parent) if self.shared else None)
             if self.fsync:
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot be written ({error.strerror or error}); what is finished is kept, "
@@ -218,14 +215,6 @@ def _names(folder: Path) -> list[str]:
         raise InputError(f"{folder}: cannot be read ({error.strerror or error})") from error
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def open_results(folder: str | Path) -> Store:
     """Return the store of an existing results folder. Raises InputError if there is none."""
     store = Store(folder)
@@ -248,40 +237,10 @@ class StoredRecords(Sequence[Record]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return StoredRecords(self.store, self.hashes[index])
-        return self._read(self.hashes[index])
-
-    def unchanged(self) -> Iterator[Record]:
-        """Yield the records in turn, for one who changes none: sections that are alike are one object."""
-        sections = Sections()
-        for name in self.hashes:
-            yield self._read(name, sections)
-
-    def _read(self, name: str, sections: Sections | None = None) -> Record:
-        record = self.store.get(name, sections)
+        record = self.store.get(self.hashes[index])
         if record is None:
-            raise InputError(f"{self.store.path(name)}: was there a moment ago and is gone")
+            raise InputError(f"{self.store.path(self.hashes[index])}: was there a moment ago and is gone")
         return record
-
-
-class Joined(Sequence[Record]):
-    """Several sequences of records, one behind the other."""
-
-    def __init__(self, parts: Sequence[Sequence[Record]]) -> None:
-        self.places = [(part, k) for part in parts for k in range(len(part))]
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[k] for k in range(*index.indices(len(self)))]
-        part, k = self.places[index]
-        return part[k]
-
-
-def unchanged(records: Sequence[Record]) -> Iterator[Record]:
-    """Yield records for one who changes none."""
-    return records.unchanged() if isinstance(records, StoredRecords) else iter(records)
 
 
 def open_records(path: str | Path) -> Sequence[Record]:

@@ -25,6 +25,7 @@ from edgewatt.results.record_rows import (
     label_of,
     order_label,
     shorten_names,
+    telling,
     value_in_words,
 )
 from edgewatt.results.swept import Axis
@@ -473,17 +474,8 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
     titles = {axis.key: axis.title for axis in axes}
     seeds = [key for key in ("seed", "network_generate_seed", "generate_seed") if len(set(column(rows, key))) > 1]
     several = sum(name.startswith(("caches_", "scratchpad_")) for name in titles) > 1  # parts of one on-chip memory
-    parts: dict[tuple[int, ...], str] = {}
-    values: dict[str, list[Any]] = {}
-    for key in dict.fromkeys((*_EFFECTS, *titles)):
-        if key in seeds or (key == "onchip" and several):
-            continue
-        of = column(rows, key)
-        numbers: dict[Any, int] = {}
-        signature = tuple(numbers.setdefault(of[k], len(numbers)) for k in played)
-        if len(numbers) > 1 and signature not in parts:
-            parts[signature] = key
-            values[key] = of
+    asked = (k for k in dict.fromkeys((*_EFFECTS, *titles)) if k not in seeds and not (k == "onchip" and several))
+    values = {key: column(rows, key) for key in telling(rows, asked, played)}
     every = {**values, **{key: column(rows, key) for key in seeds}}
     found = []
     for key, of in values.items():

@@ -168,7 +168,7 @@ def make_task(
 def answer(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
     try:
-        point = Point.named(task["config"], task["paths"], task["name"], task["hash"])
+        point = Point.from_config(task["config"], task["paths"], task["name"])
         record = compute(point, process_memo(task["stages"]), keep=task["keep"])
     except (Exception, SystemExit) as error:
         failure = {

@@ -40,10 +40,6 @@ def simulate_point(point: Point, before: Before, progress: Progress | None) -> d
     Where other points need the same pass through the caches, it is made once and kept.
     """
     machine = build_machine(point)
-    if point.machine.gpu is not None:
-        from edgewatt.runs.gpu import simulate_gpu
-
-        return simulate_gpu(point, before, machine)
     arrays = before["cache_pass"] if before.worth_keeping("cache_pass") else {}
     trace = KeptPass(arrays, sound=True) if arrays else before["trace"]  # the memo has checked what came from a file
     return simulate(trace, machine, point.measure.timing, progress, point.machine.engines)

@@ -50,7 +50,6 @@ class Memo:
         self.folder = Path(folder) if folder is not None else None
         self.made: dict[str, int] = {}
         self.damaged: list[str] = []
-        self.seconds: dict[str, float] = {}
         self._held: OrderedDict[tuple[str, str], Any] = OrderedDict()
         self._held_bytes = 0
 
@@ -102,10 +101,8 @@ class Memo:
         return self._held[kind, key]
 
     def _make(self, kind: str, make: Callable[[], Any]) -> Any:
-        start = time.perf_counter()
         result = make()
         self.made[kind] = self.made.get(kind, 0) + 1
-        self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - start
         return dict(result) if isinstance(result, Mapping) else result
 
     def _hold(self, key: tuple[str, str], value: Any) -> None:

@@ -17,12 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from sys import intern
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 from edgewatt.results.record import canonical_json, content_hash
-from hwmodel.caches.gpu import GpuSpec
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
@@ -303,7 +300,7 @@ class Dram:
 class MachineChoice:
     """The machine: caches from the engine outward or a scratchpad, bus, encoder chain, memory part with controller,
     engine. technology: what on-chip memory and arithmetic cost; None leaves them out. idle: as `Machine.idle`.
-    engines: how many share the work. gpu: computes the layers instead of engine and caches."""
+    engines: how many share the work."""
 
     caches: tuple[CacheSpec, ...]
     bus: PointBus
@@ -314,7 +311,6 @@ class MachineChoice:
     technology: FileIdentity | None = field(default=None, metadata={LATER: True})
     idle: str | float = later("all")
     engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
-    gpu: GpuSpec | None = field(default=None, metadata={LATER: True})
 
 
 @dataclass(frozen=True)
@@ -370,15 +366,6 @@ class Point:
             name=name,
         )
 
-    @classmethod
-    def named(cls, config: dict[str, Any], paths: Mapping[str, list[str]], name: str, point_hash: str) -> Point:
-        """Return the point of that `config` and `hash`, which a process took from it: in that process, itself."""
-        point = _ALIVE.get(point_hash)
-        if point is None or point.name != name or point.paths != paths:
-            point = cls.from_config(config, paths, name)
-            point.__dict__.update(config=config, hash=point_hash)
-        return point
-
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """Return the point as plain JSON values with every default filled in and files named by content."""
@@ -389,21 +376,12 @@ class Point:
     @cached_property
     def hash(self) -> str:
         """Return the content hash of the configuration: the point's name in a store."""
-        name = content_hash(self.config)
-        _ALIVE[name] = self
-        return name
-
-    @cached_property
-    def _texts(self) -> dict[tuple[str, ...], str]:
-        return {}
+        return content_hash(self.config)
 
     def text(self, paths: tuple[str, ...]) -> str:
         """Return the canonical JSON of the values of the configuration at dotted keys, those left out that it lacks."""
-        known = self._texts.get(paths)
-        if known is None:
-            values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
-            known = self._texts[paths] = intern(canonical_json(values))  # points of a sweep agree in most
-        return known
+        values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
+        return canonical_json(values)
 
     def field(self, path: str, default: Any = None) -> Any:
         """Return a value of the configuration by its dotted key; `default` if the point has none."""
@@ -426,8 +404,6 @@ class Before(Protocol):
 
 
 _ABSENT = object()
-_ALIVE: WeakValueDictionary[str, Point] = WeakValueDictionary()
-"""Hash -> the last point of this process that was asked for it."""
 
 
 _PART_HASHES: dict[tuple[str, str, tuple[int, int] | None], str] = {}
@@ -543,11 +519,6 @@ def _build(point: Point) -> Machine:
     if chosen.bus.bus_bytes not in (None, lanes):
         raise InputError(
             f"a bus of {chosen.bus.bus_bytes} byte lanes does not fit part {part.name!r}, which has {lanes}"
-        )
-    if chosen.gpu is not None and chosen.gpu.l2.line_bytes != burst_bytes(point):
-        raise InputError(
-            f"gpu l2 line_bytes {chosen.gpu.l2.line_bytes} are not the bursts of {burst_bytes(point)} bytes of part "
-            f"{part.name!r}"
         )
     return Machine(
         caches=chosen.caches,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import AS_GIVEN, NAMED_BY, registry
-from edgewatt.config.loading import KnownSections, apply_overrides, as_document, base_of, complete, validate
+from edgewatt.config.loading import apply_overrides, as_document, base_of, complete, validate
 from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
@@ -75,14 +75,13 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     base = base_of(document)
     points: list[Point] = []
     problems: set[tuple[Mark, str]] = set()
-    known = KnownSections(RunConfig)
     for variant in _variants(document, settings):
         try:
             changed = base.copy()
             for place, part, mark in variant:
                 changed.put(place, part, mark)
             apply_overrides(changed, every)
-            points += points_of(changed, known)
+            points += points_of(changed)
         except ConfigError as error:
             problems.update(error.problems)
             if len(problems) > _SHOWN_PROBLEMS:
@@ -169,13 +168,12 @@ def _unique(points: list[Point]) -> list[Point]:
     return list({point.hash: point for point in reversed(points)}.values())[::-1]
 
 
-def points_of(document: Document, known: KnownSections | None = None) -> list[Point]:
+def points_of(document: Document) -> list[Point]:
     """Return the points of a configuration that was read, after checking that its machine fits together.
 
-    known: sections of configurations like this one; the document itself may then be changed. Raises ConfigError naming
-    the place of every problem.
+    Raises ConfigError naming the place of every problem.
     """
-    run, document = complete(document, known)
+    run, document = complete(document)
     place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
         points = expand(run, document.pieces)
@@ -220,8 +218,6 @@ def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Poi
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:
     """Return the on-chip memories to compare: caches and scratchpad of each."""
-    if run.gpu is not None:
-        return [{"caches": [], "scratchpad": None}]
     if run.onchip is not None:
         return [each.plain for each in run.onchip]
     if run.scratchpad is not None:
@@ -273,7 +269,7 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
     paths: dict[str, list[str]] = {}
     config: dict[str, Any] = {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
-        "gpu": None if run.gpu is None else run.gpu.plain, "encoder": run.encoder, "timing": run.timing,
+        "encoder": run.encoder, "timing": run.timing,
         "measure": run.measure, "seed": run.seed, "accuracy": run.accuracy, "idle": run.idle,
     }  # fmt: skip
     if run.trace is not None:
@@ -436,8 +432,7 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
     replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
     ignored = []
     for key, why in _UNSEEN.items():
-        # a GPU's memory is open-loop by itself, and the file has said so
-        settings = [p.field(key) for p in replayed if p.machine.gpu is None]
+        settings = [p.field(key) for p in replayed]
         values = {canonical_json(setting) for setting in settings if setting is not None}
         without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):

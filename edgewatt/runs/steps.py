@@ -390,10 +390,6 @@ def _machine(point: Point) -> bool:
     return point.order is None or point.measure.measure == "all"
 
 
-def _traced(point: Point) -> bool:
-    return _machine(point) and point.machine.gpu is None
-
-
 def _nothing(point: Point) -> tuple[str, ...]:
     return ()
 
@@ -510,7 +506,7 @@ STEPS: Mapping[str, Step] = {
             after=("tuple_order", "network"),
             make=make_trace,
             keep="memory",
-            when=_traced,
+            when=_machine,
         ),
         Step(
             "accuracy",
@@ -529,13 +525,13 @@ STEPS: Mapping[str, Step] = {
             after=("trace",),
             make=machine.keep_pass,
             keep="arrays",
-            when=lambda point: _traced(point) and point.measure.timing == "replay",
+            when=lambda point: _machine(point) and point.measure.timing == "replay",
             check=machine.check_pass,
             shared_as="cache passes",
         ),
         Step(
             "replay",
-            reads=(*_ON_MACHINE, "engines", "gpu", "format"),
+            reads=(*_ON_MACHINE, "engines", "format"),
             after=("trace", "cache_pass", "network"),
             make=machine.simulate_point,
             when=_machine,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from edgewatt.results.store import Claims, Store
 from traces.base.errors import unknown_name
@@ -22,18 +22,12 @@ ATTEMPTS = 3
 
 
 class Executor(Protocol):
-    """Computes tasks in any order. Closing the iterator stops the work that is under way."""
+    """Computes tasks in any order. Closing the iterator stops the work that is under way.
+
+    One whose workers take time to start may also have `prepare(n_tasks)` and `close()`, as TeamExecutor has.
+    """
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]: ...
-
-
-@runtime_checkable
-class Prepared(Protocol):
-    """An executor whose workers take time to start: begun early, ended where they are not used."""
-
-    def prepare(self, n_tasks: int) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class TeamExecutor:
@@ -137,9 +131,10 @@ def sweep(
     loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
     InputError where it holds points counted by a newer edgewatt.
     """
-    run_by = TeamExecutor(executor, workers, scheduler) if isinstance(executor, str) else executor
+    run_by: Any = TeamExecutor(executor, workers, scheduler) if isinstance(executor, str) else executor
+    early = hasattr(run_by, "prepare")
     with contextlib.ExitStack() as stack:
-        if isinstance(run_by, Prepared):
+        if early:
             stack.callback(run_by.close)
             if not Path(results).exists():
                 run_by.prepare(available_cores())  # of a new sweep: they load while we do, and find its points out
@@ -155,7 +150,7 @@ def sweep(
         todo = still_to_do(so_far, resume, retry_failed)
         report = progress or (lambda done, total, text: None)
         report(len(plan.points) - len(todo), len(plan.points), "")
-        if todo and isinstance(run_by, Prepared):
+        if todo and early:
             run_by.prepare(len(todo))
         claims = stack.enter_context(Claims(store.folder / "claims"))
         course = Course(so_far, plan.points, todo, claims, resume)

@@ -1,4 +1,4 @@
-"""What the processor at hand can do: sizes of its caches, bandwidths and the multiply-add peak, by the clock."""
+"""What the processor at hand can do: the size of its first cache, and the multiply-add peak by the clock."""
 
 from __future__ import annotations
 
@@ -6,92 +6,31 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import cython_ext.inference.probe as kernel
 from cython_ext.inference.runs import level_number
-from hwmodel.processor.arena import Arena
 
 LINE_BYTES = 64
-TRIES = 7
-SAMPLE_BYTES = 1 << 26
 SAMPLE_S = 0.002
 SAMPLES = 4
-ASSUMED = {"l1": 32 << 10, "l2": 512 << 10, "l3": 8 << 20}  # where the system does not say
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Bandwidths of reading in 1e9 bytes/s; fma_gflops in 1e9 floating-point operations/s, all of one core by its CPU
-    time, the best of a few tries."""
-
-    l1_gbs: float
-    l2_gbs: float
-    l3_gbs: float
-    dram_gbs: float
-    fma_gflops: float
+def l1_bytes() -> int:
+    """Return the bytes of a core's first data cache, as the C library tells them; 32 KiB where it does not."""
+    try:
+        told = os.sysconf("SC_LEVEL1_DCACHE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        told = 0
+    return told if told > 0 else 32 << 10
 
 
-def core_caches() -> dict[str, int]:
-    """Return the bytes of a core's data caches, l1, l2 and l3, as Linux or the C library tells them; 32 KiB, 512 KiB
-    and 8 MiB where neither does."""
-    names = {"l1": "SC_LEVEL1_DCACHE_SIZE", "l2": "SC_LEVEL2_CACHE_SIZE", "l3": "SC_LEVEL3_CACHE_SIZE"}
-    caches = _told_by_linux()
-    for level in names.keys() - caches.keys():
-        try:
-            told = os.sysconf(names[level])
-        except (ValueError, OSError, AttributeError):
-            told = 0
-        caches[level] = told if told > 0 else ASSUMED[level]
-    return caches
-
-
-def _told_by_linux() -> dict[str, int]:
-    caches = {}
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-        except OSError:
-            continue
-        if kind != "Instruction" and size[-1:] in "KM" and size[:-1].isdigit():
-            caches[f"l{level}"] = int(size[:-1]) << (10 if size[-1] == "K" else 20)
-    return {level: size for level, size in caches.items() if level in ASSUMED and size > 0}
-
-
-def measure_limits() -> Limits:
-    """Measure for about a second, by the widest loads and multiply-adds there are."""
-    level = level_number()
-    sizes = core_caches()
-    tested = {
-        "l1": sizes["l1"] // 2, "l2": (sizes["l1"] + sizes["l2"]) // 2, "l3": (sizes["l2"] + sizes["l3"] // 2) // 2,
-        "dram": 4 * sizes["l3"],
-    }  # fmt: skip
-    arena = Arena(max(tested.values()) // 512 * 512)
-    arena.bytes[:] = 0  # every page its own: untouched pages all share one
-    speed = {}
-    for name, size in tested.items():
-        size = size // 512 * 512
-        times = max(1, SAMPLE_BYTES // size)
-
-        def read(size: int = size, times: int = times) -> None:
-            kernel.read(arena.address, size, times, level)
-
-        speed[name] = size * times / best_of(read) / 1e9
-    steps = 1_000_000
+def multiply_add_gflops() -> float:
+    """Return 1e9 floating-point operations per second of one core by its CPU time, with the widest multiply-adds
+    there are."""
+    level, steps = level_number(), 1_000_000
     flops = kernel.multiply_add(1, level)
-    fma = flops * steps / best_of(lambda: kernel.multiply_add(steps, level)) / 1e9
-    return Limits(speed["l1"], speed["l2"], speed["l3"], speed["dram"], fma)
-
-
-def best_of(step: Callable[[], object], tries: int = TRIES) -> float:
-    """Return the least thread CPU seconds of a few calls."""
-    least = float("inf")
-    for _ in range(tries):
-        started = time.thread_time()
-        step()
-        least = min(least, time.thread_time() - started)
-    return least
+    return flops * steps / seconds_of(lambda: kernel.multiply_add(steps, level)) / 1e9
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:

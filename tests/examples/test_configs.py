@@ -103,7 +103,7 @@ def test_a_shipped_sweep_by_name(tmp_path: Path) -> None:
     (tmp_path / "memory-parts").write_text("network: {}")
     assert len(json.loads(edgewatt("list", "sweeps", "--json", "-", cwd=tmp_path).stdout)) == len(SWEEPS)
     dry = edgewatt("sweep", "ordering-memory", "-s", "orderings=[by-source]", "--dry-run", "-j", "1", cwd=tmp_path)
-    assert dry.stdout.startswith("6 points, 6 to compute\n") and "on 1 worker," in dry.stdout, dry.stderr
+    assert dry.stdout.startswith("6 points, 6 to compute\n") and "no point is finished yet" in dry.stdout, dry.stderr
     assert "memory-parts:1:1: " in edgewatt("sweep", "memory-parts", cwd=tmp_path).stderr, "a file of one's own wins"
 
 
@@ -196,7 +196,7 @@ def test_command_line_tour(tmp_path: Path) -> None:
     again = edgewatt("sweep", base, "-s", "network.generate.seed=1", "-o", "a", cwd=tmp_path)
     assert "4 finished before" in again.stdout
     dry = edgewatt("sweep", base, "-s", "seed=9", "-o", "c", "--dry-run", cwd=tmp_path)
-    assert "4 points, 4 to compute" in dry.stdout and "about" in dry.stdout and not (tmp_path / "c").exists()
+    assert "4 points, 4 to compute" in dry.stdout and not (tmp_path / "c").exists()
     for output in ("t.csv", "t.parquet"):
         assert "4 rows" in edgewatt("collect", "a", "-o", output, cwd=tmp_path).stdout
     compared = edgewatt("compare", "a", "b", cwd=tmp_path)

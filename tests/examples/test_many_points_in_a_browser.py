@@ -38,7 +38,7 @@ def swept(n: int) -> str:
                 {**base.canonical, "config": config, "hash": content_hash(config), "results": results}, base.provenance
             )
         )
-    return "".join(rendered(gather(records, title=f"{n} points", baseline=None, failed={})))
+    return rendered(gather(records, title=f"{n} points", baseline=None, failed={}))
 
 
 READY = """

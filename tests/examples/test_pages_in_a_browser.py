@@ -39,17 +39,14 @@ KINDS = {  # page -> the module that makes it
     "report": "edgewatt/pages/report.py",
     "explain": "edgewatt/pages/explain.py",
     "pays": "edgewatt/orders/order_pages.py",
-    "cache": "edgewatt/pages/cache.py",
-    "schedule": "edgewatt/operators/arena.py",
     "arena": "edgewatt/pages/arena.py",
     "papers": "scripts/papers/page.py",
-    "bench": "edgewatt/checks/bench_page.py",
     "learning": "edgewatt/orders/order_pages.py",
 }
 
 
 def test_every_kind_of_page_is_looked_at() -> None:
-    frames = re.compile(r"^ *from edgewatt\.pages\.(html\.page import .*\bPage\b|report import drawing)", re.M)
+    frames = re.compile(r"^ *from edgewatt\.pages\.(html\.page import .*\bPage\b)", re.M)
     found = {
         str(p.relative_to(ROOT))
         for p in [*(ROOT / "edgewatt").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
@@ -65,8 +62,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ew.sweep(SWEEP, results=folder / "a", executor="inline")
     more = {**SWEEP, "base": {**SWEEP["base"], "dram": {"part": "hbm2"}}}
     ew.sweep(more, results=folder / "b", executor="inline")
-    (folder / "figure.csv").write_text("memory,io,series\n6,300,printed\n8,280,printed\n12,250,printed\n")
-    ew.report([folder / "a", folder / "b"], folder / "report.html", overlays=[folder / "figure.csv"])
+    ew.report([folder / "a", folder / "b"], folder / "report.html")
     _network_pages(folder)
     _operator_pages(folder)
     small: dict[str, Any] = {"results": folder / "papers", "seeds": 2, "iterations": 30, "workers": 0}
@@ -77,15 +73,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _network_pages(folder: Path) -> None:
-    from edgewatt.checks.bench_page import bench_page
     from edgewatt.evaluation.machine_cost import view_on_machine
     from edgewatt.orders.order_pages import eon_page, pays_page
     from edgewatt.orders.ordering import machine_cost_for
-    from edgewatt.pages.cache import cache_page
     from edgewatt.pages.explain import explain_page
-    from hwmodel.replay.profile import parse_level, profile_caches
     from traces.generators.networks import uniform_layers
-    from traces.trace_files import open_trace
 
     network = uniform_layers([14, 14, 14], 0.4, seed=0)
     best = ew.order(network, "connection-reordering", memory=8, iterations=300)
@@ -93,21 +85,12 @@ def _network_pages(folder: Path) -> None:
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))
-    profile = profile_caches(
-        open_trace(ROOT / "configs/examples/traces/small.din", None), [parse_level("8KiB:64:4:lru")]
-    )
-    (folder / "cache.html").write_text(cache_page(profile, "small.din"))
-    bench_page([ew.bench(network, batch=4, peers=["scipy"])], folder / "bench.html")
     curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, kept=80 - i, best=80 - i) for i in range(9)]
     runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
     (folder / "learning.html").write_text(eon_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
 
 
 def _operator_pages(folder: Path) -> None:
-    from edgewatt.operators.figures import draw
-
-    graph = ew.randwire(n=8, seed=0)
-    draw(graph, ew.schedule(graph), folder / "schedule.html")
     rows = ["id,lower,upper,size", "a,0,2,300", "b,0,1,200", "c,1,4,400", "d,2,4,300", "e,3,6,300"]
     (folder / "buffers.csv").write_text("\n".join(rows) + "\n")
     done = CliRunner().invoke(app, ["arena", str(folder / "buffers.csv"), "--page", str(folder / "arena.html")])
@@ -214,7 +197,7 @@ def test_on_paper_nothing_is_cut(browser: Browser, pages: Path) -> None:
 
 
 NAMES = """
-return [...document.querySelectorAll('#chart-spread .role-axis-label text, #chart-energy_parts .role-axis-label text')]
+return [...document.querySelectorAll('#chart-energy_parts .role-axis-label text')]
   .map((e) => e.textContent).filter((t) => /[a-z]{3}/.test(t));
 """
 
@@ -349,11 +332,9 @@ def test_charts_are_linked_and_a_point_opens_its_record(browser: Browser, pages:
     assert said["sticky"] == "sticky"
 
 
-def test_several_sweeps_seeds_and_a_digitised_figure(pages: Path) -> None:
+def test_several_sweeps_and_seeds(pages: Path) -> None:
     text = (pages / "report.html").read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
     assert ["sweep", "sweep", None, 1] in data["columns"] and "What differs: sweep (a, b)" in text
-    seeds = data["charts"]["spread"]["data"]["values"]
-    assert all("(3 seeds)" in mark["group"] and mark["low"] <= mark["median"] <= mark["high"] for mark in seeds)
-    assert all(layer["name"].startswith("overlay0") for layer in data["charts"]["io_memory"]["layer"][-3:])
+    assert "cross: range over seeds" in data["charts"]["energy_time"]["title"]["subtitle"]
     assert "@media print" in text

@@ -11,7 +11,6 @@ import numpy as np
 
 from edgewatt.config.loading import read_with_paths
 from edgewatt.operators.arena import read_banks
-from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
 from fuzz.other_samples import Sample
 from hwmodel.part_readers.reader import import_part
@@ -25,7 +24,6 @@ COUNTS = """layer,tensor,dram_reads,dram_writes,access_bits,passes,layer_cycles
 0,ofmap,0,4,8,,
 """
 BANKS = "banks:\n- {name: sram, mb_per_s: 4000, size_bytes: 4096}\n- {name: dram, mb_per_s: 400, source: ours}\n"
-OVERLAY = "memory,io,series\n6,300,printed\n8,280,printed\n"
 DRAMSYS = {
     "memspec": {
         "memoryId": "ours", "memoryType": "DDR4",
@@ -59,7 +57,6 @@ machine: scratchpad-8k
 OTHER_TRACES = {
     "lackey": b"==1== x\nI  04000c30,3\n L 1ffeffe7e8,8\n S 1ffeffe7e0,8\n M 0421c7cc,4\n",
     "dinero": b"r 1000 4\nw 1004 4\ni 2000 4\nm 30 1\n",
-    "libcachesim-csv": b"time,obj_id,obj_size,op,next_access_vtime\n0,12,64,get,-1\n1,13,64,set,4\n",
 }
 
 
@@ -74,7 +71,6 @@ def machine_samples(folder: Path) -> dict[str, Sample]:
     tensors["layer0_ofmap"] = np.ones((2, 2, 1), np.int8)
     add("counts", "c.csv", COUNTS.encode(), lambda path: read_counts(path, tensors))
     add("banks", "b.yaml", BANKS.encode(), read_banks)
-    add("overlay", "o.csv", OVERLAY.encode(), read_overlay)
     add("dramsys part", "p.json", json.dumps(DRAMSYS, indent=1).encode(), import_part)
     add("ramulator part", "p.yaml", RAMULATOR.encode(), import_part)
     (folder / "run.yaml").write_text(RUN)

@@ -15,8 +15,6 @@ import numpy as np
 import scipy.sparse
 
 import edgewatt as ew
-from edgewatt.checks.orders import read_matrix as read_checked_matrix
-from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.results.record import Record, content_hash
 from edgewatt.results.store import Store
 from edgewatt.runs.memo import Memo
@@ -53,14 +51,11 @@ def other_samples(net: Network, folder: Path) -> dict[str, Sample]:
         add(f"matrix {suffix}", f"w{suffix}", (folder / f"w{suffix}").read_bytes(), read_matrix)
     plain = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")} | {"shape": np.array(matrix.shape)}
     add("matrix arrays", "w.npz", _npz(**plain), read_matrix)
-    for suffix in (".npz", ".mtx"):
-        add(f"matrix {suffix}, validated", f"w{suffix}", found[f"matrix {suffix}"][1], read_checked_matrix)
 
     order = ew.order(net, "two-optimal", memory=5).edges
     text = "\n".join(map(str, order)).encode()
     for name, file, data in (("npz", "o.npz", _npz(edges=order)), ("text", "o.txt", text)):
         add(f"order {name}", file, data, lambda path: ew.order(net, "file", memory=5, path=str(path)))
-        add(f"order {name}, validated", file, data, lambda path: read_checked_order(path))
     add("order npy", "o.npy", _npy(order), lambda path: ew.order(net, "file", memory=5, path=str(path)))
     add("weights", "w.json", weights_file(list(shipped_weights())[:1]), read_weights)
     add("buffers", "b.csv", BUFFERS, read_buffers)

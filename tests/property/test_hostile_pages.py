@@ -13,30 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
 import papers.page as papers
-from edgewatt.checks.bench import OURS, BenchComparison, Row
-from edgewatt.checks.bench_page import bench_page
-from edgewatt.operators.figures import figure
+from edgewatt.operators.arena import of_schedule
 from edgewatt.orders.order_pages import eon_page, pays_page
 from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
-from edgewatt.pages.cache import cache_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
-from edgewatt.pages.report import drawing, rendered
+from edgewatt.pages.report import rendered
 from edgewatt.results.record import Record
-from hwmodel.processor.limits import Limits
-from hwmodel.replay.profile import profile_caches
 from papers.catalogue import FIGURES
 from papers.claim import Claim, least
 from papers.figure import Chart, Run, Table
 from traces.generators.networks import random_layered
 from traces.readers.opgraph_json import from_dict
-from traces.trace.chunks import Chunk, Memory, Region, Trace
 
 pytestmark = pytest.mark.application
 
@@ -76,7 +70,7 @@ def spoiled(record: Record, text: str) -> Record:
 
 def report_page(records: list[Record], text: str) -> str:
     found = [spoiled(record, text) for record in records]
-    return "".join(rendered(gather(found, title=text, baseline=None, failed={text: text})))
+    return rendered(gather(found, title=text, baseline=None, failed={text: text}))
 
 
 def order_page(text: str) -> str:
@@ -89,7 +83,7 @@ def schedule_page(text: str) -> str:
     graph = graph.with_(name=text) if hasattr(graph, "with_") else graph
     for node in graph.nodes:
         object.__setattr__(node, "name", node.name + text)
-    return drawing(text, figure(graph, ew.schedule(graph)))
+    return arena_page(of_schedule(ew.schedule(graph)))
 
 
 def own_graph_page(text: str) -> str:
@@ -97,7 +91,7 @@ def own_graph_page(text: str) -> str:
     node = {"shape": [4], "bytes": 4}
     nodes = [{"name": "a" + text, **node}, {"name": "b" + text, "op": "RELU" + text, "inputs": ["a" + text], **node}]
     graph = from_dict({"nodes": nodes, "outputs": ["b" + text]})
-    return drawing(text, figure(graph, ew.schedule(graph)))
+    return arena_page(of_schedule(ew.schedule(graph)))
 
 
 def papers_page(records: list[Record], text: str) -> str:
@@ -121,23 +115,6 @@ def pays_html(text: str) -> str:
     return pays_page(
         Pays("so " + text, (), {choice: dict.fromkeys(METRICS, 4096)}, {choice: ()}, "csr " + text, ("a" + text, text))
     )
-
-
-def bench_html(text: str, folder: Path) -> str:
-    limits = Limits(*[1.0] * len(dataclasses.fields(Limits)))  # type: ignore[arg-type]
-    rows = [Row(name, 1.5, 1.0, 0.9, 1.1, 2.0, 0.0) for name in (OURS, "peer " + text)]
-    found = BenchComparison(
-        text, 10, 4, text, 8, text, 3, 100, 100, rows, {text: text}, 2.0, 0.0, 0.1, limits, text, text
-    )
-    bench_page([found], folder / "bench.html")
-    return (folder / "bench.html").read_text("utf-8")
-
-
-def cache_html(text: str) -> str:
-    chunk = Chunk(np.array([64, 128], np.uint64), np.full(2, 4, np.uint8), np.zeros(2, np.uint8), np.zeros(2, np.uint8))
-    memory = Memory(64, 128, None, (Region("r" + text, 64, 128),))
-    profile = profile_caches(Trace.from_chunks([chunk], memory), [ew.CacheSpec(1024, 32, 2)])
-    return cache_page(profile, "trace" + text)
 
 
 def arena_html(text: str) -> str:
@@ -179,7 +156,7 @@ def shape(page: str) -> dict[str, int]:
     return found.counts
 
 
-def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[[], str]]:
+def pages(records: list[Record], text: str) -> dict[str, Callable[[], str]]:
     """Return every kind of page, with the text in every name, path, description and label."""
     return {
         "report": lambda: report_page(records, text),
@@ -188,26 +165,22 @@ def pages(records: list[Record], text: str, folder: Path) -> dict[str, Callable[
         "own graph": lambda: own_graph_page(text),
         "papers": lambda: papers_page(records, text),
         "pays": lambda: pays_html(text),
-        "bench": lambda: bench_html(text, folder),
-        "cache": lambda: cache_html(text),
         "arena": lambda: arena_html(text),
         "learning": lambda: learning_html(text),
     }
 
 
-KINDS = tuple(pages([], "", Path()))
+KINDS = tuple(pages([], ""))
 PAGES = {
-    "bench_page",
     "report",
     "arena",
-    "cache",
     "explain",
     "order_pages",
 }  # of these modules
 
 
 def test_every_page_is_tried() -> None:
-    """A new page, papers and bench aside, is put on the common frame and among `pages` here."""
+    """A new page, papers aside, is put on the common frame and among `pages` here."""
     framed = re.compile(r"^from edgewatt\.pages\.html\.page import .*\bPage\b", re.M)
     assert {path.stem for path in (ROOT / "edgewatt").rglob("*.py") if framed.search(path.read_text())} == PAGES
 
@@ -222,21 +195,21 @@ def test_who_makes_elements_escapes_by_the_one_function() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None)
 @given(text=hostile)
-def test_a_text_makes_no_element(kind: str, records: list[Record], tmp_path: Path, text: str) -> None:
-    page = pages(records, text, tmp_path)[kind]()
-    assert shape(page) == shape(pages(records, "plain", tmp_path)[kind]())
+def test_a_text_makes_no_element(kind: str, records: list[Record], text: str) -> None:
+    page = pages(records, text)[kind]()
+    assert shape(page) == shape(pages(records, "plain")[kind]())
     page.encode("utf-8", "backslashreplace" if kind in ("report", "papers") else "strict")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_runs_in_a_browser(browser: Browser, records: list[Record], kind: str, tmp_path: Path) -> None:
-    page = pages(records, "".join(PARTS), tmp_path)[kind]()
+    page = pages(records, "".join(PARTS))[kind]()
     (tmp_path / "page.html").write_bytes(page.encode("utf-8", "backslashreplace"))
     with browser.page(tmp_path / "page.html", 1280) as shown:
-        charts = kind in ("report", "schedule", "own graph")
+        charts = kind == "report"
         shown.wait("document.body.dataset.charts" if charts else "true")
         time.sleep(0.3)  # for what a picture that cannot load, or an animation, would run
         assert shown.run("return document.documentElement.dataset.owned ?? null;") is None, "a script of the text ran"

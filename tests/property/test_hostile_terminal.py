@@ -94,7 +94,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     ew.run(str(folder / "sweep.yaml"), results=folder / "r")
     ew.run(str(folder / "sweep.yaml"), results=folder / f"s{EVIL.replace('/', '')}")
-    (folder / "overlay.csv").write_text(f"memory,io,series\n6,300,{EVIL}\n", newline="")
     return folder
 
 
@@ -112,13 +111,13 @@ CALLS = [
     "schedule g.json --page +s.html", "schedule g.json --banks banks.yaml", "schedule b.csv", "arena b.csv",
     "arena b.csv --page +a.html", "arena b.csv --banks banks.yaml", "arena b.csv --capacity 1", "arena c.csv",
     "report r -o +r.html",
-    "report r --overlay overlay.csv -o +r.html", "report n.npz -o +r.html", "report r --title EVIL -o +r.html",
+    "report r -o +r.html", "report n.npz -o +r.html", "report r --title EVIL -o +r.html",
     "compare r s*", "compare r n.npz", "optimize best.yaml -r +y --executor inline", "optimize wrong.yaml",
     "validate o.npy n.npz", "validate p.json n.npz",
     "validate --config wrong.yaml", "validate --config run.yaml", "validate --matrix m.npz --reordered m.npz",
     "export t.npz -o +t.din -f dinero", "export n.npz -o +n.txt -f EVIL", "export run.yaml -o +m.npz -f matrices",
     "dram r.trc", "dram r.trc --explain", "dram r.trc --part p.json", "dram n.npz", "dram r.trc --part EVIL",
-    "cache t.npz", "cache t.npz --level EVIL", "cache r.trc --page +c.html", "cache m.npz",
+    "cache t.npz", "cache t.npz --level EVIL", "cache m.npz",
     "accelerator counts.csv tensors.npz", "accelerator b.csv tensors.npz", "accelerator s* tensors.npz", "list EVIL",
     "list formats", "doctor", "learn order n.npz --seconds 0.1 -M 5 -o +w.json", "learn order no.npz -o +w.json",
     "learn eon no.npz -M 5 -o +e.safetensors", "part library ddr4-3200-x8 +l.edram", "part library EVIL +l.edram",

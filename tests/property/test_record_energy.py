@@ -66,14 +66,6 @@ def test_energies_of_a_record_add_up(part, memory, technology, idle, lanes, enco
     assert ("area_um2" in record.results) == (technology != "none")
 
 
-@pytest.mark.parametrize("idle", IDLE)
-def test_energies_of_a_gpu_add_up(idle):
-    (record,) = ew.run(
-        {"network": NETWORK, "gpu": {}, "timing": "replay", "dram": {"part": "lpddr4-3200"}, "idle": idle}
-    )
-    assert (checked(record)["static"] == 0) == (idle == "none")
-
-
 def test_the_share_of_idle_energy():
     """Of the device's static energy is billed what the data fill, or what the bandwidth used is of the peak."""
     found = {idle: ew.run({"network": NETWORK, "system": "scratchpad-8k", "idle": idle})[0].results for idle in IDLE}

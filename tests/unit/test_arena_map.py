@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.arena import Memories, in_banks, of_file, of_schedule, read_banks
-from edgewatt.pages.arena import arena_figure, arena_page
-from reorder.operators.arena.banks import Bank
+from edgewatt.operators.arena import in_banks, of_file, of_schedule, read_banks
+from edgewatt.pages.arena import arena_page
 from reorder.operators.arena.files import read_buffers
 from reorder.operators.schedule.arena import lifetimes, own_alignment
 from reorder.operators.schedule.operator_problem import OperatorProblem
@@ -57,17 +56,9 @@ def test_the_page_holds_every_buffer_and_asks_for_nothing(files: tuple[Path, Pat
     assert data["banks"] == [{"name": "arena", "height": 70, "size": 100}]
 
 
-def test_the_figure_has_a_view_for_each_memory() -> None:
-    result = ew.schedule(ew.cell("darts_v2"))
-    placed = in_banks(result, Memories([Bank("dtcm", 3840, 131072), Bank("psram", 66.5)], {}, "banks.yaml"), 64)
-    spec = arena_figure(of_schedule(result, placed))
-    assert [view["title"]["text"].split(":")[0] for view in spec["vconcat"]] == ["dtcm", "psram"]
-    assert sum(len(view["data"]["values"]) for view in spec["vconcat"]) == len(result.graph.buffers)
-
-
 def test_banks_on_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> None:
-    out, page, figure = tmp_path / "placed.csv", tmp_path / "m.html", tmp_path / "m.svg"
-    written = ["-o", str(out), "--page", str(page), "--figure", str(figure)]
+    out, page = tmp_path / "placed.csv", tmp_path / "m.html"
+    written = ["-o", str(out), "--page", str(page)]
     done = CliRunner().invoke(
         app,
         ["arena", str(files[0]), "--banks", str(files[1]), *written],
@@ -77,7 +68,7 @@ def test_banks_on_the_command_line(files: tuple[Path, Path], tmp_path: Path) -> 
     assert "fast: 1 buffers in 40 B of 48 B" in done.output
     assert "proved, no placement takes less" in done.output
     assert out.read_text().splitlines()[1:] == ["a<b>,0,2,30,0,slow", "b,1,3,40,0,fast", "c,2,4,30,0,slow"]
-    assert "in the" not in page.read_text().split("<main>")[0] and figure.read_text().startswith("<svg")
+    assert "in the" not in page.read_text().split("<main>")[0]
     done = CliRunner().invoke(app, ["arena", str(files[0]), "--banks", str(files[1]), "--json", "-"])
     found = json.loads(done.stdout)
     assert found["bank"] == {"a<b>": "slow", "b": "fast", "c": "slow"}

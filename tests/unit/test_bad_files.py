@@ -11,15 +11,14 @@ from fuzz.other_samples import SCALESIM
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
-from edgewatt.checks.orders import read_order as read_checked_order
 from edgewatt.cli import app
 from edgewatt.orders.request import read_image, read_windows
-from edgewatt.pages.figures import read_overlay
 from edgewatt.runs.plan import load_sweep
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level
+from reorder.edges.methods.given import read_order
 from reorder.operators.schedule.traffic import offchip_traffic
 from reorder.tuples.files import read_matrix
 from traces.accelerators.scalesim import read_counts, read_run
@@ -98,8 +97,8 @@ def test_messages_are_short_whatever_they_quote(tmp_path: Path, text: str) -> No
 def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: str) -> None:
     """Superscripts and circled digits are digits to str.isdigit; int() reads neither them nor endless numbers."""
     (tmp_path / "o.txt").write_text(number)
-    with pytest.raises(InputError, match=r"o.txt:1: .* is not a connection index"):
-        read_checked_order(tmp_path / "o.txt")
+    with pytest.raises(InputError, match=r"o.txt: entry 1 is .*, no index of a connection"):
+        read_order(str(tmp_path / "o.txt"))
     save_file({f"{number}a": np.eye(2), f"b{number}": np.eye(2), number: np.eye(2)}, tmp_path / "w.safetensors")
     assert load(tmp_path / "w.safetensors").n_connections == 6
     with pytest.raises(InputError, match="is no field"):
@@ -245,35 +244,11 @@ def test_aliases_do_not_unfold_while_outputs_are_guarded(tmp_path: Path, depth: 
     assert isinstance(done.exception, InputError) and time.process_time() - began < 5
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("memory,io\n\n\n1,2\n3,x\n", ":5: expected two numbers, not '3, x'"),
-        ("memory,io\n1,2\n3,inf\n", ":3: 3.0, inf: not finite"),
-        ("memory,io\n" + "1,2\n" * 100_001, "more than 100000 points"),
-        ("memory\n1\n", "expected a head"),
-        ("memory,io\n\n", "expected a head"),
-    ],
-)
-def test_digitised_figures(tmp_path: Path, text: str, words: str) -> None:
-    (tmp_path / "o.csv").write_text(text)
-    with pytest.raises(InputError, match=rf"o\.csv.*{words}"):
-        read_overlay(tmp_path / "o.csv")
-    (tmp_path / "o.csv").write_text("memory,io\n" + "1,2\n" * 100_000)
-    assert len(read_overlay(tmp_path / "o.csv")[2]) == 100_000
-
-
 def test_links_in_a_circle_are_one_message(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for words in (["report"], ["compare", str(tmp_path / "loop")], ["run"], ["optimize"], ["show"]):
         done = CliRunner().invoke(app, [*words, str(tmp_path / "loop")])
         assert isinstance(done.exception, InputError) and "loop" in str(done.exception), (words, done.exception)
-
-
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
-def test_an_overlay_without_an_end_is_refused() -> None:
-    with pytest.raises(InputError, match="/dev/zero: more than 16,777,216 characters are no digitised figure"):
-        read_overlay("/dev/zero")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 30_000, "- " * 100_000, "[" * 101 + "]" * 101])

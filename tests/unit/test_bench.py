@@ -10,13 +10,12 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.checks.bench import OURS, bench
-from edgewatt.checks.bench_page import bench_page
 from edgewatt.checks.clocks import measure
 from edgewatt.checks.peer import PEERS, MissingPeer, layers_of, table_of
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.limits import core_caches
+from hwmodel.processor.limits import l1_bytes
 from traces.base.errors import InputError, install_command
 from traces.generators.networks import random_layered
 from traces.generators.radixnet import radix_net
@@ -43,13 +42,10 @@ def test_every_peer_computes_what_we_compute(name: str, vectors: int, make) -> N
     np.testing.assert_allclose(values[row].T, ours, atol=1e-4)
 
 
-def test_bench_reports_every_row_and_the_control(tmp_path: Path) -> None:
+def test_bench_reports_every_row_and_the_control() -> None:
     result = bench(random_layered(3, 40, 0.2), batch=16, peers=["scipy"])
     assert {row.name for row in result.rows} >= {OURS, "edgewatt, again (A/A)", "scipy"}
     assert result.lanes in (32, 64, 128) and result.runs > 0 and len(result.details["seconds"]["scipy"]) == 11
-    page = Path(bench_page([result], tmp_path / "bench.html")).read_text()
-    assert "Roofline" in page and "<svg" in page and "scipy" in page
-    assert "http://" not in page and "https://" not in page
 
 
 def test_an_absent_peer_is_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,10 +65,10 @@ def test_an_absent_peer_is_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_bench_from_the_command_line(tmp_path: Path) -> None:
     arguments = ["bench", "configs/examples/quickstart.yaml", "--batch", "8", "-p", "scipy"]
-    done = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "b.html"), "--json", str(tmp_path / "b.json")])
+    done = CliRunner().invoke(app, [*arguments, "--json", str(tmp_path / "b.json")])
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "b.json").read_text())["batch"] == 8
-    assert (tmp_path / "b.html").exists() and "A/A control" in done.output
+    assert "A/A control" in done.output
 
 
 def test_what_bench_refuses() -> None:
@@ -121,16 +117,12 @@ def test_time_is_that_of_this_processor() -> None:
         ew.order(network, "auto", memory=100, target="this-cpu")
 
 
-@pytest.mark.parametrize("option", ["-o", "--json"])
-def test_what_cannot_be_written_is_told_before_anything_is_measured(option: str, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(sys.modules["edgewatt.checks.bench"], "bench", lambda *a, **k: pytest.fail("measured"))
-    kept = tmp_path / "kept.html"
-    kept.write_text("kept")
     source = "configs/examples/networks/digits_small.npz"
-    said = CliRunner().invoke(app, ["bench", source, "-o", str(kept), option, str(tmp_path / "none" / "x")])
+    said = CliRunner().invoke(app, ["bench", source, "--json", str(tmp_path / "none" / "x")])
     assert said.exit_code != 0 and "cannot be written" in str(said.exception or said.output)
-    assert [p.name for p in tmp_path.iterdir()] == ["kept.html"] and kept.read_text() == "kept"
 
 
-def test_cache_sizes_are_positive() -> None:
-    assert set(core_caches()) == {"l1", "l2", "l3"} and min(core_caches().values()) > 0
+def test_the_first_cache_has_a_size() -> None:
+    assert l1_bytes() >= 4096

@@ -25,7 +25,6 @@ SHADOWED = (
 )
 COMMANDS = {
     "sweep": ["sweep", "s.yaml", "-j", "2", "-o", "out"],
-    "dry run": ["sweep", "s.yaml", "-j", "1", "-o", "other", "--dry-run"],
     "order": ["order", "n.npz", "-m", "residency", "-s", "workers=2", "-s", "starts=2", "--time-limit", "0.5"],
     "order-tuples": ["order-tuples", "m.mtx", "-j", "2", "--stride", "4"],
 }

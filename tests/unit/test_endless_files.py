@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import edgewatt as ew
-from edgewatt.checks.orders import read_order
+from reorder.edges.methods.given import read_order
 from traces.base.errors import InputError
 
 GIGABYTES = 3 << 30

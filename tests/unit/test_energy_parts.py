@@ -55,7 +55,7 @@ def test_columns_of_the_page(tmp_path):
     from edgewatt.pages.report import read_results, rendered
 
     ew.run({**BASE, "system": "edge", "accuracy": True}, results=tmp_path / "r")
-    page = "".join(rendered(read_results(tmp_path / "r", None)[1]))
+    page = rendered(read_results(tmp_path / "r", None))
     for head in ("chip nJ", "MAC nJ", "bytes moved", "energy, low end", "as float64 %"):
         assert head in page
     assert "energy_parts" in page

@@ -1,21 +1,19 @@
-"""Engines and GPUs in configurations: swept, hashed, recorded; what issue time does not see is said."""
+"""Engines in configurations: swept, hashed, recorded; what issue time does not see is said."""
 
 import warnings
 
 import pytest
 
 import edgewatt as ew
-from edgewatt.config.kinds import registry
 from edgewatt.runs.plan import ignored_settings
 from traces.base.document import ConfigError
-from traces.base.errors import IgnoredSettingWarning, InputError
+from traces.base.errors import IgnoredSettingWarning
 
 NETWORK = {"generate": {"kind": "uniform-layers", "widths": [24, 32, 8], "density": 0.3}}
 WORK = {
     "network": NETWORK, "layout": {"kind": "csr", "lanes": 4}, "batch": 16, "caches": [{"size_bytes": 1024}],
     "engine": {"clock_ghz": 0.2},
 }  # fmt: skip
-GPU = {"network": NETWORK, "timing": "replay"}
 
 
 def test_engines_share_the_work_and_the_record_says_how():
@@ -31,42 +29,12 @@ def test_engines_share_the_work_and_the_record_says_how():
     assert [ew.load_sweep({**WORK, "engines": 2}).points[0].hash] == [two.hash]
 
 
-def test_engines_and_gpus_are_axes_of_a_sweep(tmp_path):
+def test_engines_are_axes_of_a_sweep(tmp_path):
     found = ew.sweep(
         {"base": WORK, "grid": {"engines": [1, 2], "engine.outstanding_misses": [1, 8]}},
         results=tmp_path / "engines", executor="inline",
     )  # fmt: skip
     assert len(found.records) == 4 and not found.failed
-    grid = {"gpu.sms": [1, 4], "gpu.l1.size_bytes": [6144, 24576]}
-    gpus = ew.sweep({"base": {**GPU, "strides": ["none", 32]}, "grid": grid}, results=tmp_path / "g", executor="inline")
-    assert len(gpus.records) == 8 and not gpus.failed
-    assert {record.config["gpu"]["l1"]["ways"] for record in gpus.records} == {6}
-
-
-def test_a_gpu_counts_what_its_model_counts():
-    import numpy as np
-
-    from edgewatt.runs.gpu import layer_matrices
-    from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
-    from hwmodel.dram.engine import load_part
-    from reorder.order import order
-    from traces.trace.spmv import lay_out_spmv
-
-    record = ew.run({**GPU, "gpu": {"sms": 2}, "formats": ["fp16"]})[0]
-    network = registry("generators")["uniform-layers"].item(widths=[24, 32, 8], density=0.3)
-    edges = order(network, "two-optimal", memory=100).edges
-    spec, time, misses, reads = GpuSpec(sms=2), 0.0, 0, 0
-    for matrix in layer_matrices(network, edges):
-        played = simulate_gpu_spmv(lay_out_spmv(matrix, np.ones(matrix.shape[1]), value_format="fp16"), spec)
-        time += gpu_time(played, spec, load_part("lpddr4-3200"), {}).time_ns
-        misses += played.l1.load_line_misses
-        reads += int((played.memory_is_write == 0).sum())
-    assert record.results["time_ns"] == time
-    assert record.results["cache"][0]["load_line_misses"] == misses
-    assert record.results["traffic"]["reads"] == reads
-    streams = record.results["traffic"]["streams"]
-    assert sum(each["reads"] for each in streams.values()) == reads
-    assert record.results["bus"]["ones"] is None and record.results["energy_pj"]["total"] > 0
 
 
 @pytest.mark.parametrize(
@@ -76,34 +44,11 @@ def test_a_gpu_counts_what_its_model_counts():
         ({"engines": {"count": 2, "cut": "rows"}}, "cut of the engines"),
         ({"engines": 2, "scratchpad": {"size_bytes": 8192}, "caches": []}, "a scratchpad belongs to one engine"),
         ({"engines": 2, "caches": [{"size_bytes": 1024, "policy": "min"}]}, "'min' needs the future, which several"),
-        ({"gpu": {}}, "a GPU brings its own caches"),
     ],
 )
 def test_bad_engines(changes, message):
     with pytest.raises(ConfigError, match=message):
         ew.load_sweep({**WORK, **changes})
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"timing": "system"}, "its time is issue time, say 'timing: replay'"),
-        ({"layout": {"lanes": 16}}, "the GPU model computes one input vector"),
-        ({"engines": 2}, "a GPU has its SMs"),
-        ({"technology": "lop-45nm"}, "no technology has the on-chip energy of a GPU"),
-        ({"encoder": "dbi-dc"}, "the GPU model sees addresses alone"),
-        ({"gpu": {"sms": 0}}, "gpu sms must be a whole number of at least 1"),
-        ({"gpu": {"l2": {"size_bytes": 65536, "line_bytes": 64}}}, "gpu l2 line_bytes 64 are not the bursts of 32"),
-    ],
-)
-def test_bad_gpus(changes, message):
-    with pytest.raises(ConfigError, match=message):
-        ew.load_sweep({**GPU, "gpu": {}, **changes})
-
-
-def test_an_order_that_a_gpu_cannot_compute_is_named():
-    with pytest.raises(InputError, match="ordering by-source"):
-        ew.run({**GPU, "gpu": {}, "orderings": ["by-source"]})
 
 
 @pytest.mark.parametrize(
@@ -126,19 +71,6 @@ def test_nothing_is_said_where_nothing_is_ignored():
     with warnings.catch_warnings():
         warnings.simplefilter("error", IgnoredSettingWarning)
         ew.run({**WORK, "timing": "replay"})
-
-
-def test_a_gpu_has_no_trace_to_export(tmp_path):
-    from typer.testing import CliRunner
-
-    from edgewatt.cli import app
-
-    file = tmp_path / "gpu.yaml"
-    file.write_text(
-        "network: {generate: {kind: uniform-layers, widths: [8, 8], density: 0.5}}\ngpu: {}\ntiming: replay\n"
-    )
-    found = CliRunner().invoke(app, ["export", str(file), "-f", "dinero", "-o", str(tmp_path / "out")])
-    assert isinstance(found.exception, InputError) and "leave `gpu` out" in str(found.exception)
 
 
 def test_passes_are_said_for_one_vector_after_the_other():

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.checks.orders import validate_matrix
 from edgewatt.cli import app
-from edgewatt.runs.gpu import _groups, layer_matrices, write_matrices
+from edgewatt.memory.exports import _groups, layer_matrices, write_matrices
 from reorder.tuples.files import read_matrix
 from traces.base.resources import shipped_path
 from traces.networks.forward import forward

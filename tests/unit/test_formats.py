@@ -36,7 +36,7 @@ def test_every_code_has_the_value_its_definition_gives(
     assert values.tolist() == [small_float_value(code, exponent_bits, mantissa_bits) for code in codes]
     bits, scale, report = to_bits(values, name)
     assert bits.tolist() == codes and scale is None
-    assert (report.zeroed, report.saturated, report.max_error) == (0, 0, 0)
+    assert (report.zeroed, report.saturated) == (0, 0)
 
 
 @pytest.mark.parametrize("name", ["fp8_e4m3", "fp8_e5m2", "fp16", "bf16"])
@@ -85,17 +85,11 @@ def test_integer_codes_round_trip(name: str) -> None:
 def test_integers_with_a_given_scale_saturate_symmetrically() -> None:
     bits, scale, report = to_bits([300.0, -300.0, 128.0, 127.4, -1.0], "int8", scale=1.0)
     assert bits.view(np.int8).tolist() == [127, -127, 127, 127, -1]
-    assert scale == 1.0 and report.saturated == 3 and report.max_error == 173.0
+    assert scale == 1.0 and report.saturated == 3
 
 
-def test_one_scale_per_channel() -> None:
-    values = np.array([1.0, 100.0, -0.5, 50.0], np.float32)
-    channel = np.array([0, 1, 0, 1])
-    bits, scale, _ = to_bits(values, "int8", channel=channel)
-    np.testing.assert_allclose(scale, [1 / 127, 100 / 127], rtol=1e-6)
-    assert bits.view(np.int8).tolist() == [127, 127, -64, 64]
-    np.testing.assert_allclose(from_bits(bits, "int8", scale=scale, channel=channel), values, rtol=0.01)
-    assert symmetric_scale([0.0, 0.0], "int4") == 1.0  # nothing to scale
+def test_nothing_to_scale() -> None:
+    assert symmetric_scale([0.0, 0.0], "int4") == 1.0
 
 
 def test_packed_bytes_are_little_endian_and_int4_starts_in_the_low_nibble() -> None:
@@ -107,8 +101,7 @@ def test_packed_bytes_are_little_endian_and_int4_starts_in_the_low_nibble() -> N
 @pytest.mark.parametrize("name", list(FORMATS))
 @pytest.mark.parametrize("n", [0, 1, 2, 7])
 def test_unpack_undoes_pack(name: str, n: int) -> None:
-    bits, _, report = to_bits(np.linspace(-1, 1, n), name)
-    assert report.n_values == n
+    bits, _, _ = to_bits(np.linspace(-1, 1, n), name)
     assert len(pack(bits, name)) == -(-n * element_bits(name) // 8)
     assert unpack(pack(bits, name), name, n).tolist() == bits.tolist()
 
@@ -122,9 +115,5 @@ def test_bad_input_says_what_is_wrong() -> None:
         to_bits([1.0], "fp16", scale=2.0)
     with pytest.raises(InputError, match="positive finite"):
         to_bits([1.0], "int8", scale=0.0)
-    with pytest.raises(InputError, match="one per value"):
-        to_bits([1.0, 2.0], "int8", channel=[0])
-    with pytest.raises(InputError, match="3 channels need as many scales"):
-        to_bits([1.0], "int8", channel=[2], scale=np.ones(2, np.float32))
     with pytest.raises(InputError, match="needs the scale"):
         from_bits([1], "int8")

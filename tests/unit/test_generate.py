@@ -152,7 +152,7 @@ def test_radix_net_of_the_challenge() -> None:
     ("make", "message"),
     [
         (lambda: random_layered(3, 10, 0.0), "density is above 0"),
-        (lambda: random_layered(0, 10, 0.5), "n_layers must be an integer of at least 1"),
+        (lambda: random_layered(0, 10, 0.5), "n_layers must be a whole number from 1"),
         (lambda: random_layered(3, 10**6, 0.5), "connections are too many"),
         (lambda: random_layered(10**21, 6, 0.5), "n_layers is at most"),
         (lambda: random_layered(2**29, 6, 0.5), "neurons and .* connections are too many"),
@@ -165,7 +165,7 @@ def test_radix_net_of_the_challenge() -> None:
         (lambda: random_layered(3, 60, 0.52), "which ends at 0.508 for layers of 60: use uniform-layers"),
         (lambda: uniform_layers([3], 0.5), "at least two layers"),
         (lambda: uniform_layers([3, 0], 0.5), r"widths\[1\] must be"),
-        (lambda: compact_growth(2), "m_g must be an integer of at least 3"),
+        (lambda: compact_growth(2), "m_g must be a whole number from 3"),
         (lambda: compact_growth(6), "in_degree 5 needs m_g of at least 7"),
         (lambda: radix_net([]), "at least one radix list"),
         (lambda: radix_net([[2, 1]]), "a radix is an integer of at least 2, not 1"),

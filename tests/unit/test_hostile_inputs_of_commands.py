@@ -20,7 +20,6 @@ pytestmark = pytest.mark.application
 
 COMMANDS = {  # @: the file; OUT: what would be written
     "report": (["report", "@", "-o", "OUT"], ".json"),
-    "overlay": (["report", "results", "--overlay", "@", "-o", "OUT"], ".csv"),
     "compare": (["compare", "results", "@", "--json", "OUT"], ".json"),
     "schedule": (["schedule", "@", "--json", "OUT"], ".tflite"),
     "banks": (["schedule", "cells.tflite", "--banks", "@", "--json", "OUT"], ".yaml"),

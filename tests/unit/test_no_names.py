@@ -50,7 +50,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "hwmodel/energy/total.py": (r"idle", "how much of idle energy is billed"),
     "reorder/edges/methods/components.py": (r"policy", "the I/O model's three evictions, which define it"),
     "traces/operators/folding.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
-    "edgewatt/runs/gpu.py": (r"matrix\.format", "SciPy's own format"),
+    "edgewatt/memory/exports.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/evaluation/least.py": (r"page_behaviour", "what the engine does for a page policy"),
     "edgewatt/results/record_rows.py": (r"section|k|idle\['billed'\]", "a key of a record's section; what is billed"),
     "edgewatt/runs/plan.py": (r"wanted", "a key of a configuration"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
-from edgewatt.checks.orders import read_order
+from reorder.edges.methods.given import read_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
 from traces.trace.chunks import Chunk, Memory, Trace

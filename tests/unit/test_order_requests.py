@@ -128,10 +128,6 @@ def test_the_command_takes_a_mapping(network: Network, tmp_path: Path) -> None:
             "search: {objective: energy}\ncaches: []",
             "run.yaml:1:1: objective 'energy' needs caches or a scratchpad: without, every order moves the same bytes",
         ),
-        (
-            "search: {objective: energy}\ngpu: {}",
-            "objective 'energy' does not suit a GPU, which computes layer by layer",
-        ),
         ("search: {objective: energy, time_limit_s: .inf}", "run.yaml:3:43: "),
         ("search: {objective: energy, time_limit_s: 0}", "run.yaml:3:43: must be more than 0.0, not 0"),
         ("search: {objective: energy}\nsystem: no-such", "run.yaml:4:9: unknown shipped systems file 'no-such'"),

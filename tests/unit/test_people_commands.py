@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
         ("order-tuples w.npz -o w.npz", "w.npz"), ("run c.yaml --json c.yaml", "c.yaml"),
         ("run c.yaml --json net.npz", "net.npz"), ("sweep s.yaml --json net.npz", "net.npz"),
         ("pays net.npz --order two-optimal -o net.npz", "net.npz"), ("arena buffers.csv -o buffers.csv", "buffers.csv"),
-        ("cache a.din --page a.din", "a.din"), ("export a.din -f dinero -o a.din", "a.din"),
+        ("export a.din -f dinero -o a.din", "a.din"),
         ("dram a.din --commands a.din", "a.din"), ("validate --network net.npz --json net.npz", "net.npz"),
         ("learn order net.npz -o net.npz", "net.npz"),
         ("part library part.yaml part.yaml", "part.yaml"), ("part import part.yaml -o part.yaml", "part.yaml"),

@@ -82,7 +82,6 @@ def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ("darts_v2", "--objective", "traffic", "--onchip-bytes", "100"): "cannot hold a block of 256 bytes",
         ("darts_v2", "--budget-bytes", "1000"): "'next0' alone needs|alone needs",
         ("darts_v2", "--output", str(tmp_path / "x.tflite")): "only .tflite and .onnx models can be written back",
-        ("darts_v2", "--figure", str(tmp_path / "x.gif")): "a figure is written as .svg, .png, .html",
         ("darts_v2", "--time-limit", "-1"): "must be above 0",
     }
     for arguments, message in cases.items():
@@ -90,19 +89,6 @@ def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
         assert isinstance(result.exception, InputError), (arguments, result.output)
         assert any(part in str(result.exception) for part in message.split("|")), (arguments, result.exception)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("suffix", ["svg", "png", "html"])
-def test_figure_is_written(tmp_path: Path, suffix: str) -> None:
-    pytest.importorskip("vl_convert")
-    path = tmp_path / f"figure.{suffix}"
-    result = run("amoebanet", "--rewrite", "all", "--figure", str(path))
-    assert result.exit_code == 0, result.output
-    data = path.read_bytes()
-    assert data.startswith({"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}[suffix])
-    if suffix == "svg":
-        assert b"Memory while each operator runs" in data
-        assert b"random orders" in data
 
 
 def test_facade_returns_what_it_promises() -> None:

@@ -55,12 +55,10 @@ def test_a_frame_of_results(results: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_charts_in_a_notebook(results: Any) -> None:
     altair = pytest.importorskip("altair")
-    for name in ("tradeoff", "energy", "io", "spread", "wires"):
+    for name in ("tradeoff", "energy", "io"):
         chart = getattr(results.plot, name)()
         assert isinstance(chart, altair.TopLevelMixin), name
         assert "data" in chart.to_dict()
-    with pytest.raises(InputError, match="nothing to show"):
-        results.plot.searches()
     with pytest.raises(InputError, match="unknown chart 'tradeof'"):
         results.plot.chart("tradeof")
 

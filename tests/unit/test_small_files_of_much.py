@@ -12,8 +12,7 @@ import pytest
 import edgewatt as ew
 from edgewatt import InputError
 from reorder.tuples.files import read_matrix
-from tests.hostile_sizes import npz, one, opgraph, tflite, traces
-from traces.trace_files import open_trace
+from tests.hostile_sizes import npz, one, opgraph, tflite
 
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
 
@@ -59,25 +58,6 @@ def test_a_name_that_many_tensors_share(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"m\.tflite"):
         ew.load(tmp_path / "m.tflite")
     assert time.process_time() - before < 20
-
-
-def test_the_window_of_an_xz(tmp_path: Path) -> None:
-    (tmp_path / "t").write_bytes(one(traces(), "an xz of a wide window"))
-    with pytest.raises(InputError, match="damaged xz file"):
-        open_trace(tmp_path / "t")
-
-
-def test_streams_of_an_xz_that_follow_each_other(tmp_path: Path) -> None:
-    import lzma
-
-    line = b"0 0x10 1\n"
-    (tmp_path / "t").write_bytes(lzma.compress(line * 70_000) + bytes(8) + lzma.compress(line))
-    (tmp_path / "plain").write_bytes(line * 70_001)
-    packed, plain = (sum(map(len, open_trace(tmp_path / name, "dinero"))) for name in ("t", "plain"))
-    assert packed == plain == 70_001
-    (tmp_path / "t").write_bytes(lzma.compress(line * 9)[:-9])
-    with pytest.raises(InputError, match="damaged xz file"):
-        open_trace(tmp_path / "t", "dinero")
 
 
 def test_memory_that_runs_out_is_one_message() -> None:

@@ -54,7 +54,7 @@ def test_every_varying_key_is_an_axis() -> None:
 def test_a_hardware_sweep_is_named_everywhere(tmp_path: Path) -> None:
     swept = ew.sweep(HARDWARE, results=tmp_path / "a", executor="inline")
     assert len(swept) == 16
-    _, data = read_results(tmp_path / "a")
+    data = read_results(tmp_path / "a")
     assert {axis.title for axis in data.axes} == {"L1 size (bytes)", "L1 ways", "L1 policy"}
     labels = [row["label"] for row in data.rows]
     assert len(set(labels)) == 16 and not any("[" in label for label in labels), labels

@@ -55,7 +55,7 @@ def test_proposition_2_layer_after_layer_writes_as_often_as_one_likes(memory: in
 def test_bad_sizes() -> None:
     with pytest.raises(InputError, match="at least two layers"):
         dense_layers([3])
-    with pytest.raises(InputError, match=r"widths\[1\] must be an integer of at least 1"):
+    with pytest.raises(InputError, match=r"widths\[1\] must be a whole number from 1"):
         dense_layers([3, 0])
     with pytest.raises(InputError, match="memory must be"):
         chains(2, 1)

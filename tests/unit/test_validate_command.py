@@ -1,4 +1,4 @@
-"""edgewatt validate: theory always, files of others."""
+"""edgewatt validate: files of others."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,8 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from edgewatt.checks.check import Check, equal, within
-from edgewatt.checks.models import theory_checks
-from edgewatt.checks.run import run_checks
+from edgewatt.checks.check import Check, equal
+from edgewatt.checks.run import validate
 from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
@@ -22,16 +21,9 @@ def failures(checks: list[Check]) -> list[tuple[str, ...]]:
     return [check.row() for check in checks if not check.passed]
 
 
-def test_our_models_hold_against_theory() -> None:
-    checks = list(theory_checks(seed=3, cases=4))
-    assert len(checks) > 15
-    assert failures(checks) == []
-
-
 def test_a_deviation_is_shown_and_fails() -> None:
-    assert within("cycles", 100, 106, 0.05).row() == ("cycles", "100", "106", "+6 %", "FAILED")
+    assert equal("cycles", 100, 106).row() == ("cycles", "100", "106", "+6 %", "FAILED")
     assert equal("rows", 3, 3).passed
-    assert not equal("rows", 3, 2).passed
 
 
 @pytest.fixture
@@ -60,38 +52,38 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
     sp.save_npz(tmp_path / "a.npz", matrix)
     swapped = sp.csr_matrix((matrix.data[[2, 0, 1, 4, 3]], matrix.indices[[2, 0, 1, 4, 3]], matrix.indptr))
     sp.save_npz(tmp_path / "b.npz", swapped)
-    assert failures(run_checks(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz")) == []
-    assert failures(run_checks(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz", stride=2)) != []
+    assert failures(validate(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz")) == []
+    assert failures(validate(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz", stride=2)) != []
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({}, "nothing to check: give --order with --network"),
         ({"order": Path("o.txt")}, "--order and --network belong together"),
         ({"stride": 4}, "--stride .* goes with --matrix"),
-        ({"matrix": Path("a.csv"), "reordered": Path("b.csv")}, "is a SciPy .npz or a Matrix Market"),
+        ({"matrix": Path("a.csv"), "reordered": Path("b.csv")}, "no such file"),
     ],
 )
 def test_bad_requests_say_what_to_do(given: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        run_checks(**given)  # type: ignore[arg-type]
+        validate(**given)  # type: ignore[arg-type]
 
 
 def test_a_configuration_is_loaded_and_its_controller_obeys_the_part() -> None:
-    checks = run_checks(config=shipped_path("examples", "quickstart"))
+    checks = validate(config=shipped_path("examples", "quickstart"))
     assert len(checks) >= 4
     assert failures(checks) == []
 
 
-@pytest.mark.parametrize("own", ["measure: io", "gpu: {sms: 2}\ntiming: replay"], ids=["I/Os alone", "GPU"])
-def test_a_configuration_without_a_trace_has_no_bytes_to_check(tmp_path: Path, own: str) -> None:
+def test_a_configuration_without_a_trace_has_no_bytes_to_check(tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
-    config.write_text(f"network: {{generate: {{kind: uniform-layers, widths: [8, 8], density: 0.5}}}}\n{own}\n")
-    checks = run_checks(config=config)
+    config.write_text("network: {generate: {kind: uniform-layers, widths: [8, 8], density: 0.5}}\nmeasure: io\n")
+    checks = validate(config=config)
     assert len(checks) >= 3 and failures(checks) == []
 
 
 def test_a_bad_configuration_is_named_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("orderings: [two-optimal]\nfast_memory: {size: 2}\n")
     with pytest.raises(InputError, match=r"bad\.yaml:2:21: must be at least 3, not 2"):
-        run_checks(config=tmp_path / "bad.yaml")
+        validate(config=tmp_path / "bad.yaml")

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewatt.checks.orders import integer_mismatches, read_order, validate_matrix, validate_order
+from edgewatt.checks.orders import integer_mismatches, validate_matrix, validate_order
 from reorder.base import check_order
+from reorder.edges.methods.given import read_order
 from traces.base.errors import InputError
 from traces.networks.network import Network
 
@@ -75,21 +76,21 @@ def test_orders_are_read_from_npy_npz_and_text(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", edges=order)
     (tmp_path / "a.txt").write_text("2\n0\n1\n")
     for name in ("a.npy", "a.npz", "a.txt"):
-        assert read_order(tmp_path / name).tolist() == [2, 0, 1]
+        assert read_order(str(tmp_path / name)).tolist() == [2, 0, 1]
 
 
-def test_bad_order_files_name_file_and_line(tmp_path: Path) -> None:
+def test_bad_order_files_name_file_and_entry(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("0\nzwei\n")
-    with pytest.raises(InputError, match=r"bad\.txt:2: 'zwei' is not a connection index"):
-        read_order(tmp_path / "bad.txt")
+    with pytest.raises(InputError, match=r"bad\.txt: entry 2 is 'zwei', no index of a connection"):
+        read_order(str(tmp_path / "bad.txt"))
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(InputError, match=r"cut\.npz"):
-        read_order(tmp_path / "cut.npz")
+        read_order(str(tmp_path / "cut.npz"))
     np.save(tmp_path / "pickled.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match=r"pickled\.npy"):
-        read_order(tmp_path / "pickled.npy")
+        read_order(str(tmp_path / "pickled.npy"))
     with pytest.raises(InputError, match=r"absent\.txt"):
-        read_order(tmp_path / "absent.txt")
+        read_order(str(tmp_path / "absent.txt"))
 
 
 def test_a_reordered_matrix_is_checked_tuple_by_tuple() -> None:

@@ -1,4 +1,4 @@
-"""`validate --order --system`: an order is played on a machine, its bytes and rows are checked, its costs stated."""
+"""`validate --order --system`: an order is played on a machine, its bytes and rows are checked."""
 
 import json
 
@@ -31,8 +31,6 @@ def test_every_shipped_system(system, order):
     assert checks["output bytes in memory that differ after the run"]["measured"] == 0
     rows = [check for name, check in checks.items() if name.startswith("rows moved")]
     assert len(rows) == (3 if "scratchpad" in system else 0) and all(check["passed"] for check in rows)
-    stated = [name.split(" at M")[0] for name, check in checks.items() if check.get("stated")]
-    assert stated == ["I/Os", "bytes", "energy, pJ", "time, ns"]
 
 
 def test_a_wrong_order_is_not_played(tmp_path):

@@ -63,7 +63,7 @@ def read_npz(
             claim(total, str(path), "its arrays")
             where = f"{path}: array {name!r}"
             with opened_member(archive, member, where) as stream:
-                arrays[name] = _read_array(stream, member.file_size, where)
+                arrays[name] = read_array(stream, member.file_size, where)
     return arrays
 
 
@@ -73,7 +73,7 @@ def read_npy(path: str | Path) -> np.ndarray:
         size = Path(path).stat().st_size
         claim(size, str(path))
         with Path(path).open("rb") as stream:
-            return _read_array(stream, size, f"{path}: the array")
+            return read_array(stream, size, f"{path}: the array")
 
 
 def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> IO[bytes]:
@@ -117,21 +117,7 @@ def read_npy_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], boo
     return shape, bool(fortran_order), dtype
 
 
-def read_bytes(stream: IO[bytes], n_bytes: int, where: str) -> bytearray:
-    """Return the last bytes of a member, held once. Raises InputError where there are fewer."""
-    data = bytearray(n_bytes)
-    view, done = memoryview(data), 0
-    while done < n_bytes:
-        part = stream.read(min(n_bytes - done, 1 << 20))
-        if not part:
-            raise InputError(f"{where} ends after {done} of {n_bytes} bytes: truncated")
-        view[done : done + len(part)] = part
-        done += len(part)
-    stream.read(1)  # reaching the end makes zipfile compare the checksum
-    return data
-
-
-def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
+def read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
     """Read an array that must fill its member to the last byte, so that the checksum is always compared."""
     shape, fortran_order, dtype = read_npy_header(stream, where)
     n_bytes = dtype.itemsize * math.prod(shape)  # Python integers: cannot overflow
@@ -140,7 +126,15 @@ def _read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
             f"{where} claims {n_bytes} bytes, {stored_bytes - stream.tell()} are stored: the file is damaged"
         )
     claim(n_bytes, where)
-    data = read_bytes(stream, n_bytes, where)
+    data = bytearray(n_bytes)  # held once
+    view, done = memoryview(data), 0
+    while done < n_bytes:
+        part = stream.read(min(n_bytes - done, 1 << 20))
+        if not part:
+            raise InputError(f"{where} ends after {done} of {n_bytes} bytes: truncated")
+        view[done : done + len(part)] = part
+        done += len(part)
+    stream.read(1)  # reaching the end makes zipfile compare the checksum
     values = np.frombuffer(data, dtype) if n_bytes else np.empty(0, dtype)
     if dtype.kind == "U" and n_bytes and int(values.view(f"{dtype.byteorder.replace('|', '=')}u4").max()) > 0x10FFFF:
         raise InputError(f"{where} holds text with characters that do not exist: the file is damaged")

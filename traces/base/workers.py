@@ -152,31 +152,27 @@ class Workers:
         *,
         lost: Lost | None = None,
         attempts: int = 1,
-        until: float = math.inf,
         hear: Callable[..., None] | None = None,
     ) -> Iterator[tuple[Key, Any]]:
         """Yield (key, function(*arguments)) for each (key, arguments), in the order in which they are done.
 
         count: how many calls there are, if that is known: the last go one by one, so that all workers end together.
-        lost: what a piece gives whose worker processes died `attempts` times. until: of time.monotonic, when processes
-        are ended in the middle of their pieces. hear: called with the key and whatever a piece of a process reports
-        (`report`). Closing the iterator ends the work that is under way.
+        lost: what a piece gives whose worker processes died `attempts` times. hear: called with the key and whatever a
+        piece of a process reports (`report`). Closing the iterator ends the work that is under way.
 
         Raises what a call raises; WorkerDiedError if a process dies (without `lost`), EdgewattError if no scheduler
         answers, MissingExtraError without Dask.
         """
         calls = iter(calls)
         first = list(islice(calls, 2))
-        needed = self.executor == "dask" or (lost is not None and self.executor == "processes") or until < math.inf
+        needed = self.executor == "dask" or (lost is not None and self.executor == "processes")
         if not first:
             return
         if not needed and (self.count == 1 or len(first) < 2):
             for key, arguments in _chained(first, calls):
                 yield key, function(*arguments)
             return
-        yield from self._members().map(
-            function, _chained(first, calls), count or math.inf, _Fate(lost, attempts, until, hear)
-        )
+        yield from self._members().map(function, _chained(first, calls), count or math.inf, _Fate(lost, attempts, hear))
 
     def each(self, function: Callable[[int, int], None], n: int, size: int = PART) -> None:
         """Call function(start, stop) for each part of [0, n); threads of this process share them, whoever does pieces.
@@ -213,11 +209,10 @@ def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call
 
 @dataclass(frozen=True)
 class _Fate:
-    """What becomes of pieces whose workers die, and of those that take too long: see Workers.map."""
+    """What becomes of pieces whose workers die, and who hears of the others: see Workers.map."""
 
     lost: Lost | None = None
     attempts: int = 1
-    until: float = math.inf
     hear: Callable[..., None] | None = None
 
     def of(self, key: Any, times: int, why: str, error: Exception | None = None) -> Any:
@@ -636,10 +631,7 @@ class _Processes(_Team):
             while len(busy) < self.count and start():
                 pass
             while busy:
-                rest = None if fate.until == math.inf else fate.until - time.monotonic()
-                if rest is not None and rest <= 0:
-                    return
-                for chosen, _ in ready.select(rest):
+                for chosen, _ in ready.select():
                     worker: _Process = chosen.data
                     try:
                         answers = worker.receive()

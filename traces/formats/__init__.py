@@ -2,7 +2,6 @@
 
 from traces.formats.convert import (
     ConversionReport,
-    Scale,
     element_bits,
     from_bits,
     pack,
@@ -17,7 +16,6 @@ __all__ = [
     "ConversionReport",
     "Float32Array",
     "Format",
-    "Scale",
     "element_bits",
     "from_bits",
     "pack",

@@ -49,7 +49,7 @@ class Format(ABC):
     def encode(self, values: Float64Array, step: Float64Array | None) -> tuple[BitsArray, npt.NDArray[np.bool_]]:
         """Return (bits[n] of `bits_dtype`, bool[n] of the values set to the largest finite one) for float64[n].
 
-        step: of each value or of all (float64[n] or []), None for formats without a scale.
+        step: of all values (float64[]), None for formats without a scale.
         """
 
     @abstractmethod

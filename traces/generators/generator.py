@@ -11,10 +11,10 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, shown
+from traces.base.checks import whole_number
+from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.base.registry import Registry
 from traces.networks.network import MAX_CONNECTIONS, MAX_NEURONS, Network
@@ -72,15 +72,9 @@ def check_size(n_neurons: int, n_connections: int) -> None:
 
 def at_least(what: str, value: int, least: int) -> int:
     """Return a whole number of a generator. Raises InputError naming it."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{what} must be an integer of at least {least}, not {value!r}")
-    if value > MAX_NEURONS:
-        raise InputError(f"{what} is at most {MAX_NEURONS}, not {value}")
-    return int(value)
+    return whole_number(value, what, least, MAX_NEURONS)
 
 
 def checked_seed(seed: int) -> int:
     """Return a seed of random numbers. Raises InputError for one that is negative or no whole number."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed must be a whole number of at least 0, not {shown(seed)}")
-    return int(seed)
+    return whole_number(seed, "seed", 0)

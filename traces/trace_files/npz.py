@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from traces.base.archive import opened_member, read_bytes, read_npy_header
+from traces.base.archive import opened_member, read_array, read_npy_header
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
 from traces.base.memory import claim
@@ -157,14 +157,13 @@ def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.nd
         info = archive.getinfo(name)
         claim(info.file_size, where)
         with opened_member(archive, info, where) as member:
-            shape, _, kind = read_npy_header(member, where)
-            wider = name.endswith("/size.npy") and kind == np.uint16  # rows of lanes
-            if (kind != np.dtype(dtype) and not wider) or len(shape) != 1:
-                raise InputError(f"{where} holds {kind} of shape {shape}, expected {np.dtype(dtype)} of one dimension")
-            n_bytes = shape[0] * kind.itemsize
-            if n_bytes != info.file_size - member.tell():
-                raise InputError(f"{where}: header and size disagree: the file is damaged")
-            return np.frombuffer(read_bytes(member, n_bytes, where), kind) if n_bytes else np.empty(0, kind)
+            values = read_array(member, info.file_size, where)
+    wider = name.endswith("/size.npy") and values.dtype == np.uint16  # rows of lanes
+    if (values.dtype != np.dtype(dtype) and not wider) or values.ndim != 1:
+        raise InputError(
+            f"{where} holds {values.dtype} of shape {values.shape}, expected {np.dtype(dtype)} of one dimension"
+        )
+    return values
 
 
 def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:

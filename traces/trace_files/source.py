@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
-import contextlib
 import gzip
 import io
-import lzma
 import shutil
 import sys
 import tempfile
-import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +15,6 @@ from typing import IO, Any
 
 from traces.base.errors import InputError, MissingExtraError, brief
 
-_PACKED = 1 << 16
 _ZSTD_INPUT = 1 << 12  # bytes a call: even a bomb unpacks to no more than a block of 128 KiB per 4 bytes
 _WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself refuses without --long
 
@@ -28,7 +23,7 @@ _WINDOW = 1 << 27  # bytes of memory a frame may ask for; what `zstd` itself ref
 class Source:
     """A file that can be read any number of times. name: as messages and records name it.
 
-    compression: 'gzip', 'zstd', 'bzip2', 'xz' or '' for a plain file.
+    compression: 'gzip', 'zstd' or '' for a plain file.
     """
 
     path: Path
@@ -76,7 +71,7 @@ class _Unpacked(io.RawIOBase):
         while not self.rest:
             try:
                 block = next(self.blocks, None)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+            except (OSError, EOFError, zlib.error, ValueError) as error:
                 raise InputError(f"{self.damaged} ({brief(error)})") from error
             if block is None:
                 return 0
@@ -103,50 +98,20 @@ def _opened(path: Path, name: str) -> IO[bytes]:
 def _spooled(stream: IO[bytes]) -> tuple[Any, Path]:
     """Copy a stream that can be read only once to a temporary file, which goes when the first result does."""
     try:
-        with tempfile.NamedTemporaryFile(prefix="edgewatt-", delete=False) as copy:
-            keep = _Temporary(Path(copy.name))
-            shutil.copyfileobj(stream, copy)
+        keep = tempfile.NamedTemporaryFile(prefix="edgewatt-")  # noqa: SIM115
+        shutil.copyfileobj(stream, keep)
+        keep.flush()
     except OSError as error:
         raise InputError(
             f"standard input cannot be kept in {tempfile.gettempdir()} ({error.strerror or error})"
         ) from error
-    return keep, keep.path
+    return keep, Path(keep.name)
 
 
-class _Temporary:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        weakref.finalize(self, _remove, path)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
-
-
-def _by_module(open_packed: Callable[[IO[bytes]], Any]) -> Callable[[IO[bytes]], Iterator[bytes]]:
-    def blocks(packed: IO[bytes]) -> Iterator[bytes]:
-        with open_packed(packed) as unpacked:
-            while block := unpacked.read(1 << 18):
-                yield block
-
-    return blocks
-
-
-def _xz(packed: IO[bytes]) -> Iterator[bytes]:
-    """Unpack streams that follow each other; lzma.LZMAFile takes what a header says that it needs, up to 4 GiB."""
-    machine, raw = lzma.LZMADecompressor(memlimit=_WINDOW), b""
-    while True:
-        if machine.eof:
-            raw = machine.unused_data.lstrip(b"\0") or packed.read(_PACKED).lstrip(b"\0")
-            if not raw:
-                return
-            machine = lzma.LZMADecompressor(memlimit=_WINDOW)
-        elif machine.needs_input and not (raw := packed.read(_PACKED)):
-            raise EOFError("it ends inside a stream")
-        if block := machine.decompress(raw, 1 << 18):
+def _gzip(packed: IO[bytes]) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=packed) as unpacked:
+        while block := unpacked.read(1 << 18):
             yield block
-        raw = b""
 
 
 def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
@@ -173,8 +138,6 @@ def _zstd(packed: IO[bytes]) -> Iterator[bytes]:
 
 
 _COMPRESSIONS: dict[str, tuple[bytes, Callable[[IO[bytes]], Iterator[bytes]]]] = {
-    "gzip": (b"\x1f\x8b", _by_module(lambda packed: gzip.GzipFile(fileobj=packed))),
+    "gzip": (b"\x1f\x8b", _gzip),
     "zstd": (b"\x28\xb5\x2f\xfd", _zstd),
-    "bzip2": (b"BZh", _by_module(bz2.BZ2File)),
-    "xz": (b"\xfd7zXZ\x00", _xz),
 }

@@ -25,9 +25,9 @@ def verdict_of(records: Sequence[Record]) -> Verdict:
 def headline(records: Sequence[Record], title: str) -> None:
     """Print what was measured, in a line or two."""
     row, sizes = row_of(records[0]), records[0].results.get("network", {})
-    size = ", ".join(f"{sizes[each]:,} {each if sizes[each] != 1 else each[:-1]}" for each in ("neurons", "connections"))
+    counted = (f"{sizes[each]:,} {each if sizes[each] != 1 else each[:-1]}" for each in ("neurons", "connections"))
     name = "" if row["network"].startswith(title) else f"{row['network']}, "
-    say(f"{title}: {name}{size}; {row['part']}, {row['encoder']} bus")
+    say(f"{title}: {name}{', '.join(counted)}; {row['part']}, {row['encoder']} bus")
 
 
 def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> bool:

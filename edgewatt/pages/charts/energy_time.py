@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from statistics import median
 from typing import Any
 
@@ -98,11 +97,8 @@ def _pooled(data: ReportData) -> list[dict[str, Any]]:
 
     The rest of a group's row is of its point in the middle by energy.
     """
-    groups: dict[str, list[int]] = defaultdict(list)
-    for mark in data.spread:
-        groups[mark["group"]].append(mark["id"])
     found = []
-    for ids in groups.values():
+    for ids in data.groups:
         rows = [data.rows[number] for number in ids]
         if any(row.get("energy_pj") is None for row in rows):
             continue

@@ -5,16 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from traces.base.errors import EdgewattError, MissingExtraError
+from traces.base.errors import MissingExtraError
 
 _ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..|\\u202[89])")  # a backslash, a pair, what goes
 
@@ -37,34 +35,6 @@ def script_json(value: Any) -> str:
     return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def json_pieces(value: Any) -> Iterator[str]:
-    """Yield `script_json` of a value piece by piece; a function inside stands for what it returns, one at a time."""
-    if callable(value):
-        yield script_json(value())
-    elif isinstance(value, dict) and any(callable(item) or isinstance(item, dict) for item in value.values()):
-        before = "{"
-        for key, item in value.items():
-            yield f"{before}{script_json(key)}:"
-            yield from json_pieces(item)
-            before = ","
-        yield "}"
-    else:
-        yield script_json(value)
-
-
-_BUNDLE = """
-import ctypes, os, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL: it ends with who asked, also while it bundles
-import vl_convert
-try:
-    sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())
-    sys.stdout.flush()
-except BrokenPipeError:  # who asked was ended
-    os._exit(1)
-"""
-
-
 def need_charts() -> None:
     """Raise MissingExtraError where no chart can be drawn: before hours of work for a page of them."""
     if find_spec("vl_convert") is None:
@@ -75,12 +45,9 @@ def need_charts() -> None:
 def libraries() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script. Raises MissingExtraError without the extra `report`."""
     need_charts()
-    # In a process of its own: bundling takes 150 MB, which this one would never give back.
-    # In a group of its own: Ctrl-C is for this process, which ends the other.
-    made = subprocess.run([sys.executable, "-P", "-c", _BUNDLE], stdout=subprocess.PIPE, check=False, process_group=0)
-    if made.returncode:
-        raise EdgewattError("vl-convert-python cannot give the scripts of a page's charts: install it again")
-    script = made.stdout.decode()
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
@@ -102,7 +69,7 @@ class Page:
     """A heading, the switch of light and dark, and `body`.
 
     title, subtitle: plain text. body: HTML whose texts are escaped. style: rules of this page besides page.css.
-    data: JSON for the script, in the element `data`; a function in it is called for its value. script: a module; the
+    data: JSON for the script, in the element `data`. script: a module; the
     event `themechange` of the document tells it that colours changed. charts: with Vega, Vega-Lite and vega-embed
     (extra `report`), and charts.js at the beginning of the script.
     """
@@ -116,13 +83,9 @@ class Page:
     charts: bool = False
 
     def html(self) -> str:
-        """Return the page as one text."""
-        return "".join(self.pieces())
-
-    def pieces(self) -> Iterator[str]:
-        """Yield the page piece by piece. Raises MissingExtraError for charts without the extra `report`."""
+        """Return the page as one text. Raises MissingExtraError for charts without the extra `report`."""
         before, behind = asset(__file__, "page.html").split("{scripts}")
-        yield before.format(
+        head = before.format(
             title=text(self.title),
             subtitle=f'<p class="sub">{text(self.subtitle)}</p>' if self.subtitle is not None else "",
             # Vega compiles its expressions: only pages with charts may evaluate text.
@@ -130,17 +93,15 @@ class Page:
             style=asset(__file__, "page.css") + self.style,
             body=self.body,
         )
-        yield f"<script>{asset(__file__, 'theme.js')}</script>"
+        parts = [head, f"<script>{asset(__file__, 'theme.js')}</script>"]
         if self.data is not None:
-            yield '\n<script type="application/json" id="data">'
-            yield from json_pieces(self.data)
-            yield "</script>"
+            parts.append(f'\n<script type="application/json" id="data">{script_json(self.data)}</script>')
         if self.charts:
-            yield f'\n<script type="module">{libraries()}</script>'
+            parts.append(f'\n<script type="module">{libraries()}</script>')
         script = "\n".join(filter(None, (asset(__file__, "charts.js") if self.charts else "", self.script)))
         if script:
-            yield f'\n<script type="module">{script}</script>'
-        yield behind
+            parts.append(f'\n<script type="module">{script}</script>')
+        return "".join([*parts, behind])
 
 
 @cache

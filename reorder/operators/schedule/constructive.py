@@ -32,16 +32,6 @@ def greedy(problem: OperatorProblem) -> Order:
     return order
 
 
-def random_peaks(problem: OperatorProblem, count: int, seed: int = 0) -> np.ndarray:
-    """Return int64[count] peaks of random topological orders (uniform among the ready operators at every step)."""
-    state = np.array([seed & (2**64 - 1)], np.uint64)
-    last = np.empty(problem.graph.n_nodes, np.int32)
-    return np.concatenate(
-        [problem.costs.random_orders(min(256, count - done), state, last) for done in range(0, count, 256)]
-        or [np.empty(0, np.int64)]
-    )
-
-
 def simple_orders(problem: OperatorProblem) -> list[Order]:
     """Return the file's order, both of Kahn's and the greedy one."""
     return [file_order(problem), kahn(problem), kahn(problem, stack=True), greedy(problem)]
