@@ -17,8 +17,7 @@ import numpy as np
 from edgewatt.runs.model import Before, Point
 from hwmodel.caches.gpu import GpuResult, GpuSpec, GpuTime, gpu_time, simulate_gpu_spmv
 from hwmodel.dram.energy import EnergyRow, WireRow, core_rows, interface_rows
-from hwmodel.dram.interface import InterfaceCounts
-from hwmodel.energy.replay import timed_groups
+from hwmodel.dram.interface import InterfaceCounts, timed_groups
 from hwmodel.energy.total import Row, bill, billed_energy
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
