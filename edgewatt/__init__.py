@@ -61,6 +61,7 @@ _FACADE = {
     "validate": "edgewatt.checks.run",
     "core_energy": "hwmodel.dram.energy",
     "interface_energy": "hwmodel.dram.energy",
+    "token_energy": "edgewatt.memory.token",
     "load_part": "hwmodel.dram.engine",
     "simulate_dram": "hwmodel.dram.engine",
     "simulate_cache": "hwmodel.caches.cache",

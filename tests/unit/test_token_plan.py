@@ -1,6 +1,5 @@
 """What a token reads of a checkpoint, by name and configuration; GGUF files; formats, chunk by chunk."""
 
-import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -8,38 +7,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from checkpoints import LLAMA, llama, weights
 from safetensors.numpy import save_file
 
 from traces.base.errors import InputError
 from traces.checkpoints import TensorStream, plan_token, read_checkpoint
 from traces.checkpoints import stream as streams
-from traces.checkpoints.stream import converted
+from traces.checkpoints.stream import StreamFormat, converted
 from traces.checkpoints.token_plan import kind_of_tensor, layer_group
-
-RNG = np.random.default_rng(7)
-LLAMA = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 16, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "num_hidden_layers": 2, "torch_dtype": "bfloat16",
-}  # fmt: skip
-
-
-def weights(*shape: int, dtype: Any = ml_dtypes.bfloat16) -> np.ndarray:
-    return RNG.normal(0, 0.02, shape).astype(dtype)
-
-
-def llama(folder: Path, config: dict[str, Any] | None = None, *, head: bool = True, **more: np.ndarray) -> Path:
-    tensors = {"model.embed_tokens.weight": weights(32, 16), "model.norm.weight": weights(16)}
-    for k in range(2):
-        at = f"model.layers.{k}"
-        tensors |= {f"{at}.self_attn.{n}_proj.weight": weights(16 if n in "qo" else 8, 16) for n in "qkvo"}
-        tensors |= {f"{at}.mlp.{n}_proj.weight": weights(24, 16) for n in ("gate", "up")}
-        tensors |= {f"{at}.mlp.down_proj.weight": weights(16, 24), f"{at}.input_layernorm.weight": weights(16)}
-    if head:
-        tensors["lm_head.weight"] = weights(32, 16)
-    folder.mkdir(exist_ok=True)
-    save_file({**tensors, **more}, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(LLAMA if config is None else config))
-    return folder
 
 
 def by_kind(folder: Path, **options: Any) -> dict[str, int]:
@@ -69,6 +44,7 @@ def by_kind(folder: Path, **options: Any) -> dict[str, int]:
         ("encoder.layer.0.attention.self.value.weight", "attention v"),
         ("encoder.layer.0.attention.output.dense.weight", "attention o"),
         ("encoder.layer.0.output.dense.weight", "mlp down"),
+        ("encoder.layer.0.attention.output.LayerNorm.bias", "norm"),
         ("blk.0.attn_k.weight", "attention k"),
         ("blk.0.ffn_down_exps.weight", "expert"),
         ("blk.0.ffn_gate_inp.weight", "router"),
@@ -162,9 +138,8 @@ def test_a_damaged_configuration_is_one_message(tmp_path: Path, text: str) -> No
 
 
 def test_layer_groups_are_few() -> None:
-    folder = {layer: None for layer in range(32)}
-    reads = [type("R", (), {"layer": layer})() for layer in folder]
-    assert len({layer_group(read, 32) for read in reads}) == 8
+    assert len({layer_group(layer, 32) for layer in range(32)}) == 8
+    assert layer_group(2, 3) == "layer 2"
 
 
 # ---- GGUF
@@ -358,7 +333,7 @@ def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
 def test_what_no_scale_holds_is_named(value: float) -> None:
     with pytest.raises(InputError, match="int4"):
-        converted(np.array([[1, value]], np.float32), "int4")
+        converted(np.array([[1, value]], np.float32), StreamFormat("int4", "<f2", 32))
 
 
 def test_unknown_names_are_told() -> None:

@@ -23,7 +23,7 @@ EMBEDDING, LM_HEAD, EXPERT, NORM = "embedding", "lm_head", "expert", "norm"
 _KINDS: tuple[tuple[str, str], ...] = (
     (UNREAD, r"rotary_emb|position_ids$|masked_bias$|\.attn\.bias$|\.attention\.bias$|^mm\.|^v\.blk|"
              r"vision_tower|vision_model|(^|\.)visual\.|multi_modal_projector|audio_tower|embed_vision"),
-    (NORM, r"norm|(^|\.)ln(_\d|_f|_attn)?\."),
+    (NORM, r"[nN]orm|(^|\.)ln(_\d|_f|_attn)?\."),
     ("router", r"router|\.gate\.|ffn_gate_inp|shared_expert_gate|exp_probs_b"),
     (EXPERT, r"(?<!shared_)experts\.|_exps\b"),
     (EMBEDDING, r"embed_tokens|embed_positions|tok_embeddings|wte\b|wpe\b|(word|position|token_type)_embeddings|"
@@ -334,11 +334,11 @@ def _joined(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def layer_group(read: TokenRead, layers: int, groups: int = 8) -> str:
-    """Return the group of layers that a read belongs to, for tables: at most `groups` groups of equal size."""
-    if read.layer is None:
+def layer_group(layer: int | None, layers: int, groups: int = 8) -> str:
+    """Return the group of layers that a layer belongs to, for tables: at most `groups` groups of equal size."""
+    if layer is None:
         return "before and after"
     size = max(1, -(-layers // groups))
-    first = read.layer // size * size
+    first = layer // size * size
     last = min(first + size, layers) - 1
     return f"layer {first}" if first == last else f"layers {first} to {last}"
