@@ -80,6 +80,7 @@ _FACADE = {
     "encode": "hwmodel.encoders",
     "decode": "hwmodel.encoders",
     "order_tuples": "reorder.tuples",
+    "order_channels": "reorder.channels",
     "order_run_tuples": "reorder.joint.inside_runs",
     "order_jointly": "reorder.joint.io_neutral",
     "order_both": "reorder.joint.io_neutral",

@@ -11,6 +11,7 @@ import numpy as np
 
 from edgewatt.pages.token import token_page
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, StreamResult
+from reorder.channels import order_channels
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -28,6 +29,7 @@ _COMMANDS = {"ACT": ("ACT",), "RD": ("RD", "RDA"), "WR": ("WR", "WRA", "MWR"), "
              "REF": ("REFab", "REFpb", "REF2b")}  # fmt: skip
 
 
+_SHARES = ("given", "found", "random", "lower_bound")
 MOST_TENSORS = 2000
 """Rows of a page's table of tensors; of more, those with most energy."""
 
@@ -254,6 +256,32 @@ def token_energy(
     flat = FlatAnswer(each, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
     return TokenEnergy(str(part) if isinstance(part, str | Path) else player.part.name, channels, encoder, form.format,
                        layout, plan, result, tensors, flat)  # fmt: skip
+
+
+def order_and_compare(
+    folder: str | Path, output: str | Path, before: TokenEnergy, options: Mapping[str, Any], progress: Progress
+) -> tuple[TokenEnergy, dict[str, Any]]:
+    """Order a checkpoint's channels into a folder; return what its token takes, and what that saves as plain data.
+
+    before, options: the answer for `folder`, and the arguments of `token_energy` that gave it.
+    """
+    found = order_channels(folder, output, progress=progress)
+    after = token_energy(output, **options)
+    edges = [sum(each.toggles for each in answer.tensors) for answer in (before, after)]
+    spent = [answer.energy_pj["total"] for answer in (before, after)]
+    change, saved = (100 * now / was - 100 if was else 0.0 for was, now in (edges, spent))
+    said = [f"{output}: {len(found)} groups of channels ordered: edges {change:+.2f} %, energy {saved:+.2f} %"]
+    for what in dict.fromkeys(each.name.rpartition(": ")[2].rstrip("0123456789 ") for each in found):
+        of = [each for each in found if what in each.name]
+        mean = {key: 100 * sum(getattr(each, key) for each in of) / len(of) for key in _SHARES}
+        said.append(
+            f"{what} ({len(of)}): neighbours differ in {mean['found']:.2f} % of their bits, {mean['given']:.2f} as "
+            f"given, {mean['random']:.2f} in random orders, in none below {mean['lower_bound']:.2f}"
+        )
+    groups = [{"name": each.name, "rows": each.rows, **{k: getattr(each, k) for k in _SHARES}} for each in found]
+    return after, {
+        "channel_orders": groups, "before": {"toggles": edges[0], "energy_pj": before.energy_pj}, "in_words": said
+    }  # fmt: skip
 
 
 def _pieces(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

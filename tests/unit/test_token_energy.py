@@ -146,3 +146,14 @@ def test_a_context_larger_than_the_memory_is_told(tmp_path: Path) -> None:
     folder = llama(tmp_path / "m", LLAMA)
     with pytest.raises(InputError, match="take more channels"):
         ew.token_energy(folder, part=PART, channels=1, context=2**30, batch=64)
+
+
+def test_ordering_channels_says_what_it_saves(tmp_path: Path) -> None:
+    call = ["token", str(llama(tmp_path / "m")), "--channels", "1", "--order-channels", str(tmp_path / "o")]
+    report = json.loads(CliRunner().invoke(app, [*call, "--json", "-"]).output)
+    assert report["toggles"] < report["before"]["toggles"]
+    assert {each["name"] for each in report["channel_orders"]} >= {"layer 0: mlp", "residual stream"}
+    shown = CliRunner().invoke(app, call)
+    assert shown.exit_code == 0, shown.output
+    assert "groups of channels ordered" in " ".join(shown.output.split())
+    assert ew.token_energy(tmp_path / "o", part=PART, channels=1).as_dict()["toggles"] == report["toggles"]

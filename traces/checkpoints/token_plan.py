@@ -117,6 +117,12 @@ def kind_of_tensor(name: str) -> str:
     return next((kind for kind, pattern in _PATTERNS if pattern.search(name)), OTHER)
 
 
+def layer_of(name: str) -> int | None:
+    """Return the number of the layer in a tensor's name."""
+    found = _LAYER.search(name)
+    return int(found[1]) if found else None
+
+
 def _number(value: Any, what: str, least: int = 0) -> int:
     if type(value) is not int or not least <= value < _MOST:
         raise InputError(f"{what}: {shown(value)} is no whole number from {least} to {_MOST - 1}")
@@ -216,8 +222,7 @@ class _Planner:
             self.notes.append(f"{len(names)} tensors {what}: {', '.join(names[:3])}{more}")
 
     def _read(self, name: str, tensor: StoredTensor) -> TokenRead:
-        kind, found = kind_of_tensor(name), _LAYER.search(name)
-        layer = int(found[1]) if found else None
+        kind, layer = kind_of_tensor(name), layer_of(name)
         matrix = _matrix(tensor)
         rows = _whole(matrix)
         if kind == EXPERT:
