@@ -33,7 +33,8 @@ def tables() -> np.ndarray:
     """Return bf16 bits, uint16[levels, 65536]: quantiles of Gaussians whose spreads are 2^(k / STEPS) of SPREAD."""
     quantiles = ndtri((np.arange(1 << 16) + 0.5) / (1 << 16))
     spreads = SPREAD * 2.0 ** (np.arange(-4 * STEPS, 4 * STEPS + 1) / STEPS)
-    return (quantiles * spreads[:, None]).astype(ml_dtypes.bfloat16).view(np.uint16)
+    made: np.ndarray = (quantiles * spreads[:, None]).astype(ml_dtypes.bfloat16).view(np.uint16)
+    return made
 
 
 def matrix(rows: int, columns: int, rng: np.random.Generator, levels: np.ndarray) -> Iterator[bytes]:
@@ -85,7 +86,7 @@ def write(folder: Path, size: str, seed: int = 0) -> int:
                 if len(shape) == 1:
                     stream.write(rng.normal(1, ROWS, shape).astype(ml_dtypes.bfloat16).tobytes())
                 else:
-                    stream.writelines(matrix(*shape, rng, levels))
+                    stream.writelines(matrix(shape[0], shape[1], rng, levels))
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": where}))
     config = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": hidden, "vocab_size": vocabulary,

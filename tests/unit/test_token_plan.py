@@ -1,5 +1,6 @@
 """What a token reads of a checkpoint, by name and configuration; GGUF files; formats, chunk by chunk."""
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -121,11 +122,12 @@ def test_unknown_tensors_are_streamed_whole_and_told(tmp_path: Path) -> None:
     "config",
     [
         {**LLAMA, "num_attention_heads": "four"}, {**LLAMA, "hidden_size": -1}, {**LLAMA, "num_hidden_layers": 1e3},
+        {**LLAMA, "num_experts": 2**31 - 1, "num_experts_per_tok": 2**31 - 1},
         {**LLAMA, "num_key_value_heads": [1]}, {**LLAMA, "torch_dtype": "strange"}, {**LLAMA, "hidden_size": 2**70},
     ],
 )  # fmt: skip
 def test_a_configuration_that_lies_is_named(tmp_path: Path, config: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="config"):
+    with pytest.raises(InputError, match="config|experts"):
         by_kind(llama(tmp_path / "m", config), context=1)
 
 
@@ -319,6 +321,28 @@ def test_vectors_become_bf16_and_packed_tensors_stay(tmp_path: Path) -> None:
     assert streamed(tensor_read(tmp_path / "s", scales, "a.weight_scale"), "int4") == scales.tobytes()
     codes = np.arange(16, dtype=np.int32).reshape(4, 4)
     assert streamed(tensor_read(tmp_path / "c", codes, "a.weight_packed"), "bf16") == codes.tobytes()
+
+
+def test_quantised_and_sparse_layouts_are_streamed_with_all_their_parts(tmp_path: Path) -> None:
+    at = "model.layers.0.self_attn.q_proj"
+    parts = {
+        f"{at}.weight_packed": np.arange(32, dtype=np.int32).reshape(16, 2), f"{at}.weight_shape": np.array([16, 16]),
+        f"{at}.weight_scale": weights(16, 1), f"{at}.weight_zero_point": np.zeros((2, 1), np.int32),
+        "model.layers.1.self_attn.q_proj._weight_qdata": np.ones((16, 16), np.int8),
+        "model.layers.1.self_attn.q_proj._weight_scale": weights(16, 1, dtype=np.float32),
+        "model.layers.1.mlp.down_proj.compressed": weights(40),
+        "model.layers.1.mlp.down_proj.row_offsets": np.arange(8),
+        "model.layers.1.mlp.down_proj.bitmask": np.ones((16, 3), np.uint8),
+    }  # fmt: skip
+    (tmp_path / "m").mkdir()
+    save_file(parts, tmp_path / "m" / "model.safetensors")
+    (tmp_path / "m" / "config.json").write_text(json.dumps(LLAMA))
+    plan = plan_token(read_checkpoint(tmp_path / "m"))
+    sent = {
+        read.name: b"".join(bytes(c) for c in TensorStream("int4").chunks(read)) for read in plan.reads if read.tensor
+    }
+    assert sent == {name: value.tobytes() for name, value in parts.items()}
+    assert {read.kind for read in plan.reads} == {"attention q", "mlp down", "kv cache"}
 
 
 def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

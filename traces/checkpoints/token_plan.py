@@ -52,7 +52,7 @@ _ORDER = {kind: k for k, kind in enumerate((
     EXPERT, "mlp gate+up", "mlp gate", "mlp up", "mlp down", NORM, OTHER,
 ))}  # fmt: skip
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1}
-_MOST = 1 << 31
+_MOST, _MOST_EXPERTS = 1 << 31, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ class _Planner:
             given = each if self.tokens == 1 else round(count * (1 - (1 - min(1, each / count)) ** self.tokens))
             if self.tokens > 1:
                 self.notes.append(f"{self.tokens} tokens read {given} of {count} experts: expected, routing uniform")
-        if not 1 <= given <= count:
-            raise InputError(f"{self.checkpoint.path}: experts={given}: a layer has 1 to {count}")
+        if not 1 <= given <= count <= _MOST_EXPERTS:
+            raise InputError(f"{self.checkpoint.path}: experts={given}: a layer has 1 to {min(count, _MOST_EXPERTS)}")
         return count, given
 
     def plan(self) -> TokenPlan:
@@ -238,7 +238,7 @@ class _Planner:
             if self.config:
                 raise InputError(f"{self.checkpoint.path}: the configuration does not say how many experts a layer has")
             return _whole(matrix)
-        chosen = [k * count // read for k in range(read)]
+        chosen = range(read) if read == count else sorted({k * count // read for k in range(read)})
         if (numbered := _EXPERT.search(name)) is not None:
             return _whole(matrix) if int(numbered[1]) in chosen else ()
         if not tensor.shape or tensor.shape[0] != count or matrix[0] % count:
@@ -319,7 +319,8 @@ class _Planner:
 def _matrix(tensor: StoredTensor) -> tuple[int, int]:
     """Return rows and columns of a tensor; one row where rows are no whole bytes."""
     rows = math.prod(tensor.shape[:-1])
-    if not rows or len(tensor.shape) < 2 or (tensor.stop - tensor.start) % rows:
+    n_bytes = tensor.stop - tensor.start
+    if not rows or not n_bytes or len(tensor.shape) < 2 or n_bytes % rows:
         rows = 1
     return rows, math.prod(tensor.shape) // rows
 
