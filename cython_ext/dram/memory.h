@@ -434,6 +434,7 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
         for (int p = 0; p < n_ports; p++) {
             const dram_port *port = &m->port[p];
             if (port->next < port->length) {
+                if (port->next >= port->pause) return RUN_NEEDS_INPUT;
                 busy = 1;
                 int64_t at = offer_cycle(m, port);
                 if (at == NEVER) quiet = 0; /* waits for a channel */

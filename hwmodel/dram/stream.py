@@ -137,26 +137,14 @@ def play_runs(
 ) -> DramResult:
     """Play consecutive bursts from address `start` on: (how many, 0 read or 1 written) in turn, each as soon as it is
     accepted. every: play every burst, skip none. Raises StuckError."""
-    memory, at = open_memory(part, controller), start
-    for bursts, way in runs:
-        for first in range(0, bursts, 1 << 16):
-            n = min(bursts - first, 1 << 16)
-            address = np.arange(n, dtype=np.uint64) * np.uint64(part.organisation.burst_bytes) + np.uint64(at)
-            memory.feed(0, np.zeros(n, np.int64), address, np.full(n, way, np.uint8), np.zeros(n, np.int64))
-            at += n * part.organisation.burst_bytes
-            _run(memory)
-    memory.close(0)
-    _run(memory)
+    memory = open_memory(part, controller, stream=not every)
+    bursts, ways = (
+        (np.array(column, np.int64) for column in zip(*runs, strict=True)) if runs else np.zeros((2, 0), np.int64)
+    )
+    if memory.play_stream(start, bursts, ways.astype(np.uint8)) == kernel.STUCK:
+        raise stuck_error(memory)
     none = np.zeros(0, np.int64)
     return collect_result(memory, part, none, none, None)
-
-
-def _run(memory: kernel.Memory) -> None:
-    """Run until requests are used up, or to the end."""
-    while (status := memory.run()) == kernel.OUTPUT_FULL:
-        memory.take_done()
-    if status == kernel.STUCK:
-        raise stuck_error(memory)
 
 
 class _Channel(NamedTuple):
@@ -238,8 +226,8 @@ class StreamPlayer:
             self._runs[-1] = (self._runs[-1][0] + bursts, way)
         elif bursts:
             self._runs.append((bursts, way))
-        wires = (after - was for after, was in zip(self._sent(), before, strict=True))
-        counts = StreamCounts(n, bursts, *wires, n if known else 0)
+        ones, toggles, dbi_ones, dbi_toggles = (after - was for after, was in zip(self._sent(), before, strict=True))
+        counts = StreamCounts(n, bursts, ones, toggles, dbi_ones, dbi_toggles, n if known else 0)
         self.counts += counts
         return counts
 
