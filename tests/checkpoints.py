@@ -1,6 +1,7 @@
 """Small checkpoints of language models for tests."""
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -32,3 +33,22 @@ def llama(folder: Path, config: dict[str, Any] | None = None, *, head: bool = Tr
     save_file({**tensors, **more}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(LLAMA if config is None else config))
     return folder
+
+
+def text(value: str) -> bytes:
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def gguf(
+    tensors: dict[str, tuple[int, tuple[int, ...], bytes]], metadata: dict[str, bytes] | None = None, version: int = 3
+) -> bytes:
+    """Return a file of NAME: (type, shape with rows first, bytes) and KEY: bytes of type and value."""
+    values = metadata or {"general.architecture": struct.pack("<I", 8) + text("llama")}
+    out = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(values))
+    out += b"".join(text(key) + value for key, value in values.items())
+    body = b""
+    for name, (kind, shape, data) in tensors.items():
+        out += text(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *shape[::-1])
+        out += struct.pack("<IQ", kind, len(body))
+        body += data + bytes(-len(data) % 32)
+    return out + bytes(-len(out) % 32) + body

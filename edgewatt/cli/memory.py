@@ -188,7 +188,7 @@ def token(
     model: Path = typer.Argument(
         ...,
         metavar="MODEL_DIR",
-        parser=reads("a checkpoint", "weights", to=Path),
+        parser=reads("a checkpoint", "weights", "gguf", to=Path),
         help="Folder of safetensors shards with config.json, or of GGUF files; or one such file.",
     ),
     part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),

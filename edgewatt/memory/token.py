@@ -228,6 +228,8 @@ def token_energy(
     whole_number(channels, "channels", 1)
     form = TensorStream(format or AS_STORED, layout)
     plan = plan_token(read_checkpoint(folder), context=context, batch=batch, experts=experts, kv_bits=kv_bits)
+    if not plan.reads:
+        raise InputError(f"{folder}: holds no tensor that a token reads")
     player = StreamPlayer(
         part, channels=channels, encoder=encoder, controller=controller, element_bytes=form.element_bytes(plan.reads)
     )

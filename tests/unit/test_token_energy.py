@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checkpoints import LLAMA, llama, weights
+from checkpoints import LLAMA, gguf, llama, weights
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -157,3 +157,9 @@ def test_ordering_channels_says_what_it_saves(tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "groups of channels ordered" in " ".join(shown.output.split())
     assert ew.token_energy(tmp_path / "o", part=PART, channels=1).as_dict()["toggles"] == report["toggles"]
+
+
+def test_a_checkpoint_of_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_bytes(gguf({}))
+    with pytest.raises(InputError, match="no tensor"):
+        ew.token_energy(tmp_path / "m.gguf", part=PART, channels=1)
