@@ -226,6 +226,8 @@ class StreamPlayer:
         known. A tensor may come in pieces of whole bursts. Raises InputError beyond the end of the memory.
         """
         size = self.part.organisation.burst_bytes
+        if isinstance(data_or_nbytes, np.integer):
+            data_or_nbytes = int(data_or_nbytes)
         known = not isinstance(data_or_nbytes, Number)
         data = as_bytes(data_or_nbytes) if known else None
         n = whole_number(data_or_nbytes, "bytes to read", 0) if data is None else len(data)

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def recount(bursts: np.ndarray, channel: np.ndarray, lanes: int, *, dbi: bool) -> tuple[int, int, int, int]:
+def recount(bursts: np.ndarray, channel: np.ndarray, lanes: int, *, dbi: bool) -> tuple[int, ...]:
     """Return ones and toggles of the data wires, ones and toggles of the DBI wires, from wires at 0.
 
     bursts: uint8[n, burst_bytes]. channel: int[n]. dbi: bytes with five or more ones are sent inverted, with a flag.

@@ -14,8 +14,12 @@ from hwmodel.dram.engine import DramEngine, load_part, part_names
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, play_runs, side_by_side
 from hwmodel.dram.tables import address_map, channel_of
+from hwmodel.energy.replay import replay_energy
+from hwmodel.machine import Machine
+from hwmodel.replay import replay
 from tests.oracles.stream_oracle import recount
 from traces.base.errors import InputError
+from traces.trace.chunks import Chunk, Memory, Trace
 
 PARTS = sorted(part_names())
 PRESETS = ("dramsim3", "ramulator2", "jedec")
@@ -184,3 +188,25 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_nothing_read_is_nothing_done() -> None:
     result = StreamPlayer("lpddr4-3200").finish()
     assert result.counts == StreamCounts() and result.cycles == 0 and result.energy_pj()["dynamic"] == 0
+
+
+@pytest.mark.parametrize("encoder", ["raw", "dbi-ac", "base-xor+dbi-dc"])
+def test_a_stream_in_order_is_what_replay_counts(encoder: str) -> None:
+    """With fcfs bursts leave in the order of their addresses: the same commands, time and energy, term by term."""
+    data, size = weights(16 * 4_000), 32
+    address, offset = np.arange(4_000, dtype=np.uint64) * np.uint64(size), np.arange(4_001, dtype=np.int64) * size
+    kinds = np.zeros(4_000, np.uint8)
+    chunk = Chunk(address, np.full(4_000, size, np.uint8), kinds, kinds, offset, data.view(np.uint8))
+    trace = Trace.from_chunks([chunk], Memory(0, data.nbytes, data.view(np.uint8)))
+    controller = {"scheduler": "fcfs"}
+    machine = Machine(part="lpddr4-3200", controller=controller, encoder=encoder, element_bytes=2)
+    replayed = replay(trace, machine, arrival=np.zeros(4_000, np.int64))
+    player = StreamPlayer("lpddr4-3200", controller=controller, encoder=encoder)
+    player.read(data)
+    result = player.finish()
+    assert replayed.dram is not None
+    assert_same(result.dram, replayed.dram)
+    energy = replay_energy(replayed, machine)
+    assert {row.term: row.energy_pj for row in result.rows} == {
+        row.term: row.energy_pj for row in (*energy.interface, *energy.core) if row.count
+    }
