@@ -37,6 +37,7 @@ class Tables:
     ) -> None: ...
 
 class Memory:
+    repeated: int
     def __init__(
         self,
         tables: Tables,

@@ -261,6 +261,7 @@ cdef class Memory:
     cdef list held
     cdef int pseudo  # channels that share command wires and queues
     cdef bint untaken  # a run already stopped for what was sent
+    cdef readonly int64_t repeated  # bursts of a stream that were counted, not played
     cdef dram_command *traces[64]  # room for commands of a stream's period
 
     def __cinit__(self, Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
@@ -405,6 +406,7 @@ cdef class Memory:
                     times = (run_end - at - m.width) // period
                     measured.repeat(times, period, period << c.offset_bits >> turn)
                     at += times * period
+                    self.repeated += times * period
                     measured, looking = None, False
                     continue
                 else:

@@ -82,7 +82,8 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
     }
     e->changed = all_banks(e), e->upkeep_at = 0;
     e->wires_free[0] += shift, e->wires_free[1] += shift, e->ca_end += shift;
-    e->now += shift, e->next_event += shift, e->last_progress += shift;
+    e->now += shift, e->last_progress += shift;
+    if (e->next_event != NEVER) e->next_event += shift;
 }
 
 /* Let a channel do what it does by itself up to and with cycle `limit`. Where it idles long, one period between

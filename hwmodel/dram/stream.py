@@ -11,8 +11,9 @@ differ where two bursts meet. Between bursts the wires hold the last one, as in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
+from numbers import Number
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,10 +67,10 @@ class StreamCounts:
 class StreamResult:
     """A stream that was played to its end.
 
-    commands: issued by name, over all channels (RD and RDA are apart). cycles: clocks up to the last data, time_ns the
-    same. rows: all terms of the energy, dynamic and static; the wires of unknown bytes are taken to carry random ones
-    (an estimate), unknown_ones and unknown_toggles of the data wires and of those beside them. driven: unit intervals of
-    a burst on either.
+    commands: issued by name, over all channels (RD and RDA are apart). cycles: clocks up to the last data, time_ns
+    the same. rows: all terms of the energy, dynamic and static; the wires of unknown bytes are taken to carry random
+    ones (an estimate): unknown_ones and unknown_toggles, of the data wires and of those beside them. driven: unit
+    intervals of a burst on either. repeated: bursts that were counted as repeating others, not played.
     """
 
     counts: StreamCounts
@@ -81,6 +82,7 @@ class StreamResult:
     unknown_toggles: tuple[int, int]
     driven: tuple[int, int]
     dram: DramResult
+    repeated: int
     part: Part
 
     @property
@@ -134,9 +136,10 @@ def side_by_side(part: Part, channels: int, *, widen: bool = True) -> Part:
 
 def play_runs(
     part: Part, controller: ControllerSpec, start: int, runs: Sequence[tuple[int, int]], *, every: bool = False
-) -> DramResult:
+) -> tuple[DramResult, int]:
     """Play consecutive bursts from address `start` on: (how many, 0 read or 1 written) in turn, each as soon as it is
-    accepted. every: play every burst, skip none. Raises StuckError."""
+    accepted. every: play every burst, repeat none. Return what they did and how many were repeated, not played. Raises
+    StuckError."""
     memory = open_memory(part, controller, stream=not every)
     bursts, ways = (
         (np.array(column, np.int64) for column in zip(*runs, strict=True)) if runs else np.zeros((2, 0), np.int64)
@@ -144,7 +147,7 @@ def play_runs(
     if memory.play_stream(start, bursts, ways.astype(np.uint8)) == kernel.STUCK:
         raise stuck_error(memory)
     none = np.zeros(0, np.int64)
-    return collect_result(memory, part, none, none, None)
+    return collect_result(memory, part, none, none, None), memory.repeated
 
 
 class _Channel(NamedTuple):
@@ -161,6 +164,10 @@ class StreamPlayer:
     part: shipped name, YAML path, mapping or Part. channels: so many of it side by side, a power of two, which take the
     bursts in turn. encoder: a chain of hwmodel.encoders. element_bytes: of one value, for encoders that compare values.
     preset, controller: named behaviour and other fields of ControllerSpec. Memory does not grow with the stream.
+
+    Workers may share a stream: each begins at its own `start`, with the bytes `before` it (a burst of each channel or
+    more), and returns its `state`; the player of the whole stream takes these one after the other with `add`. Exact for
+    encoders that code a burst by itself (raw, dbi-dc, base-xor), others are refused. A state also saves a stream.
     Raises InputError for what does not fit.
     """
 
@@ -174,6 +181,7 @@ class StreamPlayer:
         controller: ControllerSpec | Mapping[str, Any] | None = None,
         element_bytes: int = 2,
         start: int = 0,
+        before: Any = b"",
     ) -> None:
         given = {} if controller is None else controller
         spec = given if isinstance(given, ControllerSpec) else controller_spec({"preset": preset, **given})
@@ -199,6 +207,17 @@ class StreamPlayer:
         self._unknown = [0, 0]  # bursts read and written
         self.counts = StreamCounts()
         self._order: tuple[int, int, np.ndarray, np.ndarray] | None = None
+        self._kind = [self.part.name, o.channels, chain.encoder, element_bytes, repr(self.controller)]
+        self._added: list[np.ndarray | int] = [0, 0, 0]  # wires of other players
+        if len(last := as_bytes(before)):
+            self._check_split()
+            if len(last) % o.burst_bytes or len(last) > start:
+                raise InputError(
+                    f"{len(last)} bytes before address {start}: give whole bursts of {o.burst_bytes} bytes"
+                )
+            self._next -= len(last) // o.burst_bytes
+            self._send(last, PRIMED)
+            self._next = start // o.burst_bytes
 
     def read(self, data_or_nbytes: Any, *, write: bool = False) -> StreamCounts:
         """Read the next bytes, which begin with a burst; the last one is filled up with zeros.
@@ -207,7 +226,9 @@ class StreamPlayer:
         known. A tensor may come in pieces of whole bursts. Raises InputError beyond the end of the memory.
         """
         size = self.part.organisation.burst_bytes
-        known = not isinstance(data_or_nbytes, int | np.integer)
+        if isinstance(data_or_nbytes, np.integer):
+            data_or_nbytes = int(data_or_nbytes)
+        known = not isinstance(data_or_nbytes, Number)
         data = as_bytes(data_or_nbytes) if known else None
         n = whole_number(data_or_nbytes, "bytes to read", 0) if data is None else len(data)
         bursts = -(-n // size)
@@ -222,10 +243,7 @@ class StreamPlayer:
         else:
             self._send(data, way)
         self._next += bursts
-        if bursts and self._runs and self._runs[-1][1] == way:
-            self._runs[-1] = (self._runs[-1][0] + bursts, way)
-        elif bursts:
-            self._runs.append((bursts, way))
+        self._append(bursts, way)
         ones, toggles, dbi_ones, dbi_toggles = (after - was for after, was in zip(self._sent(), before, strict=True))
         counts = StreamCounts(n, bursts, ones, toggles, dbi_ones, dbi_toggles, n if known else 0)
         self.counts += counts
@@ -241,8 +259,59 @@ class StreamPlayer:
     def _wires(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return counts int64[way, 1, 3, wires] of data wires, flag wires and those beyond the first of a lane."""
         counts = self._bus.counts
-        extra = None if self._extra is None else self._extra.counts.data.counts[:PRIMED, None]
-        return counts.data.counts[:PRIMED, None], counts.flag.counts[:PRIMED, None], extra
+        extra = None if self._extra is None else self._extra.counts.data.counts[:PRIMED, None] + self._added[2]
+        data, flags = (each.counts[:PRIMED, None] for each in (counts.data, counts.flag))
+        return data + self._added[0], flags + self._added[1], extra
+
+    def _check_split(self) -> None:
+        if not self._chain.by_block:
+            raise InputError(
+                f"a stream through {self._chain.encoder!r} cannot be split: bursts are coded after each other"
+            )
+
+    def state(self) -> dict[str, Any]:
+        """Return what was read so far and what the wires carry now, in lists and numbers (JSON)."""
+        self._check_split()
+        return {
+            "kind": self._kind,
+            "start": self._start,
+            "next": self._next,
+            "runs": [list(run) for run in self._runs],
+            "unknown": list(self._unknown),
+            "counts": list(astuple(self.counts)),
+            "wires": [0 if each is None else each.tolist() for each in self._wires()],
+            "levels": [
+                [[wires.level.tolist(), wires.flag_level.tolist()] for wires in (bus, extra) if wires is not None]
+                for _, bus, extra in self._channels
+            ],
+        }
+
+    def add(self, state: Mapping[str, Any]) -> StreamCounts:
+        """Go on behind what another player read from here on, given its `state`; return its counts.
+
+        Raises InputError for the state of another memory, or one that began elsewhere.
+        """
+        at = self._next * self.part.organisation.burst_bytes
+        if state["kind"] != self._kind or state["start"] != at:
+            raise InputError(f"this state does not continue the stream at address {at} of {self._kind}")
+        self._added = [mine + np.array(its, np.int64) for mine, its in zip(self._added, state["wires"], strict=True)]
+        for (_, *buses), levels in zip(self._channels, state["levels"], strict=True):
+            for bus, (level, flags) in zip(buses, levels, strict=False):
+                assert bus is not None
+                bus.restore(level, flags, 0)
+        for bursts, way in state["runs"]:
+            self._append(bursts, way)
+        self._unknown = [mine + its for mine, its in zip(self._unknown, state["unknown"], strict=True)]
+        self._next = state["next"]
+        counts = StreamCounts(*state["counts"])
+        self.counts += counts
+        return counts
+
+    def _append(self, bursts: int, way: int) -> None:
+        if bursts and self._runs and self._runs[-1][1] == way:
+            self._runs[-1] = (self._runs[-1][0] + bursts, way)
+        elif bursts:
+            self._runs.append((bursts, way))
 
     def _send(self, data: Bytes, way: int) -> None:
         """Send bytes over the wires of their channels, the first one at the start of the next burst."""
@@ -285,7 +354,7 @@ class StreamPlayer:
 
     def finish(self) -> StreamResult:
         """Play the commands of all reads so far and return the result; more may be read, and finished, afterwards."""
-        dram = play_runs(self.part, self.controller, self._start, self._runs)
+        dram, repeated = play_runs(self.part, self.controller, self._start, self._runs)
         o, bursts = self.part.organisation, [sum(n for n, way in self._runs if way == k) for k in (0, 1)]
         issued = dram.counts
         assert [issued.command("RD", "RDA"), issued.command("WR", "WRA", "MWR")] == bursts, "a burst was lost"
@@ -307,13 +376,14 @@ class StreamPlayer:
         ones, toggles = ((int(totals[0][k]), int(totals[1][k] + totals[2][k])) for k in (0, 1))
         return StreamResult(
             self.counts, issued.commands, dram.total_cycles, dram.time_ns, tuple(r for r in rows if r.count), ones,
-            toggles, (of_burst[0], flag_wires * o.burst_bytes), dram, self.part,
+            toggles, (of_burst[0], flag_wires * o.burst_bytes), dram, repeated, self.part,
         )  # fmt: skip
 
     def _guessed(self, of_random: np.ndarray) -> np.ndarray:
         """Return the counts of unknown bursts, as those of random ones."""
         unknown = np.array(self._unknown)[:, None, None, None]
-        return of_random * unknown // (PIECE_BYTES // self.part.organisation.burst_bytes)
+        guessed: np.ndarray = of_random * unknown // (PIECE_BYTES // self.part.organisation.burst_bytes)
+        return guessed
 
     @cached_property
     def _of_random(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
