@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import ChainFacts, StreamChain, chain_facts
-from hwmodel.coding.in_burst import ShareFlags
+from hwmodel.coding.in_burst import ShareFlags, burst_cells, share_flags
 from hwmodel.coding.streams import stream_chain
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part, kept
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.base.shown import Shown
 from traces.trace.chunks import STREAMS
-
-if TYPE_CHECKING:
-    from hwmodel.dram.controller import ControllerSpec
 
 IDLE = ("all", "none", "capacity", "bandwidth")
 
@@ -233,11 +228,11 @@ class Machine(Shown):
     def _share_flags(self) -> ShareFlags | None:
         """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
         metadata, part = self.bus.metadata, self._part()
-        cells = None if part is None else kept(part, _burst_cells)
+        cells = None if part is None else kept(part, burst_cells)
         if metadata >> (0 if cells is None else cells.metadata_bits):
             room = "none" if cells is None else f"{cells.metadata_bits} bits"
             raise InputError(f"bus metadata is {metadata}: the bursts of {self._facts()['part']!r} have {room} of it")
-        return None if part is None else kept(part, _flags_of_shares, metadata)
+        return None if part is None else kept(part, share_flags, metadata)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.
@@ -245,34 +240,7 @@ class Machine(Shown):
         A chain that inverts reads with the part's DBI latency; the clocks that its decoders take are spent in the
         controller. Where the controller does not say how many requests enter a clock, each channel takes one.
         """
-        from hwmodel.dram.controller import controller_spec
+        from hwmodel.dram.controller import as_wide, controller_spec, decoding
 
-        part, spec = self._part(), _decoding(controller_spec(self.controller), self.encoder_facts)
-        return spec if part is None else _as_wide(spec, part.organisation.channels)
-
-
-@lru_cache(maxsize=256)
-def _decoding(controller: ControllerSpec, facts: ChainFacts) -> ControllerSpec:
-    """Return a controller that decodes what a chain of encoders sends."""
-    if facts.inverts:
-        controller = replace(controller, read_dbi=True)
-    if facts.latency_cycles:
-        latency = controller.controller_latency_cycles + facts.latency_cycles
-        controller = replace(controller, controller_latency_cycles=latency)
-    return controller
-
-
-@lru_cache(maxsize=256)
-def _as_wide(controller: ControllerSpec, channels: int) -> ControllerSpec:
-    return controller if controller.requests_per_clock else replace(controller, requests_per_clock=channels)
-
-
-def _burst_cells(part: Part) -> BurstCells | None:
-    """Return the cells of a part's bursts, None where they carry data alone."""
-    cells = part.interface.cells
-    return BurstCells(cells, part.organisation, part.interface.dbi) if cells else None
-
-
-def _flags_of_shares(part: Part, metadata: int) -> ShareFlags | None:
-    cells = kept(part, _burst_cells)
-    return None if cells is None else ShareFlags(cells, metadata)
+        part, spec = self._part(), decoding(controller_spec(self.controller), self.encoder_facts)
+        return spec if part is None else as_wide(spec, part.organisation.channels)

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from cython_ext.common.checks cimport need
 
-cdef extern from "dram/memory.h" nogil:
+cdef extern from "dram/stream.h" nogil:
     enum: COMMANDS
     enum: SCOPES
     enum: MAX_BANKS
@@ -55,7 +55,7 @@ cdef extern from "dram/memory.h" nogil:
     ctypedef struct dram_config:
         int64_t gap[4][18][18]
         int64_t wire_cycles[18]
-        int32_t ranks, pseudo_channels, n_fields, ca_wires
+        int32_t ranks, pseudo_channels, n_fields, ca_wires, offset_bits
         int32_t field_kind[16]
         int32_t field_source[16]
         int32_t field_bits[16]
@@ -76,7 +76,7 @@ cdef extern from "dram/memory.h" nogil:
         const uint8_t *write
         const int64_t *arrival
         const int64_t *request
-        int64_t next, length, limit, asleep, last_accepted, bursts, waited, waited_for_line, waited_bursts
+        int64_t next, length, limit, asleep, pause, last_accepted, bursts, waited, waited_for_line, waited_bursts
         int32_t line_reads
         int32_t relative, closed, parked
     ctypedef struct dram_counts:
@@ -107,7 +107,7 @@ cdef extern from "dram/memory.h" nogil:
         dram_port port[64]
         dram_output out
         int64_t now
-        int32_t n_channels, n_ports, limited
+        int32_t n_channels, n_ports, limited, width
         int64_t completed[18]
     int set_setting(dram_config *c, int k, int64_t value)
     int is_consistent(const dram_config *c)
@@ -116,10 +116,21 @@ cdef extern from "dram/memory.h" nogil:
     dram_memory *dram_new(const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size,
                           int64_t trace_size, int sent)
     void dram_free(dram_memory *m)
+    void memory_moved(dram_memory *m, int64_t shift, int64_t bursts)
     void port_moved(const dram_memory *m, dram_port *port)
     int dram_run(dram_memory *m, int64_t slice)
     void unpack_levels(dram_engine *e)
     void account(dram_rank *rank, int64_t now)
+    ctypedef struct stream_period:
+        pass
+    int stream_span(const dram_config *c, int *turn)
+    int64_t state_room(const dram_memory *m)
+    int64_t stream_state(const dram_memory *m, uint64_t address, int span, int turn, int64_t *to)
+    uint64_t state_hash(const int64_t *state, int64_t n)
+    int period_begin(stream_period *p, dram_engine *e, int64_t t)
+    int period_take(stream_period *p, dram_engine *e)
+    int period_repeat(stream_period *p, dram_engine *e, int64_t k, int64_t shift, int64_t bursts, int64_t rows)
+    void period_end(stream_period *p)
 
 SETTINGS = {(<bytes>dram_settings[k].name).decode(): (dram_settings[k].least, dram_settings[k].most)
             for k in range(N_SETTINGS)}
@@ -141,6 +152,10 @@ TRACE_DTYPE = np.dtype(
 WORD_BITS = {"R": ROW_BIT, "C": COLUMN_BIT, "BA": BANK_BIT, "BG": GROUP_BIT}
 LEVELS = {"0": -1, "V": -1, "1": -2}
 DONE, NEEDS_INPUT, OUTPUT_FULL, SLICE, STUCK = RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK
+
+
+cdef enum:
+    STREAM_WINDOW = 16384  # requests at hand; the last 64 of them, those of one clock at most, lie behind what is played
 
 
 cdef int pack_levels(const int16_t[::1] tokens, dram_levels *levels) except -1:
@@ -236,7 +251,7 @@ cdef class Tables:
 
 cdef class Memory:
     """All channels of a part. width: requests accepted per clock over all channels. trace: keep commands. sent: keep
-    what was on the wires. Pseudo-channels that share queues and command wires are channels to the caller.
+    what was on the wires. stream: to repeat periods of a stream, instead of trace. Pseudo-channels that share queues and command wires are channels to the caller.
 
     Raises MemoryError.
     """
@@ -246,9 +261,12 @@ cdef class Memory:
     cdef list held
     cdef int pseudo  # channels that share command wires and queues
     cdef bint untaken  # a run already stopped for what was sent
+    cdef readonly int64_t repeated  # bursts of a stream that were counted, not played
+    cdef dram_command *traces[64]  # room for commands of a stream's period
 
     def __cinit__(self, Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
-                  bint trace=False, bint sent=False):
+                  bint trace=False, bint sent=False, bint stream=False):
+        cdef int c
         if not 1 <= n_ports <= MAX_PORTS:
             raise ValueError("n_ports out of range")
         if not 1 <= n_channels <= MAX_CHANNELS or n_channels % tables.tables.c.pseudo_channels or width < 1:
@@ -256,9 +274,11 @@ cdef class Memory:
         self.tables = tables
         self.pseudo = tables.tables.c.pseudo_channels
         self.memory = dram_new(&tables.tables, n_channels // self.pseudo, n_ports, width, out_size,
-                               out_size if trace else 0, sent)
+                               out_size if trace or stream else 0, sent)
         if self.memory is NULL:
             raise MemoryError
+        for c in range(self.memory.n_channels if stream else 0):
+            self.traces[c], self.memory.channel[c].trace = self.memory.channel[c].trace, NULL
         self.held = [None] * n_ports
 
     def __dealloc__(self):
@@ -341,6 +361,90 @@ cdef class Memory:
                 if self.untaken:
                     raise RuntimeError("what was sent must be taken (take_sent) before the memory can go on")
                 self.untaken = 1
+        return status
+
+    def play_stream(self, uint64_t address, const int64_t[::1] bursts, const uint8_t[::1] writes):
+        """Play requests for consecutive bursts from `address` on, bursts[k] reads or (writes[k]) writes in turn, each as
+        soon as it is accepted, to the end; return the status of the last run. Of a memory with one port and no limit.
+
+        With `stream` what repeats is played once: where a state comes again, relative to the clock and to the address,
+        the period from there on is played and counted for all that follow (stream.h).
+        """
+        need(writes.shape[0] == bursts.shape[0] and self.memory.n_ports == 1, "a direction for each run, one port")
+        cdef dram_memory *m = self.memory
+        cdef dram_port *port = &m.port[0]
+        cdef const dram_config *c = m.channel[0].c
+        cdef int turn = 0, status = RUN_NEEDS_INPUT, span = 0 if self.traces[0] is NULL else stream_span(c, &turn)
+        cdef int64_t total = 0, at = 0, run_end = 0, run = -1, target = 0, period = 0, times, length, n, k, place
+        cdef int64_t step = <int64_t>1 << c.offset_bits, tile = <int64_t>1 << span >> c.offset_bits
+        cdef int64_t[::1] state = np.zeros(state_room(m) if span else 0, np.int64)
+        cdef _Period measured = None
+        request, arrival = np.zeros((2, STREAM_WINDOW), np.int64)
+        cdef uint64_t[::1] where = np.zeros(STREAM_WINDOW, np.uint64)
+        cdef uint8_t[::1] direction = np.zeros(STREAM_WINDOW, np.uint8)
+        seen, first, looking = {}, None, False
+        for k in range(bursts.shape[0]):
+            need(bursts[k] >= 0, "runs of no fewer than no bursts")
+            total += bursts[k]
+        while at < total:
+            if at >= run_end:  # another run, from which its own periods are looked for
+                while at >= run_end:
+                    run += 1
+                    run_end += bursts[run]
+                seen, measured, looking = {}, None, span > 0
+            place = ((address >> c.offset_bits) + at) % tile if span else 0
+            if looking and place < m.width and (measured is None or at >= target):
+                length = stream_state(m, address + <uint64_t>(at * step), span, turn, &state[0])
+                now = np.asarray(state[:length]).copy()
+                if measured is None:
+                    period = at - seen.setdefault(state_hash(&state[0], length), at)
+                    if period and run_end - at < 2 * period + m.width:
+                        looking = False  # too little is left
+                    elif period:
+                        measured, first, target = _Period(self), now, at + period
+                elif np.array_equal(first, now):
+                    times = (run_end - at - m.width) // period
+                    measured.repeat(times, period, period << c.offset_bits >> turn)
+                    at += times * period
+                    self.repeated += times * period
+                    measured, looking = None, False
+                    continue
+                else:
+                    measured, seen = None, {}  # two states with one hash
+            n = min(total - at, STREAM_WINDOW)
+            k = run
+            place = run_end
+            for length in range(n):
+                while at + length >= place:
+                    k += 1
+                    place += bursts[k]
+                where[length] = address + <uint64_t>((at + length) * step)
+                direction[length] = writes[k]
+            port.next = port.length = 0
+            self.feed(0, request[:n], np.asarray(where)[:n], np.asarray(direction)[:n], arrival[:n])
+            port.pause = NEVER
+            if n < total - at:
+                port.pause = STREAM_WINDOW - 64
+            if looking:
+                place = tile - ((address >> c.offset_bits) + at) % tile
+                port.pause = min(port.pause, place)
+            if at < run_end:
+                port.pause = min(port.pause, run_end - at)
+            status = RUN_OUTPUT_FULL
+            while status == RUN_OUTPUT_FULL:
+                status = self.run()
+                m.out.n_done = 0
+                if measured is not None:
+                    measured.take()
+            if status != RUN_NEEDS_INPUT:
+                return status
+            at += port.next
+        port.pause = NEVER
+        self.close(0)
+        status = RUN_OUTPUT_FULL
+        while status == RUN_OUTPUT_FULL:
+            status = self.run()
+            m.out.n_done = 0
         return status
 
     def waited(self, int port):
@@ -495,6 +599,50 @@ cdef class Memory:
             for k in range(wires):
                 to[0, c, k], to[1, c, k] = e.ca_ones[k], e.ca_rising[k]
         return result
+
+
+cdef class _Period:
+    """A period of a stream while it is measured, from now on until it is repeated: of each channel."""
+
+    cdef Memory of
+    cdef stream_period each[64]
+    cdef int64_t began
+
+    def __cinit__(self, Memory of not None):
+        cdef int c
+        self.of, self.began = of, of.memory.now
+        memset(self.each, 0, sizeof(self.each))
+        for c in range(of.memory.n_channels):
+            if not period_begin(&self.each[c], of.memory.channel[c], of.memory.now + 1):
+                raise MemoryError
+        for c in range(of.memory.n_channels):
+            of.memory.channel[c].trace = of.traces[c]
+
+    def __dealloc__(self):
+        cdef int c
+        for c in range(self.of.memory.n_channels):
+            self.of.memory.channel[c].trace = NULL
+            period_end(&self.each[c])
+
+    cdef int take(self) except -1:
+        cdef int c
+        for c in range(self.of.memory.n_channels):
+            if not period_take(&self.each[c], self.of.memory.channel[c]):
+                raise MemoryError
+        return 0
+
+    cdef int repeat(self, int64_t times, int64_t bursts, int64_t rows) except -1:
+        cdef dram_memory *m = self.of.memory
+        cdef int c
+        cdef int64_t shift = times * (m.now - self.began)
+        for c in range(m.n_channels):
+            unpack_levels(m.channel[c])
+            for r in range(m.channel[c].c.ranks):
+                account(&m.channel[c].rank[r], m.now + 1)
+            if not period_repeat(&self.each[c], m.channel[c], times, shift, times * bursts, times * rows):
+                raise MemoryError
+        memory_moved(m, shift, times * bursts)
+        return 0
 
 
 cdef copied(const int64_t *numbers, int64_t n):

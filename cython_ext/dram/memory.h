@@ -82,7 +82,8 @@ static void repeat_period(dram_engine *e, const dram_engine *before, int64_t k, 
     }
     e->changed = all_banks(e), e->upkeep_at = 0;
     e->wires_free[0] += shift, e->wires_free[1] += shift, e->ca_end += shift;
-    e->now += shift, e->next_event += shift, e->last_progress += shift;
+    e->now += shift, e->last_progress += shift;
+    if (e->next_event != NEVER) e->next_event += shift;
 }
 
 /* Let a channel do what it does by itself up to and with cycle `limit`. Where it idles long, one period between
@@ -434,6 +435,7 @@ static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_chan
         for (int p = 0; p < n_ports; p++) {
             const dram_port *port = &m->port[p];
             if (port->next < port->length) {
+                if (port->next >= port->pause) return RUN_NEEDS_INPUT;
                 busy = 1;
                 int64_t at = offer_cycle(m, port);
                 if (at == NEVER) quiet = 0; /* waits for a channel */

@@ -70,6 +70,7 @@ typedef struct { /* where requests enter, in order: a request that is refused ho
     int64_t next, length, last_accepted, limit, in_flight; /* lines of which a read has not come back */
     int64_t own_time;                 /* relative: the cycle at which the last access was made */
     int64_t asleep;                   /* without a request: offers nothing before this cycle */
+    int64_t pause;                    /* the memory stops before clocks that begin with this request or a later one */
     /* Clocks in which a request waited; of them, those of a read that found room but too many lines in flight; the bursts
      * that began meanwhile on any channel. offered: since when the next one waits, NEVER: not yet; bursts: begun before,
      * or when the last one was accepted. */
@@ -385,7 +386,7 @@ static dram_memory *dram_new(
     m->width = width;
     m->now = -1;
     for (int p = 0; p < n_ports; p++) {
-        m->port[p].last_accepted = -1, m->port[p].limit = m->port[p].offered = NEVER;
+        m->port[p].last_accepted = -1, m->port[p].limit = m->port[p].offered = m->port[p].pause = NEVER;
         m->port[p].line_reads = 1;
     }
     return m;

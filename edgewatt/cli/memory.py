@@ -1,4 +1,4 @@
-"""`edgewatt cache`: caches under a trace. `edgewatt accelerator`: the memory under an accelerator model's run."""
+"""Commands of the memory: caches under a trace, an accelerator model's run, requests, a token, part files."""
 
 from __future__ import annotations
 
@@ -177,6 +177,77 @@ def dram(
         raise typer.Exit(1)
 
 
+def token(
+    model: Path = typer.Argument(
+        ...,
+        metavar="MODEL_DIR",
+        parser=reads("a checkpoint", "weights", "gguf", to=Path),
+        help="Folder of safetensors shards with config.json, or of GGUF files; or one such file.",
+    ),
+    part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),
+    channels: int = typer.Option(8, help="Channels of the part side by side: a power of two."),
+    format: str = typer.Option("as-stored", help="as-stored, bf16, fp8, int8 or int4: convert the weights first."),
+    layout: str = typer.Option("plain", help="plain, or byte-planes: exponents of 4,096 values together (bf16, fp16)."),
+    encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. dbi-dc (`edgewatt list encoders`)."),
+    context: int = typer.Option(0, help="Tokens before this one, whose keys and values are read."),
+    batch: int = typer.Option(1, help="Texts decoded together: weights are read once for all."),
+    experts: int = typer.Option(None, help="Distinct experts that a layer reads in a step (default: as configured)."),
+    kv_bits: int = typer.Option(None, help="Bits of a key or value: 4, 8, 16 or 32 (default: as configured)."),
+    flat: float = typer.Option(None, "--flat", metavar="PJ", help="pJ a bit of the flat answer beside it."),
+    controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
+    channel_order: str = writes(
+        "Write the checkpoint into this folder with its channels ordered for fewer edges, and say what that saves.",
+        "--order-channels",
+        metavar="FOLDER",
+    ),
+    page: Path = writes("Write a page with bars and tables.", "--page"),
+    json_file: str = json_option(),
+) -> None:
+    """Say what one token of a language model costs in the memory.
+
+    Every weight that a decoded token touches, and the keys and values of its context, are streamed through encoder, bus
+    and DRAM: joules and milliseconds by kind and layer, exact on the wires. An encoder (BERT) reads --context tokens in
+    one pass.
+
+      edgewatt token llama/ --part lpddr5x-8533 --channels 8 --context 2048
+
+      edgewatt token model.gguf --encoder dbi-dc --page token.html
+
+    --order-channels permutes what a layer writes together with what reads it: inner channels of MLPs, dimensions of
+    value heads, the residual stream of decoders. The function stays, and no metadata is stored.
+    """
+    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from edgewatt.memory.token import token_energy
+    from traces.base.files import check_writable, whole_file
+
+    check_writable(page, json_file)
+    options: dict[str, Any] = {
+        "part": part, "channels": channels, "format": format, "encoder": encoder, "context": context, "batch": batch,
+        "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat,
+        "controller": _parameters(controller),
+    }  # fmt: skip
+    with progress("token") as update:
+        result = token_energy(model, **options, progress=update)
+    orders: dict[str, Any] = {}
+    if channel_order is not None:
+        from edgewatt.memory.token import order_and_compare
+
+        with progress("order channels") as update:
+            result, orders = order_and_compare(model, channel_order, result, options, update)
+    if page is not None:
+        with whole_file(page) as stream:
+            stream.write(result.page(model.name or str(model)).encode("utf-8", "backslashreplace"))
+    if write_json(result.as_dict() | orders, json_file):
+        return
+    title = f"{model.name or model} on {part} x {channels} channels, {format}, {encoder}"
+    for sums, what in ((result.by_kind(), "kind"), (result.by_layers(), "layers")):
+        heads, rows = result.table(sums, what)
+        show_table(heads, rows, title=title, numeric=heads[1:])
+        title = ""
+    for line in (*result.in_words(), *orders.get("in_words", ())):
+        say(line)
+
+
 def _parameters(given: list[str]) -> dict[str, Any]:
     """Read KEY=VALUE pairs: whole numbers, true and false, else text."""
     from traces.base.checks import is_whole
@@ -240,6 +311,6 @@ def import_(
 
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
-    for command in (cache, accelerator, dram):
+    for command in (cache, accelerator, dram, token):
         app.command()(command)
     app.add_typer(part_app, name="part")

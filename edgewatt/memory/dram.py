@@ -17,9 +17,9 @@ from hwmodel.dram.checker import broken_rules
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
 from hwmodel.dram.engine import load_part, simulate_dram
-from hwmodel.dram.interface import InterfaceCounts
+from hwmodel.dram.interface import InterfaceCounts, timed_groups
 from hwmodel.dram.tables import include_folder, write_library_file
-from hwmodel.energy.replay import replay_energy, timed_groups
+from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.part_readers.reader import Imported, import_part
 from hwmodel.parts.part import COMMANDS

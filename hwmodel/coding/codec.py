@@ -62,7 +62,8 @@ class Encoded(Shown):
         }  # fmt: skip
 
 
-def _as_bytes(data: Any) -> Bytes:
+def as_bytes(data: Any) -> Bytes:
+    """Return the memory of bytes, or of an array of numbers, as it lies."""
     if isinstance(data, bytes | bytearray | memoryview):
         return np.frombuffer(data, np.uint8)
     array = np.ascontiguousarray(as_array(data, "data"))
@@ -104,7 +105,7 @@ def encode(
         _continue(state, encoder, geometry)
         bus.restore(state.level, state.flag_level, state.lane)
         extra_bus.restore(state.extra_level, np.zeros(bus_bytes, np.uint8), state.lane)
-    coded, after = chain.encode(_as_bytes(data), None if state is None else state.chain, last=last)
+    coded, after = chain.encode(as_bytes(data), None if state is None else state.chain, last=last)
     bus.send(coded.data, coded.flags)
     wires = bus.counts
     totals, extra_counts = wires.totals, None
@@ -143,7 +144,7 @@ def decode(
     if isinstance(data, Encoded):
         coded = Coded(data.data, data.flags, data.extra)
     else:
-        flag_bytes, extra_bytes = (None if given is None else _as_bytes(given) for given in (flags, extra))
-        coded = Coded(_as_bytes(data), flag_bytes, extra_bytes)
+        flag_bytes, extra_bytes = (None if given is None else as_bytes(given) for given in (flags, extra))
+        coded = Coded(as_bytes(data), flag_bytes, extra_bytes)
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     return Chain(encoder, geometry).decode(coded, state)[0]

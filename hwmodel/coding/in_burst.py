@@ -7,20 +7,29 @@ instead of bytes; nothing else has wires of its own there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
 from hwmodel.coding.coded import Bytes, WireCosts
+from hwmodel.parts.burst_cells import BurstCells
+from hwmodel.parts.part import Part, kept
 from traces.base.errors import InputError
-
-if TYPE_CHECKING:
-    from hwmodel.parts.burst_cells import BurstCells
 
 MOST_FLAGS = 16  # that dbi-opt decides together
 FINEST_COST = 1 << 20  # costs as whole numbers, so that every exact method finds the same least
+
+
+def burst_cells(part: Part) -> BurstCells | None:
+    """Return the cells of a part's bursts, None where they carry data alone."""
+    cells = part.interface.cells
+    return BurstCells(cells, part.organisation, part.interface.dbi) if cells else None
+
+
+def share_flags(part: Part, metadata: int = 0) -> ShareFlags | None:
+    """Return how a part's bursts carry metadata and inversion flags, None where they carry data alone."""
+    cells = kept(part, burst_cells)
+    return None if cells is None else ShareFlags(cells, metadata)
 
 
 class ShareFlags:

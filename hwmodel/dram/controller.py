@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
+from hwmodel.coding.chain import ChainFacts
 from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
 from hwmodel.parts.part import Part
 from traces.base.checks import whole_number
@@ -195,3 +197,20 @@ def effective_part(part: Part, controller: ControllerSpec) -> Part:
     if controller.spacing == "last-clocks":  # has no tDQSS
         warm = replace(warm, timing=replace(warm.timing, tDQSS=0))
     return warm.fully_timed() if controller.full_timing else warm
+
+
+@lru_cache(maxsize=256)
+def decoding(controller: ControllerSpec, facts: ChainFacts) -> ControllerSpec:
+    """Return a controller that decodes what a chain of encoders sends."""
+    if facts.inverts:
+        controller = replace(controller, read_dbi=True)
+    if facts.latency_cycles:
+        latency = controller.controller_latency_cycles + facts.latency_cycles
+        controller = replace(controller, controller_latency_cycles=latency)
+    return controller
+
+
+@lru_cache(maxsize=256)
+def as_wide(controller: ControllerSpec, channels: int) -> ControllerSpec:
+    """Return a controller that takes a request a clock for each channel, unless it says how many."""
+    return controller if controller.requests_per_clock else replace(controller, requests_per_clock=channels)

@@ -275,11 +275,12 @@ def open_memory(
     requests_per_clock: int | None = None,
     trace: bool = False,
     sent: bool = False,
+    stream: bool = False,
 ) -> kernel.Memory:
     """Return compiled channels with the part's tables and the controller's policies.
 
     ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
-    which requests drove the wires, in what order.
+    which requests drove the wires, in what order. stream: to repeat the periods of `play_stream`.
     """
     return kernel.Memory(
         kept(part, _compiled_tables, controller),
@@ -288,6 +289,7 @@ def open_memory(
         width=requests_per_clock or controller.requests_per_clock or 1,
         trace=trace,
         sent=sent,
+        stream=stream,
     )
 
 

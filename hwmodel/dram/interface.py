@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.bus import Bus
-from hwmodel.dram.command_table import CommandTable, command_table, command_wires, data_clock_cycles
+from hwmodel.bus import Bus, WireCounts
+from hwmodel.dram.command_table import (
+    CommandTable,
+    command_rows,
+    command_table,
+    command_wires,
+    data_clock_cycles,
+)
+from hwmodel.dram.result import DramCounts
 from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part
 from traces.base.errors import InputError, unknown_name
@@ -123,6 +130,35 @@ def data_clock(cycles: int, running: int, part: Part) -> list[GroupCounts]:
     """Return the data clock (WCK) of a run of `cycles` clocks, in `running` of which it is needed; [] without one."""
     group = part.interface.wires.get("wck")
     return [] if group is None else [running_wires("wck", "write", cycles if group.always else running, part)]
+
+
+def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
+    """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
+    groups, o = [], part.organisation
+    groups += [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
+    groups += data_clock(end_cycle * o.channels, counts.data_clock_cycles, part)
+    if "ck" in part.interface.wires:
+        groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
+    if "ca" in part.interface.wires:
+        groups.append(_commanded(counts, part))
+    return groups
+
+
+def _commanded(counts: DramCounts, part: Part) -> GroupCounts:
+    group = part.interface.wires["ca"]
+    ones, rising = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0)
+    driven = group.count * sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
+    n_ones, edges = int(ones.sum()), int(rising.sum())
+    ui_ns = part.tck_ns / group.beats_per_clock
+    return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
+
+
+def sent_group(name: str, way: str, counts: WireCounts, k: int, driven: int, part: Part) -> GroupCounts:
+    """Return a group of data wires in one direction, stream k of a bus's counts, driven for so many unit intervals."""
+    ones, toggles, rising = counts.counts[k].sum(axis=0)
+    high = int(ones.sum())
+    edges = int(rising.sum()), int(toggles.sum())
+    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising)
 
 
 def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hwmodel.bus import WireCounts
-from hwmodel.dram.command_table import command_rows
 from hwmodel.dram.energy import DATA_WIRES, EnergyRow, WireRow, core_rows, energy_range, interface_rows, wire_rows
-from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, data_clock, running_wires, strobes
-from hwmodel.dram.result import DramCounts
+from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, sent_group, timed_groups
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.parts.part_file import load_part
@@ -74,27 +71,6 @@ def _wire_rows(counts: InterfaceCounts, extra: list[list[GroupCounts]], part: Pa
     return (*interface_rows(counts, part), *beside)
 
 
-def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
-    """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
-    groups, o = [], part.organisation
-    groups += [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
-    groups += data_clock(end_cycle * o.channels, counts.data_clock_cycles, part)
-    if "ck" in part.interface.wires:
-        groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
-    if "ca" in part.interface.wires:
-        groups.append(_command_group(counts, part))
-    return groups
-
-
-def _command_group(counts: DramCounts, part: Part) -> GroupCounts:
-    group = part.interface.wires["ca"]
-    ones, rising = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0)
-    driven = group.count * sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
-    n_ones, edges = int(ones.sum()), int(rising.sum())
-    ui_ns = part.tck_ns / group.beats_per_clock
-    return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
-
-
 def _data_groups(
     result: ReplayResult, part: Part, flag_wires: int
 ) -> tuple[list[GroupCounts], list[list[GroupCounts]]]:
@@ -110,20 +86,13 @@ def _data_groups(
     for k, (way, bursts) in enumerate(zip(WAYS, total.way_bursts, strict=True)):
         n_bytes, o = int(bursts.sum()) * result.block_bytes, part.organisation
         driven = int(bursts.sum()) * o.burst_beats * o.dq_bits
-        groups.append(_group("dq", way, total.way_wires.data, k, driven, part))
-        flags = _group("dbi", way, total.way_wires.flag, k, min(flag_wires, 1) * n_bytes, part)
+        groups.append(sent_group("dq", way, total.way_wires.data, k, driven, part))
+        flags = sent_group("dbi", way, total.way_wires.flag, k, min(flag_wires, 1) * n_bytes, part)
         if has_pins:
             groups.append(flags)
         beside = [] if has_pins or not flag_wires else [flags]
         if total.way_extra_wires is not None:
-            beside.append(_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
+            beside.append(sent_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
         if beside:
             extra.append(beside)
     return groups, extra
-
-
-def _group(name: str, way: str, counts: WireCounts, k: int, driven: int, part: Part) -> GroupCounts:
-    ones, toggles, rising = counts.counts[k].sum(axis=0)
-    high = int(ones.sum())
-    edges = int(rising.sum()), int(toggles.sum())
-    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising)

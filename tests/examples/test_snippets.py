@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from checkpoints import llama
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
@@ -138,6 +139,7 @@ def test_the_commands_of_the_readme_run(folder: Path) -> None:
     (folder / "my-sweep.yaml").write_text("base: my.yaml\ngrid:\n  encoder: [raw, dbi-dc]\n")
     made = ["edgewatt order net.npz --memory 100 --method by-source -o order.npz", *cells]
     shutil.copy("weights.npz", "w.npz")
+    llama(folder / "llama")
     for command in made:
         done = CliRunner().invoke(app, shlex.split(command)[1:], env={"COLUMNS": "80"})
         assert done.exit_code == 0, f"{command}\n{done.output}{done.exception!r}"

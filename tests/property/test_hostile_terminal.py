@@ -124,7 +124,8 @@ CALLS = [
     "part import p.json -o +p.yaml", "part import run.yaml -o +p.yaml", "EVIL", "run EVIL --EVIL",
     "run --system EVIL run.yaml", "sweep --executor EVIL sweep.yaml", "order n.npz -M EVIL",
     "schedule g.json --method EVIL", "prune n.npz --memory 12 --density 0.5 --calibration no.npz -o +q.npz",
-    "prune n.npz --memory 12 --density 0.5 --calibration m.npz -o +q.npz",
+    "prune n.npz --memory 12 --density 0.5 --calibration m.npz -o +q.npz", "token w.safetensors --page +t.html",
+    "token w.safetensors --part EVIL", "token n.npz",
 ]  # fmt: skip
 
 

@@ -38,6 +38,7 @@ def test_import_loads_nothing_heavy() -> None:
 
 # Commands whose function has another name than the command.
 FUNCTIONS = {
+    "token": "token_energy",
     "arena": "allocate",
     "show": "load_records",
     "list": "catalogue",

@@ -15,6 +15,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 import typer
+from checkpoints import gguf
 from hypothesis import given
 from hypothesis import strategies as st
 from model_files import make_tflite
@@ -37,7 +38,8 @@ FILES = {
     "order.npz": "order", "record.json": "record", "graph.json": "graph", "sweep.yaml": "sweep",
     "my.yaml": "configuration", "my.yml": "configuration", "my run.json": "configuration", "part.yaml": "part",
     "system.yaml": "system", "buffers.csv": "buffers", "plan.json": "plan",
-    "table.csv": "table", "page.html": "page", "net.pt": "pickle", "old.pkl": "pickle", "a.din": "trace",
+    "table.csv": "table", "m.gguf": "gguf",
+    "page.html": "page", "net.pt": "pickle", "old.pkl": "pickle", "a.din": "trace",
     "t.npz": "trace", "results": "results",
 }  # fmt: skip
 
@@ -68,6 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     operators = [("ABS", [0], [1]), ("RELU", [0], [2]), ("ADD", [2, 2], [3])]
     (here / "model.tflite").write_bytes(make_tflite(operators, tensors, outputs=(1, 3)))
     (here / "graph.json").write_text(GRAPH)
+    (here / "m.gguf").write_bytes(gguf({"output.weight": (0, (2, 4), bytes(32))}))
     for name in ("my.yaml", "my.yml"):
         (here / name).write_text(RUN)
     (here / "my run.json").write_text('{"network": {"file": "net.npz"}, "fast_memory": {"size": 8}, "measure": "io"}')

@@ -122,6 +122,11 @@ KINDS = {
         "`edgewatt order {file}` orders their connections, `edgewatt run {file} --system edge` runs them on a machine",
         lambda look: look.suffix == ".safetensors",
     ),
+    "gguf": Kind(
+        "a language model in GGUF",
+        "`edgewatt token {file}` says what a token of it costs in a memory",
+        lambda look: look.head.startswith(b"GGUF"),
+    ),
     "network": Kind(
         "a network",
         "`edgewatt order {file}` orders it, `edgewatt run {file} --system edge` runs it on a machine",

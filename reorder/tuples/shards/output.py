@@ -27,6 +27,7 @@ from traces.readers.parts.weights import INDEX, RowMatrix, StoredTensor
 JOURNAL = "journal.jsonl"
 SENT = ("original_ones_values", "original_ones_ids", "ones_values", "ones_ids")
 """What is noted of a whole matrix."""
+ABOUT = {"sparse_format": "csr per matrix", "note": "stored order matters"}
 _COPIED = 1 << 24  # bytes at a time
 _BITS = {8: "U8", 16: "U16", 32: "U32"}
 _VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
@@ -56,11 +57,11 @@ def csr_places(matrix: RowMatrix, id_bits: int) -> dict[str, Place]:
 class Shard:
     """One shard to be written; `write` and `copy` put bytes into its tensors."""
 
-    def __init__(self, path: Path, places: Mapping[str, Place]) -> None:
+    def __init__(self, path: Path, places: Mapping[str, Place], about: Mapping[str, str] = ABOUT) -> None:
         self.path, self.partial = path, path.with_name(f"{path.name}.partial")
         self.places = dict(places)
         self.starts: dict[str, int] = {}
-        at, header = 0, {"__metadata__": {"sparse_format": "csr per matrix", "note": "stored order matters"}}
+        at, header = 0, {"__metadata__": dict(about)}
         for name, place in self.places.items():
             header[name] = {"dtype": place.kind, "shape": list(place.shape), "data_offsets": [at, at + place.n_bytes]}  # type: ignore[dict-item]
             self.starts[name], at = at, at + place.n_bytes

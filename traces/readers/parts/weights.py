@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -116,11 +116,16 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
         fits = fits and math.prod(max(1, side) for side in each.shape) < _MOST_ELEMENTS  # or NumPy has no such shape
         if not (8 + length <= each.start <= each.stop <= total and fits):
             raise InputError(f"{file}: the place of tensor {each.name!r} does not fit its shape or the file: damaged")
-    by_place = sorted(tensors.values(), key=lambda each: (each.start, each.stop))
+    check_no_overlap(tensors.values(), file)
+    return tensors
+
+
+def check_no_overlap(tensors: Iterable[StoredTensor], file: Path) -> None:
+    """Raise InputError where two tensors of a file share bytes."""
+    by_place = sorted(tensors, key=lambda each: (each.start, each.stop))
     for one, other in pairwise(by_place):
         if other.start < one.stop:
             raise InputError(f"{file}: tensors {one.name!r} and {other.name!r} lie on each other: damaged")
-    return tensors
 
 
 def _counts(given: Any) -> tuple[int, ...]:

@@ -1,0 +1,299 @@
+"""The memory energy of one token of a checkpoint: its tensors and its context through encoder, bus and DRAM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edgewatt.pages.token import token_page
+from hwmodel.dram.stream import StreamCounts, StreamPlayer, StreamResult
+from reorder.channels import order_channels
+from traces.base.checks import whole_number
+from traces.base.errors import InputError
+from traces.base.progress import Progress
+from traces.base.units import duration, energy, significant
+from traces.checkpoints import TensorStream, TokenPlan, TokenRead, plan_token, read_checkpoint
+from traces.checkpoints.stream import AS_STORED, PIECE_BYTES
+from traces.checkpoints.token_plan import KV_CACHE, layer_group
+
+FLAT_PJ = {
+    "hbm": (3.92, "HBM2, O'Connor et al., MICRO 2017"),
+    "": (20.3, "1.3 nJ for 64 bits of DRAM, Horowitz, ISSCC 2014"),
+}
+"""Beginning of a part's name -> pJ a bit that people multiply by, and whose figure it is."""
+_COMMANDS = {"ACT": ("ACT",), "RD": ("RD", "RDA"), "WR": ("WR", "WRA", "MWR"), "PRE": ("PRE", "PREA"),
+             "REF": ("REFab", "REFpb", "REF2b")}  # fmt: skip
+
+
+_SHARES = ("given", "found", "random", "lower_bound")
+MOST_TENSORS = 2000
+"""Rows of a page's table of tensors; of more, those with most energy."""
+
+
+@dataclass(frozen=True)
+class TensorEnergy:
+    """One read of a step: bytes sent; ones and toggles of data wires and of DBI wires, of the bytes that are known."""
+
+    name: str
+    kind: str
+    layer: int | None
+    bytes: int
+    known_bytes: int
+    ones: int
+    toggles: int
+    dbi_ones: int
+    dbi_toggles: int
+    energy_pj: float
+
+
+class Sums(NamedTuple):
+    """Sums over some tensors, see TensorEnergy."""
+
+    bytes: int
+    known_bytes: int
+    ones: int
+    energy_pj: float
+
+
+@dataclass(frozen=True)
+class FlatAnswer:
+    """Bits times a constant. error: what it is above the stream's energy, as a share."""
+
+    pj_per_bit: float
+    source: str
+    energy_pj: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class TokenEnergy:
+    """A step that ends with `plan.tokens` tokens. tensors: in the order of the stream; their sums are the totals."""
+
+    part: str
+    channels: int
+    encoder: str
+    format: str
+    layout: str
+    plan: TokenPlan
+    stream: StreamResult
+    tensors: tuple[TensorEnergy, ...]
+    flat: FlatAnswer
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of tensors."""
+        return self.stream.counts.bytes - self.kv_bytes
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of keys and values, read and written."""
+        return sum(each.bytes for each in self.tensors if each.kind == KV_CACHE)
+
+    @property
+    def energy_pj(self) -> dict[str, float]:
+        """'dynamic', 'static' and 'total' of the step."""
+        return self.stream.energy_pj()
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens a second where the memory never waits for the processor."""
+        return 1e9 * self.plan.tokens / self.stream.time_ns if self.stream.time_ns else 0.0
+
+    @property
+    def pj_per_bit(self) -> float:
+        """Energy of a bit that is sent."""
+        return self.energy_pj["total"] / (8 * self.stream.counts.bytes) if self.stream.counts.bytes else 0.0
+
+    def by_kind(self) -> dict[str, Sums]:
+        """Return the sums of each kind of tensor, the most energy first."""
+        sums = _sums((each.kind, each) for each in self.tensors)
+        return dict(sorted(sums.items(), key=lambda pair: -pair[1].energy_pj))
+
+    def by_layers(self) -> dict[str, Sums]:
+        """Return the sums of each group of layers, in their order."""
+        layers = 1 + max((each.layer for each in self.tensors if each.layer is not None), default=-1)
+        sums = _sums((layer_group(each.layer, layers), each) for each in self.tensors)
+        return dict(sorted(sums.items(), key=lambda pair: pair[0] == layer_group(None, layers)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        c, issued = self.stream.counts, self.stream.commands
+        least, most = self.stream.range_pj
+        return {
+            "part": self.part, "channels": self.channels, "encoder": self.encoder, "format": self.format,
+            "layout": self.layout, "tokens": self.plan.tokens, "batch": self.plan.batch, "context": self.plan.context,
+            "weight_bytes": self.weight_bytes, "kv_bytes": self.kv_bytes, "known_bytes": c.known_bytes,
+            "ones": c.ones, "toggles": c.toggles, "dbi_ones": c.dbi_ones, "dbi_toggles": c.dbi_toggles,
+            "commands": {name: sum(issued.get(each, 0) for each in names) for name, names in _COMMANDS.items()},
+            "cycles": self.stream.cycles, "time_ns": self.stream.time_ns, "energy_pj": self.energy_pj,
+            "energy_range_pj": [least, most], "pj_per_bit": self.pj_per_bit,
+            "energy_per_token_pj": self.energy_pj["total"] / self.plan.tokens, "tokens_per_s": self.tokens_per_s,
+            "flat": asdict(self.flat), "tensors": [asdict(each) for each in self.tensors],
+            "notes": list(self.plan.notes),
+        }  # fmt: skip
+
+    def table(self, sums: Mapping[str, Sums], what: str) -> tuple[tuple[str, ...], list[list[str]]]:
+        """Return heads and rows of sums by name; ones on data wires, of a hundred bits that are known."""
+        total = self.energy_pj["total"] or 1.0
+        rows = [
+            [name, f"{each.bytes:,}", f"{100 * each.ones / (8 * each.known_bytes):.1f}" if each.known_bytes else "-",
+             energy(each.energy_pj), f"{100 * each.energy_pj / total:.1f}"]
+            for name, each in sums.items()
+        ]  # fmt: skip
+        return (what, "bytes", "ones %", "energy", "energy %"), rows
+
+    def page(self, name: str) -> str:
+        """Return the page of the answer as HTML: bars by kind and by layers, and every tensor."""
+        tensors = sorted(self.tensors, key=lambda each: -each.energy_pj)[:MOST_TENSORS]
+        rows = [
+            (each.name, each.kind, "" if each.layer is None else each.layer, f"{each.bytes:,}", f"{each.ones:,}",
+             f"{each.toggles:,}", energy(each.energy_pj))
+            for each in tensors
+        ]  # fmt: skip
+        kinds, layers = self.by_kind(), self.by_layers()
+        return token_page(
+            f"A token of {name} in joules",
+            f"{self.part} x {self.channels} channels, {self.format}, {self.layout}, encoder {self.encoder}",
+            self.in_words(),
+            [("By kind of tensor", *self.table(kinds, "kind"), [each.energy_pj for each in kinds.values()]),
+             ("By layers", *self.table(layers, "layers"), [each.energy_pj for each in layers.values()])],
+            (("tensor", "kind", "layer", "bytes", "ones", "toggles", "energy"), rows),
+            len(self.tensors) - len(rows),
+        )  # fmt: skip
+
+    def in_words(self) -> list[str]:
+        """Return what is to be said of it, the answer first."""
+        pj, tokens, c = self.energy_pj, self.plan.tokens, self.stream.counts
+        least, most = self.stream.range_pj
+        step = f"a step of {tokens} tokens" if self.plan.decoder else f"a pass of {tokens} tokens"
+        one = "a token" if tokens == 1 and self.plan.decoder else step
+        above = f"{abs(100 * self.flat.error):.0f} % too {'much' if self.flat.error > 0 else 'little'}"
+        lines = [
+            f"{one}: {energy(pj['total'])} ({energy(pj['dynamic'])} dynamic, {energy(pj['static'])} static; "
+            f"{energy(least)} to {energy(most)} over the ranges of the part's estimates) "
+            f"in {duration(self.stream.time_ns)}"
+        ]
+        if tokens > 1:
+            lines.append(f"each token: {energy(pj['total'] / tokens)}, {duration(self.stream.time_ns / tokens)}")
+        lines += [
+            f"{significant(self.tokens_per_s)} tokens a second at most: the memory streams without a pause, "
+            f"{significant(c.bytes / max(self.stream.time_ns, 1e-9))} GB/s",
+            f"{self.pj_per_bit:.2f} pJ a bit; {self.flat.pj_per_bit:g} pJ a bit ({self.flat.source}) would be "
+            f"{energy(self.flat.energy_pj)}, {above}",
+        ]
+        if c.known_bytes < c.bytes:
+            lines.append(f"{c.bytes - c.known_bytes:,} bytes of keys and values: data not known, random bits assumed")
+        return lines + list(self.plan.notes)
+
+
+def _sums(named: Iterable[tuple[str, TensorEnergy]]) -> dict[str, Sums]:
+    sums: dict[str, Sums] = {}
+    for name, each in named:
+        so_far = sums.get(name, Sums(0, 0, 0, 0.0))
+        sums[name] = Sums(*(was + getattr(each, field) for field, was in so_far._asdict().items()))
+    return sums
+
+
+def token_energy(
+    folder: str | Path,
+    *,
+    part: str | Path | Mapping[str, Any],
+    channels: int,
+    format: str | None = None,
+    encoder: str = "raw",
+    context: int = 0,
+    batch: int = 1,
+    layout: str = "plain",
+    experts: int | None = None,
+    kv_bits: int | None = None,
+    flat_pj_per_bit: float | None = None,
+    controller: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> TokenEnergy:
+    """Return what a memory spends on one token of a checkpoint, layer by layer.
+
+    folder: safetensors shards with config.json, GGUF files, or one such file. part, channels: so many channels of a
+    part side by side; controller: fields of ControllerSpec. format: as-stored (None), bf16, fp8, int8 or int4, as
+    `edgewatt token`; layout: plain or byte-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
+    context, batch, experts, kv_bits: traces.checkpoints.plan_token. flat_pj_per_bit: the constant beside the answer.
+    The memory streams one tensor after the other, each from a burst of its own. Raises InputError for a damaged file,
+    or a model larger than the memory.
+    """
+    if flat_pj_per_bit is not None and not 0 < flat_pj_per_bit < float("inf"):
+        raise InputError(f"flat_pj_per_bit is {flat_pj_per_bit}: a number of pJ above 0")
+    whole_number(channels, "channels", 1)
+    form = TensorStream(format or AS_STORED, layout)
+    plan = plan_token(read_checkpoint(folder), context=context, batch=batch, experts=experts, kv_bits=kv_bits)
+    if not plan.reads:
+        raise InputError(f"{folder}: holds no tensor that a token reads")
+    player = StreamPlayer(
+        part, channels=channels, encoder=encoder, controller=controller, element_bytes=form.element_bytes(plan.reads)
+    )
+    total, done = sum(read.stored_bytes for read in plan.reads), 0
+    counted: list[tuple[TokenRead, StreamCounts]] = []
+    for read in plan.reads:
+        counts = StreamCounts()
+        if read.tensor is None:
+            counts = player.read(read.kv_read) + player.read(read.kv_written, write=True)
+        for data in _pieces(form.chunks(read)):
+            counts += player.read(data)
+            if progress is not None:
+                progress(min(done + counts.bytes, total), total, read.name)
+        done += read.stored_bytes
+        counted.append((read, counts))
+    result = player.finish()
+    tensors = tuple(
+        TensorEnergy(read.name, read.kind, read.layer, c.bytes, c.known_bytes, c.ones, c.toggles, c.dbi_ones,
+                     c.dbi_toggles, result.energy_pj(c)["total"])
+        for read, c in counted
+    )  # fmt: skip
+    own = player.part.name.lower()
+    known = next(flat for start, flat in FLAT_PJ.items() if own.startswith(start))
+    each, source = known if flat_pj_per_bit is None else (flat_pj_per_bit, "given")
+    flat_pj, spent = each * 8 * result.counts.bytes, result.energy_pj()["total"]
+    flat = FlatAnswer(each, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
+    return TokenEnergy(str(part) if isinstance(part, str | Path) else player.part.name, channels, encoder, form.format,
+                       layout, plan, result, tensors, flat)  # fmt: skip
+
+
+def order_and_compare(
+    folder: str | Path, output: str | Path, before: TokenEnergy, options: Mapping[str, Any], progress: Progress
+) -> tuple[TokenEnergy, dict[str, Any]]:
+    """Order a checkpoint's channels into a folder; return what its token takes, and what that saves as plain data.
+
+    before, options: the answer for `folder`, and the arguments of `token_energy` that gave it.
+    """
+    found = order_channels(folder, output, progress=progress)
+    after = token_energy(output, **options)
+    edges = [sum(each.toggles for each in answer.tensors) for answer in (before, after)]
+    spent = [answer.energy_pj["total"] for answer in (before, after)]
+    change, saved = (100 * now / was - 100 if was else 0.0 for was, now in (edges, spent))
+    said = [f"{output}: {len(found)} groups of channels ordered: edges {change:+.2f} %, energy {saved:+.2f} %"]
+    for what in dict.fromkeys(each.name.rpartition(": ")[2].rstrip("0123456789 ") for each in found):
+        of = [each for each in found if what in each.name]
+        mean = {key: 100 * sum(getattr(each, key) for each in of) / len(of) for key in _SHARES}
+        said.append(
+            f"{what} ({len(of)}): neighbours differ in {mean['found']:.2f} % of their bits, {mean['given']:.2f} as "
+            f"given, {mean['random']:.2f} in random orders, in none below {mean['lower_bound']:.2f}"
+        )
+    groups = [{"name": each.name, "rows": each.rows, **{k: getattr(each, k) for k in _SHARES}} for each in found]
+    return after, {
+        "channel_orders": groups, "before": {"toggles": edges[0], "energy_pj": before.energy_pj}, "in_words": said
+    }  # fmt: skip
+
+
+def _pieces(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield chunks as pieces of PIECE_BYTES, whole bursts of every part, the last one as it comes."""
+    kept = np.zeros(0, np.uint8)
+    for chunk in chunks:
+        data = np.concatenate((kept, chunk)) if len(kept) else chunk
+        whole = len(data) // PIECE_BYTES * PIECE_BYTES
+        if whole:
+            yield data[:whole]
+        kept = data[whole:]
+    if len(kept):
+        yield kept

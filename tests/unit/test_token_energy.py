@@ -1,0 +1,165 @@
+"""A token's energy: wires and commands against a recount in NumPy, sums equal to totals, the command and its page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkpoints import LLAMA, gguf, llama, weights
+from typer.testing import CliRunner
+
+import edgewatt as ew
+from edgewatt.cli import app
+from hwmodel.dram.tables import address_map, channel_of
+from hwmodel.parts.part_file import load_part
+from traces.base.errors import InputError
+from traces.checkpoints import TensorStream, plan_token, read_checkpoint
+
+PART = "lpddr5x-8533"
+
+
+def recount(folder: Path, result: Any, **options: Any) -> tuple[int, int]:
+    """Return ones and toggles of all known bytes, burst by burst over the channels of the memory."""
+    part = result.stream.part
+    size, lanes = part.organisation.burst_bytes, part.organisation.byte_lanes
+    mapping = address_map(part, None)
+    plan = plan_token(read_checkpoint(folder), **options)
+    last: dict[int, np.ndarray] = {}
+    ones = toggles = address = 0
+    for read in plan.reads:
+        data = b"".join(bytes(chunk) for chunk in TensorStream(result.format, result.layout).chunks(read))
+        if read.tensor is None:
+            address += sum(-(-n // size) for n in (read.kv_read, read.kv_written)) * size
+            continue
+        data += bytes(-len(data) % size)
+        for burst in np.frombuffer(data, np.uint8).reshape(-1, size // lanes, lanes):
+            channel = int(channel_of(np.array([address], np.uint64), mapping)[0])
+            levels = np.unpackbits(burst, axis=1)
+            before = np.concatenate((last.get(channel, np.zeros_like(levels[:1])), levels[:-1]))
+            toggles += int((before ^ levels).sum())
+            ones += int(levels.sum())
+            last[channel] = levels[-1:]
+            address += size
+    return ones, toggles
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize("format", ["as-stored", "int8", "int4"])
+def test_wires_and_commands_equal_a_recount(tmp_path: Path, channels: int, format: str) -> None:
+    folder = llama(tmp_path / "m")
+    result = ew.token_energy(folder, part=PART, channels=channels, format=format)
+    report = result.as_dict()
+    assert (report["ones"], report["toggles"]) == recount(folder, result)
+    size = load_part(PART).organisation.burst_bytes
+    reads = [each["bytes"] for each in report["tensors"] if each["kind"] != "kv cache"]
+    assert report["commands"]["RD"] == sum(-(-n // size) for n in reads)
+    assert report["commands"]["WR"] == 2  # keys and values of two layers, 32 bytes each
+
+
+@pytest.mark.parametrize("encoder", ["raw", "dbi-dc", "base-xor+dbi-dc"])
+def test_sums_over_tensors_are_the_totals(tmp_path: Path, encoder: str) -> None:
+    report = ew.token_energy(
+        llama(tmp_path / "m"), part=PART, channels=2, encoder=encoder, context=100, batch=3
+    ).as_dict()
+    for key in ("ones", "toggles", "dbi_ones", "dbi_toggles", "known_bytes"):
+        assert sum(each[key] for each in report["tensors"]) == report[key]
+    assert sum(each["bytes"] for each in report["tensors"]) == report["weight_bytes"] + report["kv_bytes"]
+    assert report["known_bytes"] == report["weight_bytes"]
+    energy = report["energy_pj"]
+    assert sum(each["energy_pj"] for each in report["tensors"]) == pytest.approx(energy["total"], rel=1e-9)
+    assert energy["dynamic"] + energy["static"] == pytest.approx(energy["total"])
+    assert report["energy_range_pj"][0] <= energy["total"] <= report["energy_range_pj"][1]
+    assert (report["dbi_ones"] > 0) == ("dbi" in encoder)
+    assert report["tokens_per_s"] == pytest.approx(3e9 / report["time_ns"])
+
+
+def test_a_batch_and_fewer_bits_cost_a_token_less(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "m")
+
+    def each(**options: Any) -> float:
+        return float(ew.token_energy(folder, part=PART, channels=1, **options).as_dict()["energy_per_token_pj"])
+
+    assert each(batch=4) < 0.5 * each()
+    assert each(format="int4") < each(format="int8") < each()
+    assert each(context=1000) > each()
+
+
+def test_the_flat_answer_stands_beside(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "m")
+    report = ew.token_energy(folder, part=PART, channels=1, flat_pj_per_bit=5.0).as_dict()
+    flat = report["flat"]
+    assert flat["energy_pj"] == pytest.approx(5.0 * 8 * (report["weight_bytes"] + report["kv_bytes"]))
+    assert flat["error"] == pytest.approx(flat["energy_pj"] / report["energy_pj"]["total"] - 1)
+    assert ew.token_energy(folder, part="hbm3", channels=1).flat.pj_per_bit == 3.92
+    with pytest.raises(InputError, match="above 0"):
+        ew.token_energy(folder, part=PART, channels=1, flat_pj_per_bit=0.0)
+
+
+def test_the_command_prints_writes_json_and_a_page(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "<b>", strange=weights(3, 5))
+    call = ["token", str(folder), "--channels", "2", "--context", "64", "--page", str(tmp_path / "t.html")]
+    shown = CliRunner().invoke(app, call)
+    assert shown.exit_code == 0, shown.output
+    for words in (
+        "attention q",
+        "kv cache",
+        "lm_head",
+        "tokens a second",
+        "pJ a bit",
+        "random bits assumed",
+        "strange",
+    ):
+        assert words in " ".join(shown.output.split())
+    page = (tmp_path / "t.html").read_text()
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert "model.layers.1.mlp.up_proj.weight" in page
+    report = json.loads(CliRunner().invoke(app, [*call, "--json", "-"]).output)
+    assert {"weight_bytes", "kv_bytes", "ones", "toggles", "commands", "energy_pj", "time_ns", "tensors"} <= set(report)
+    assert set(report["commands"]) == {"ACT", "RD", "WR", "PRE", "REF"}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"format": "int5"}, "int8"), ({"layout": "byteplanes"}, "byte-planes"), ({"context": -1}, "context"),
+        ({"batch": 0}, "batch"), ({"experts": 2}, "no layer has experts"), ({"kv_bits": 5}, "kv_bits"),
+        ({"encoder": "dbi"}, "dbi-ac"), ({"part": "lpddr9"}, "lpddr9"), ({"channels": 3}, "channels"),
+        ({"channels": 0}, "channels"), ({"context": 2**40}, "context"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_an_input_error(tmp_path: Path, options: dict[str, Any], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        ew.token_energy(llama(tmp_path / "m"), **{"part": PART, "channels": 1, **options})
+
+
+def test_a_truncated_shard_is_named(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "m")
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match="damaged"):
+        ew.token_energy(folder, part=PART, channels=1)
+
+
+def test_a_context_larger_than_the_memory_is_told(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "m", LLAMA)
+    with pytest.raises(InputError, match="take more channels"):
+        ew.token_energy(folder, part=PART, channels=1, context=2**30, batch=64)
+
+
+def test_ordering_channels_says_what_it_saves(tmp_path: Path) -> None:
+    call = ["token", str(llama(tmp_path / "m")), "--channels", "1", "--order-channels", str(tmp_path / "o")]
+    report = json.loads(CliRunner().invoke(app, [*call, "--json", "-"]).output)
+    assert report["toggles"] < report["before"]["toggles"]
+    assert {each["name"] for each in report["channel_orders"]} >= {"layer 0: mlp", "residual stream"}
+    shown = CliRunner().invoke(app, call)
+    assert shown.exit_code == 0, shown.output
+    assert "groups of channels ordered" in " ".join(shown.output.split())
+    assert ew.token_energy(tmp_path / "o", part=PART, channels=1).as_dict()["toggles"] == report["toggles"]
+
+
+def test_a_checkpoint_of_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "m.gguf").write_bytes(gguf({}))
+    with pytest.raises(InputError, match="no tensor"):
+        ew.token_energy(tmp_path / "m.gguf", part=PART, channels=1)

@@ -1,0 +1,348 @@
+"""What a token reads of a checkpoint, by name and configuration; GGUF files; formats, chunk by chunk."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from checkpoints import LLAMA, gguf, llama, text, weights
+from safetensors.numpy import save_file
+
+from traces.base.errors import InputError
+from traces.checkpoints import TensorStream, plan_token, read_checkpoint
+from traces.checkpoints import stream as streams
+from traces.checkpoints.stream import StreamFormat, converted
+from traces.checkpoints.token_plan import kind_of_tensor, layer_group
+
+
+def by_kind(folder: Path, **options: Any) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for read in plan_token(read_checkpoint(folder), **options).reads:
+        sums[read.kind] = sums.get(read.kind, 0) + read.stored_bytes
+    return sums
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("model.layers.3.self_attn.q_proj.weight", "attention q"),
+        ("model.layers.3.self_attn.qkv_proj.weight_packed", "attention qkv"),
+        ("model.layers.3.mlp.gate_up_proj.weight", "mlp gate+up"),
+        ("model.layers.3.block_sparse_moe.gate.weight", "router"),
+        ("model.layers.3.block_sparse_moe.experts.7.w2.weight", "expert"),
+        ("model.layers.3.mlp.shared_expert.down_proj.weight", "mlp down"),
+        ("model.layers.3.mlp.shared_experts.gate_proj.weight", "mlp gate"),
+        ("model.layers.3.post_attention_layernorm.weight", "norm"),
+        ("transformer.h.0.attn.c_attn.weight", "attention qkv"),
+        ("h.0.attn.c_proj.bias", "attention o"),
+        ("h.0.attn.bias", "unread"),
+        ("h.0.mlp.c_proj.weight", "mlp down"),
+        ("gpt_neox.layers.1.attention.dense.weight", "attention o"),
+        ("gpt_neox.layers.1.mlp.dense_4h_to_h.weight", "mlp down"),
+        ("encoder.layer.0.attention.self.value.weight", "attention v"),
+        ("encoder.layer.0.attention.output.dense.weight", "attention o"),
+        ("encoder.layer.0.output.dense.weight", "mlp down"),
+        ("encoder.layer.0.attention.output.LayerNorm.bias", "norm"),
+        ("blk.0.attn_k.weight", "attention k"),
+        ("blk.0.ffn_down_exps.weight", "expert"),
+        ("blk.0.ffn_gate_inp.weight", "router"),
+        ("token_embd.weight", "embedding"),
+        ("output.weight", "lm_head"),
+        ("output_norm.weight", "norm"),
+        ("strange", "other"),
+    ],
+)
+def test_kind_of_a_tensor_is_in_its_name(name: str, kind: str) -> None:
+    assert kind_of_tensor(name) == kind
+
+
+def test_a_token_reads_all_layers_and_one_row(tmp_path: Path) -> None:
+    sums = by_kind(llama(tmp_path / "m"), context=10)
+    assert sums["embedding"] == 32
+    assert sums["lm_head"] == 32 * 16 * 2
+    assert sums["attention q"] == 2 * 16 * 16 * 2
+    assert sums["mlp gate"] == 2 * 24 * 16 * 2
+    assert (
+        sums["kv cache"] == 2 * (10 + 1) * 2 * 2 * 4 * 2
+    )  # layers, context and the new one, K and V, heads, width, bytes
+
+
+def test_tied_embedding_is_read_whole_once(tmp_path: Path) -> None:
+    plan = plan_token(read_checkpoint(llama(tmp_path / "m", head=False)), batch=4)
+    heads = [read for read in plan.reads if read.kind == "lm_head"]
+    assert [read.stored_bytes for read in heads] == [32 * 16 * 2]
+    assert plan.reads[-1] is heads[0]
+    assert sum(read.stored_bytes for read in plan.reads if read.kind == "embedding") == 4 * 32
+    assert any("output layer" in note for note in plan.notes)
+
+
+def test_experts_follow_the_configuration_or_a_count(tmp_path: Path) -> None:
+    config = {**LLAMA, "num_local_experts": 4, "num_experts_per_tok": 1}
+    more = {f"model.layers.0.block_sparse_moe.experts.{k}.w1.weight": weights(8, 16) for k in range(4)}
+    more["model.layers.1.mlp.experts.gate_up_proj"] = weights(4, 6, 16)
+    folder = llama(tmp_path / "m", config, **more)
+    one = 8 * 16 * 2 + 6 * 16 * 2
+    assert by_kind(folder)["expert"] == one
+    assert by_kind(folder, experts=3)["expert"] == 3 * one
+    assert by_kind(folder, batch=2)["expert"] == 2 * one  # 4 (1 - (3/4)^2) = 1.75
+    with pytest.raises(InputError, match="1 to 4"):
+        by_kind(folder, experts=5)
+
+
+def test_sliding_layers_look_at_their_window(tmp_path: Path) -> None:
+    config = {**LLAMA, "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
+    assert by_kind(llama(tmp_path / "m", config), context=10)["kv cache"] == (4 + 1 + 10 + 1) * 32
+
+
+def test_an_encoder_reads_its_rows_in_one_pass(tmp_path: Path) -> None:
+    tensors = {
+        "embeddings.word_embeddings.weight": weights(50, 8),
+        "embeddings.position_embeddings.weight": weights(12, 8),
+        "encoder.layer.0.attention.self.query.weight": weights(8, 8),
+        "embeddings.position_ids": np.arange(12)[None],
+    }
+    (tmp_path / "m").mkdir()
+    save_file(tensors, tmp_path / "m" / "model.safetensors")
+    (tmp_path / "m" / "config.json").write_text('{"architectures": ["BertModel"], "model_type": "bert"}')
+    assert by_kind(tmp_path / "m", context=5) == {"embedding": (5 + 5) * 16, "attention q": 128}
+    with pytest.raises(InputError, match="12 positions"):
+        by_kind(tmp_path / "m", context=13)
+
+
+def test_unknown_tensors_are_streamed_whole_and_told(tmp_path: Path) -> None:
+    plan = plan_token(read_checkpoint(llama(tmp_path / "m", strange=weights(3, 5))))
+    assert [read.stored_bytes for read in plan.reads if read.kind == "other"] == [30]
+    assert any("strange" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {**LLAMA, "num_attention_heads": "four"}, {**LLAMA, "hidden_size": -1}, {**LLAMA, "num_hidden_layers": 1e3},
+        {**LLAMA, "num_experts": 2**31 - 1, "num_experts_per_tok": 2**31 - 1},
+        {**LLAMA, "num_key_value_heads": [1]}, {**LLAMA, "torch_dtype": "strange"}, {**LLAMA, "hidden_size": 2**70},
+    ],
+)  # fmt: skip
+def test_a_configuration_that_lies_is_named(tmp_path: Path, config: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"config|experts"):
+        by_kind(llama(tmp_path / "m", config), context=1)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"a":' * 100_000, "\xff"])
+def test_a_damaged_configuration_is_one_message(tmp_path: Path, text: str) -> None:
+    folder = llama(tmp_path / "m")
+    (folder / "config.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=r"config\.json"):
+        read_checkpoint(folder)
+
+
+def test_layer_groups_are_few() -> None:
+    assert len({layer_group(layer, 32) for layer in range(32)}) == 8
+    assert layer_group(2, 3) == "layer 2"
+
+
+# ---- GGUF
+
+
+def number(value: int) -> bytes:
+    return struct.pack("<II", 4, value)
+
+
+METADATA = {
+    "general.architecture": struct.pack("<I", 8) + text("llama"),
+    "tokenizer.ggml.tokens": struct.pack("<IIQ", 9, 8, 3) + text("a") + text("b") + text("c"),
+    "llama.block_count": number(1), "llama.embedding_length": number(64), "llama.attention.head_count": number(4),
+    "llama.attention.head_count_kv": number(2),
+}  # fmt: skip
+BLOCKS = bytes(range(36)) * 64  # 64 rows of two blocks of Q4_0
+
+
+def test_gguf_is_streamed_as_stored(tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(gguf({"token_embd.weight": (2, (64, 64), BLOCKS), "blk.0.attn_q.weight": (2, (64, 64), BLOCKS),
+                           "blk.0.attn_norm.weight": (0, (64,), bytes(256))}, METADATA))  # fmt: skip
+    checkpoint = read_checkpoint(file)
+    assert checkpoint.config["num_key_value_heads"] == 2
+    sums = by_kind(file, context=2)
+    assert sums == {"embedding": 36, "attention q": 2304, "norm": 256, "lm_head": 2304, "kv cache": 3 * 2 * 2 * 16 * 2}
+    read = next(r for r in plan_token(checkpoint).reads if r.kind == "attention q")
+    for name in ("as-stored", "int4"):  # quantised blocks stay what they are
+        assert b"".join(bytes(c) for c in TensorStream(name).chunks(read)) == BLOCKS
+
+
+def test_gguf_equals_the_package(tmp_path: Path) -> None:
+    package = pytest.importorskip("gguf")
+    writer = package.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_block_count(1)
+    writer.add_head_count(4)
+    stored = weights(8, 64, dtype=np.float16)
+    quantised = package.quants.quantize(weights(8, 64, dtype=np.float32), package.GGMLQuantizationType.Q4_0)
+    writer.add_tensor("blk.0.attn_q.weight", stored)
+    writer.add_tensor("blk.0.attn_k.weight", quantised, raw_dtype=package.GGMLQuantizationType.Q4_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    ours = read_checkpoint(tmp_path / "m.gguf")
+    assert ours.config == {"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 4}
+    for tensor in package.GGUFReader(tmp_path / "m.gguf").tensors:
+        own = ours.tensors[tensor.name]
+        assert own.shape == tuple(map(int, tensor.shape))[::-1]
+        assert own.read(0, own.stop - own.start) == tensor.data.tobytes()
+
+
+def test_types_of_gguf_are_those_of_the_package() -> None:
+    constants = pytest.importorskip("gguf.constants")
+    from traces.checkpoints.gguf import _TYPES
+
+    theirs = {int(kind): (kind.name, *size) for kind, size in constants.GGML_QUANT_SIZES.items()}
+    assert {number: theirs[number] for number in _TYPES if number in theirs} == _TYPES
+
+
+GOOD = gguf({"a": (0, (2, 4), bytes(32)), "b": (2, (2, 32), bytes(36))}, METADATA)
+
+
+def test_every_truncation_of_a_gguf_file_is_an_input_error(tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    for cut in range(0, len(GOOD) - 32, 7):
+        file.write_bytes(GOOD[:cut])
+        with pytest.raises(InputError):
+            read_checkpoint(file)
+
+
+def test_no_flipped_byte_of_a_gguf_file_is_more_than_an_input_error(tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    for at in range(len(GOOD) - 96):
+        damaged = bytearray(GOOD)
+        damaged[at] ^= 0xFF
+        file.write_bytes(damaged)
+        try:
+            plan_token(read_checkpoint(file), context=3)
+        except InputError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (b"", "header"), (b"GGML" + bytes(40), "no GGUF"), (gguf({}, version=1), "version"),
+        (gguf({"a": (99, (2,), bytes(8))}), "unknown type"), (gguf({"a": (2, (3, 31), bytes(8))}), "whole blocks"),
+        (gguf({"a": (0, (2**40, 2**40), bytes(8))}), "does not fit"), (gguf({"a": (0, (1 << 20,), bytes(8))}), "fit"),
+        (gguf({"a": (0, (1,) * 9, bytes(8))}), "dimensions"),
+        (gguf({}, {"general.alignment": number(7)}), "alignment"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "tensors"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "header"),
+        (gguf({}, {"k": struct.pack("<IIQ", 9, 8, 2**62)}), "header"),
+        (gguf({}, {"k": struct.pack("<I", 77)}), "unknown type 77"),
+    ],
+)  # fmt: skip
+def test_a_gguf_file_that_lies_is_named(tmp_path: Path, data: bytes, match: str) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=match):
+        read_checkpoint(file)
+
+
+# ---- formats
+
+
+def tensor_read(folder: Path, values: np.ndarray, name: str = "w") -> Any:
+    folder.mkdir(exist_ok=True)
+    save_file({name: values}, folder / "m.safetensors")
+    return plan_token(read_checkpoint(folder)).reads[0]
+
+
+def streamed(read: Any, *options: str) -> bytes:
+    return b"".join(bytes(chunk) for chunk in TensorStream(*options).chunks(read))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("columns", [64, 33, 1])
+@pytest.mark.parametrize("format", ["as-stored", "bf16", "fp8", "int8", "int4"])
+def test_chunks_are_the_whole_tensor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Any, columns: int, format: str
+) -> None:
+    monkeypatch.setattr(streams, "CHUNK_BYTES", 150)
+    values = weights(7, columns, dtype=dtype)
+    data = streamed(tensor_read(tmp_path / "m", values), format)
+    single = values.astype(np.float32)
+    if format == "as-stored":
+        assert data == values.tobytes()
+    elif format in ("bf16", "fp8"):
+        to = ml_dtypes.bfloat16 if format == "bf16" else ml_dtypes.float8_e4m3fn
+        assert data == single.astype(to).tobytes()
+    else:
+        assert data == b"".join(by_groups(row, format) for row in single)
+
+
+def by_groups(row: np.ndarray, format: str) -> bytes:
+    """Convert a row value by value: a scale, then the codes behind it."""
+    size, most, kind = (len(row), 127, np.float32) if format == "int8" else (32, 7, np.float16)
+    out = b""
+    for at in range(0, len(row), size):
+        group = row[at : at + size]
+        scale = kind(np.float32(np.abs(group).max()) / np.float32(most))
+        codes = [round(float(v / np.float32(scale))) if scale else 0 for v in group]
+        codes = [max(-most, min(most, code)) for code in codes]
+        out += scale.tobytes()
+        if format == "int8":
+            out += bytes(code & 255 for code in codes)
+        else:
+            codes += [0] * (len(codes) % 2)
+            out += bytes((low & 15) | (high & 15) << 4 for low, high in zip(codes[::2], codes[1::2], strict=True))
+    return out
+
+
+def test_vectors_become_bf16_and_packed_tensors_stay(tmp_path: Path) -> None:
+    vector, scales = weights(9, dtype=np.float32), weights(4, 4, dtype=np.float32)
+    assert streamed(tensor_read(tmp_path / "v", vector), "int4") == vector.astype(ml_dtypes.bfloat16).tobytes()
+    assert streamed(tensor_read(tmp_path / "s", scales, "a.weight_scale"), "int4") == scales.tobytes()
+    codes = np.arange(16, dtype=np.int32).reshape(4, 4)
+    assert streamed(tensor_read(tmp_path / "c", codes, "a.weight_packed"), "bf16") == codes.tobytes()
+
+
+def test_quantised_and_sparse_layouts_are_streamed_with_all_their_parts(tmp_path: Path) -> None:
+    at = "model.layers.0.self_attn.q_proj"
+    parts = {
+        f"{at}.weight_packed": np.arange(32, dtype=np.int32).reshape(16, 2), f"{at}.weight_shape": np.array([16, 16]),
+        f"{at}.weight_scale": weights(16, 1), f"{at}.weight_zero_point": np.zeros((2, 1), np.int32),
+        "model.layers.1.self_attn.q_proj._weight_qdata": np.ones((16, 16), np.int8),
+        "model.layers.1.self_attn.q_proj._weight_scale": weights(16, 1, dtype=np.float32),
+        "model.layers.1.mlp.down_proj.compressed": weights(40),
+        "model.layers.1.mlp.down_proj.row_offsets": np.arange(8),
+        "model.layers.1.mlp.down_proj.bitmask": np.ones((16, 3), np.uint8),
+    }  # fmt: skip
+    (tmp_path / "m").mkdir()
+    save_file(parts, tmp_path / "m" / "model.safetensors")
+    (tmp_path / "m" / "config.json").write_text(json.dumps(LLAMA))
+    plan = plan_token(read_checkpoint(tmp_path / "m"))
+    sent = {
+        read.name: b"".join(bytes(c) for c in TensorStream("int4").chunks(read)) for read in plan.reads if read.tensor
+    }
+    assert sent == {name: value.tobytes() for name, value in parts.items()}
+    assert {read.kind for read in plan.reads} == {"attention q", "mlp down", "kv cache"}
+
+
+def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PLANE", 8)
+    values = weights(3, 7)
+    data = streamed(tensor_read(tmp_path / "m", values), "as-stored", "byte-planes")
+    raw = values.tobytes()
+    expected = b"".join(raw[at + 1 : at + 16 : 2] + raw[at : at + 16 : 2] for at in range(0, len(raw), 16))
+    assert data == expected
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
+def test_what_no_scale_holds_is_named(value: float) -> None:
+    with pytest.raises(InputError, match="int4"):
+        converted(np.array([[1, value]], np.float32), StreamFormat("int4", "<f2", 32))
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(InputError, match="int4"):
+        TensorStream("int44")
+    with pytest.raises(InputError, match="byte-planes"):
+        TensorStream("bf16", "byteplanes")

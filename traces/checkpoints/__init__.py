@@ -1,0 +1,16 @@
+"""Checkpoints of language models: their tensors as stored, what one token reads of them, and in which format."""
+
+from traces.checkpoints.checkpoint import Checkpoint, read_checkpoint
+from traces.checkpoints.stream import LAYOUTS, STREAM_FORMATS, TensorStream
+from traces.checkpoints.token_plan import TokenPlan, TokenRead, plan_token
+
+__all__ = [
+    "LAYOUTS",
+    "STREAM_FORMATS",
+    "Checkpoint",
+    "TensorStream",
+    "TokenPlan",
+    "TokenRead",
+    "plan_token",
+    "read_checkpoint",
+]

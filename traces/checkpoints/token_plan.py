@@ -1,0 +1,350 @@
+"""What one decoded token reads of a checkpoint's tensors, and of the keys and values of its context.
+
+Kinds and layers follow from the names that Hugging Face's models and GGUF give their tensors (Llama, Mistral, Qwen,
+Gemma, Phi, GPT-2, GPT-NeoX, OPT, Mixtral and other mixtures of experts, BERT). A tensor whose name says nothing is of
+kind `other` and streamed whole.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from traces.base.errors import InputError, shown
+from traces.checkpoints.checkpoint import Checkpoint
+from traces.readers.parts.layers import natural_key
+from traces.readers.parts.weights import StoredTensor
+
+UNREAD, KV_CACHE, OTHER = "unread", "kv cache", "other"
+EMBEDDING, LM_HEAD, EXPERT, NORM = "embedding", "lm_head", "expert", "norm"
+_KINDS: tuple[tuple[str, str], ...] = (
+    (UNREAD, r"rotary_emb|position_ids$|masked_bias$|\.attn\.bias$|\.attention\.bias$|^mm\.|^v\.blk|"
+             r"vision_tower|vision_model|(^|\.)visual\.|multi_modal_projector|audio_tower|embed_vision"),
+    (NORM, r"[nN]orm|(^|\.)ln(_\d|_f|_attn)?\."),
+    ("router", r"router|\.gate\.|ffn_gate_inp|shared_expert_gate|exp_probs_b"),
+    (EXPERT, r"(?<!shared_)experts\.|_exps\b"),
+    (EMBEDDING, r"embed_tokens|embed_positions|tok_embeddings|wte\b|wpe\b|(word|position|token_type)_embeddings|"
+                r"embed_in\b|token_embd\b|position_embd|token_types"),
+    (LM_HEAD, r"^lm_head|\.lm_head|embed_out|^output\."),
+    ("head", r"pooler|classifier|^score\.|^cls\."),
+    ("attention qkv", r"qkv|c_attn|query_key_value|in_proj"),
+    ("attention q", r"q_proj|q_[ab]_proj|\.query\b|attn_q\b|q_lin|\bwq\b"),
+    ("attention k", r"k_proj|\.key\b|attn_k\b|k_lin|\bwk\b"),
+    ("attention v", r"v_proj|\.value\b|attn_v\b|v_lin|\bwv\b"),
+    ("attention kv", r"kv_[ab]_proj|kv_a_mqa|attn_kv"),
+    ("attention o", r"o_proj|out_proj|attn_output|attention\.(output\.)?dense|attn\.(c_proj|o\b)|out_lin|\bwo\b"),
+    ("mlp gate+up", r"gate_up_proj"),
+    ("mlp gate", r"gate_proj|ffn_gate|\bw1\b"),
+    ("mlp down", r"down_proj|mlp\.c_proj|fc2|output\.dense|dense_4h_to_h|ffn_down|\bw2\b|lin2|mlp\.Wo\b"),
+    ("mlp up", r"up_proj|c_fc|fc1|intermediate\.dense|dense_h_to_4h|ffn_up|\bw3\b|lin1|mlp\.Wi\b"),
+)  # fmt: skip
+_PATTERNS = [(kind, re.compile(pattern)) for kind, pattern in _KINDS]
+_LAYER = re.compile(r"(?:^|\.)(?:layers|layer|h|blk|blocks|block)\.(\d{1,6})\.")
+_EXPERT = re.compile(r"(?<!shared_)experts\.(\d{1,6})\.")
+_TABLE = re.compile(r"position|wpe\b|embed_positions")
+_ENCODERS = ("bert", "electra", "mpnet", "xlm", "nomic", "albert", "esm")
+"""Parts of names of models whose layers read a whole text at once."""
+_ORDER = {kind: k for k, kind in enumerate((
+    "attention qkv", "attention q", "attention kv", "attention k", "attention v", KV_CACHE, "attention o", "router",
+    EXPERT, "mlp gate+up", "mlp gate", "mlp up", "mlp down", NORM, OTHER,
+))}  # fmt: skip
+_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1}
+_MOST, _MOST_EXPERTS = 1 << 31, 1 << 16
+
+
+@dataclass(frozen=True)
+class TokenRead:
+    """One tensor, or the keys and values of one layer, as a step moves it.
+
+    rows: ranges [first, last) of the rows of the tensor as a matrix of `matrix` = (rows, columns), its last axis the
+    columns. kv_read, kv_written: bytes of keys and values, whose data is not known (tensor None).
+    """
+
+    name: str
+    kind: str
+    layer: int | None
+    tensor: StoredTensor | None
+    rows: tuple[tuple[int, int], ...] = ()
+    matrix: tuple[int, int] = (0, 0)
+    kv_read: int = 0
+    kv_written: int = 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the tensor's rows as they are stored, and of keys and values."""
+        if self.tensor is None:
+            return self.kv_read + self.kv_written
+        each = (self.tensor.stop - self.tensor.start) // self.matrix[0] if self.matrix[0] else 0
+        return each * sum(last - first for first, last in self.rows)
+
+
+@dataclass(frozen=True)
+class TokenPlan:
+    """The reads of one step, in the order in which the layers need them.
+
+    tokens: how many come out of the step (a decoder: the batch, an encoder: all of its texts). context: tokens of each
+    text before it. decoder: whether the step is that of a decoder. notes: what was assumed.
+    """
+
+    reads: tuple[TokenRead, ...]
+    tokens: int
+    batch: int
+    context: int
+    decoder: bool
+    notes: tuple[str, ...]
+
+
+def plan_token(
+    checkpoint: Checkpoint, *, context: int = 0, batch: int = 1, experts: int | None = None, kv_bits: int | None = None
+) -> TokenPlan:
+    """Return what a step that decodes one token of each of `batch` texts moves.
+
+    context: tokens whose keys and values each text has. experts: distinct experts that a layer reads in the step
+    (None: the configuration's for one text, their expected number under uniform routing for several). kv_bits: of a key
+    or value (None: the configuration's type, else 16). An encoder (BERT) reads `batch` texts of max(1, context) tokens
+    in one pass. Raises InputError for what contradicts the configuration.
+    """
+    _number(context, "context", 0)
+    _number(batch, "batch", 1)
+    return _Planner(checkpoint, context, batch, experts, kv_bits).plan()
+
+
+def kind_of_tensor(name: str) -> str:
+    """Return the kind that a tensor's name says, `other` where it says none."""
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(name)), OTHER)
+
+
+def layer_of(name: str) -> int | None:
+    """Return the number of the layer in a tensor's name."""
+    found = _LAYER.search(name)
+    return int(found[1]) if found else None
+
+
+def _number(value: Any, what: str, least: int = 0) -> int:
+    if type(value) is not int or not least <= value < _MOST:
+        raise InputError(f"{what}: {shown(value)} is no whole number from {least} to {_MOST - 1}")
+    return value
+
+
+class _Planner:
+    def __init__(
+        self, checkpoint: Checkpoint, context: int, batch: int, experts: int | None, kv_bits: int | None
+    ) -> None:
+        self.checkpoint, self.context, self.batch, self.kv_bits = checkpoint, context, batch, kv_bits
+        self.config, self.notes = checkpoint.config, list[str]()
+        self.decoder = self._is_decoder()
+        self.layers = self._of_config("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+        self.tokens = batch if self.decoder else batch * max(1, context)
+        self.experts = self._experts(experts)
+
+    def _of_config(self, *names: str) -> int | None:
+        """Return a whole number of the configuration under the first of its names that is there."""
+        for name in names:
+            value = self.config.get(name)
+            if value is not None:
+                return _number(value, f"{self.checkpoint.path}: {name} of the configuration")
+        return None
+
+    def _is_decoder(self) -> bool:
+        if not self.config:
+            self.notes.append("no configuration beside the tensors: all are streamed whole, once")
+            return False
+        given = self.config.get("architectures")
+        told = " ".join(map(str, given)) if isinstance(given, list) else ""
+        if "ForCausalLM" in told or "LMHead" in told or "ForConditionalGeneration" in told:
+            return True
+        own = str(self.config.get("model_type", ""))
+        return not any(part in own.lower() for part in _ENCODERS)
+
+    def _experts(self, given: int | None) -> tuple[int, int]:
+        """Return how many experts a layer has, and how many of them a step reads."""
+        count = self._of_config("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
+        if not count:
+            numbers = [int(m[1]) for m in map(_EXPERT.search, self.checkpoint.tensors) if m]
+            count = max(numbers) + 1 if numbers else 0
+        if not count:
+            if given is not None:
+                raise InputError(f"{self.checkpoint.path}: experts={given}, but no layer has experts")
+            return 0, 0
+        if given is None:
+            each = self._of_config("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k")
+            if each is None:
+                raise InputError(f"{self.checkpoint.path}: how many experts a token reads is not in its configuration: "
+                                 "give `experts` (--experts)")  # fmt: skip
+            _number(each, "experts of a token", 1)
+            given = each if self.tokens == 1 else round(count * (1 - (1 - min(1, each / count)) ** self.tokens))
+            if self.tokens > 1:
+                self.notes.append(f"{self.tokens} tokens read {given} of {count} experts: expected, routing uniform")
+        if not 1 <= given <= count <= _MOST_EXPERTS:
+            raise InputError(f"{self.checkpoint.path}: experts={given}: a layer has 1 to {min(count, _MOST_EXPERTS)}")
+        return count, given
+
+    def plan(self) -> TokenPlan:
+        before: list[TokenRead] = []
+        inside: dict[int, list[TokenRead]] = {}
+        behind: list[TokenRead] = []
+        unread, others = [], []
+        tensors = self.checkpoint.tensors
+        tables = [n for n in tensors if kind_of_tensor(n) == EMBEDDING and not re.search(r"position|type|wpe", n)]
+        has_head = any(kind_of_tensor(name) == LM_HEAD for name in tensors)
+        for name in sorted(tensors, key=natural_key):
+            read = self._read(name, tensors[name])
+            if read.kind == UNREAD or (read.layer or 0) >= (self.layers or _MOST):
+                unread.append(name)
+                continue
+            if read.kind == OTHER:
+                others.append(name)
+            if read.rows:
+                place = before if read.kind == EMBEDDING else behind if read.layer is None else None
+                (inside.setdefault(read.layer or 0, []) if place is None else place).append(read)
+        if self.decoder and not has_head and tables:
+            for name in tables:
+                matrix = _matrix(tensors[name])
+                behind.append(TokenRead(name, LM_HEAD, None, tensors[name], _whole(matrix), matrix))
+            self.notes.append(f"the embedding {tables[0]!r} is the output layer, too: read whole once, and by rows")
+        self._add_cache(inside)
+        for reads in inside.values():
+            reads.sort(key=lambda read: (_ORDER.get(read.kind, len(_ORDER)), natural_key(read.name)))
+        behind.sort(key=lambda read: read.kind == LM_HEAD)
+        self._say(unread, "not read by a token")
+        self._say(others, "of unknown use, streamed whole")
+        layers = [read for layer in sorted(inside) for read in inside[layer]]
+        return TokenPlan(
+            (*before, *layers, *behind), self.tokens, self.batch, self.context, self.decoder, tuple(self.notes)
+        )
+
+    def _say(self, names: Sequence[str], what: str) -> None:
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            self.notes.append(f"{len(names)} tensors {what}: {', '.join(names[:3])}{more}")
+
+    def _read(self, name: str, tensor: StoredTensor) -> TokenRead:
+        kind, layer = kind_of_tensor(name), layer_of(name)
+        matrix = _matrix(tensor)
+        rows = _whole(matrix)
+        if kind == EXPERT:
+            rows = self._rows_of_experts(name, tensor, matrix)
+        elif kind == EMBEDDING and self.config and len(tensor.shape) == 2:
+            rows = self._rows_of_tokens(name, matrix[0])
+        return TokenRead(name, kind, layer, tensor, rows, matrix)
+
+    def _rows_of_experts(self, name: str, tensor: StoredTensor, matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+        """Return the rows of the experts that are read, evenly spread over a stack, or those of one."""
+        count, read = self.experts
+        if not count:
+            if self.config:
+                raise InputError(f"{self.checkpoint.path}: the configuration does not say how many experts a layer has")
+            return _whole(matrix)
+        chosen = range(read) if read == count else sorted({k * count // read for k in range(read)})
+        if (numbered := _EXPERT.search(name)) is not None:
+            return _whole(matrix) if int(numbered[1]) in chosen else ()
+        if not tensor.shape or tensor.shape[0] != count or matrix[0] % count:
+            raise InputError(
+                f"{tensor.file}: tensor {name!r} of shape {list(tensor.shape)} does not hold {count} experts"
+            )
+        each = matrix[0] // count
+        return tuple((k * each, (k + 1) * each) for k in chosen)
+
+    def _rows_of_tokens(self, name: str, rows: int) -> tuple[tuple[int, int], ...]:
+        """Return the rows that a step looks up. Which tokens they are is not known: they are spread over the table."""
+        if not rows:
+            return ()
+        if "type" in name:
+            return ((0, 1),)
+        if _TABLE.search(name):
+            last = self.context if self.decoder else max(1, self.context) - 1
+            if last >= rows:
+                raise InputError(f"context {self.context}: the model has {rows} positions (tensor {name!r})")
+            return ((last, last + 1),) if self.decoder else ((0, last + 1),)
+        chosen = sorted({k * rows // self.tokens for k in range(min(self.tokens, rows))})
+        return _joined(chosen)
+
+    def _add_cache(self, inside: dict[int, list[TokenRead]]) -> None:
+        if not self.decoder:
+            return
+        for layer, reads in inside.items():
+            if not any(read.kind.startswith("attention") for read in reads):
+                continue
+            each = self._kv_bytes(layer)
+            seen = self._seen(layer)
+            read, written = self.batch * seen * each, self.batch * each
+            reads.append(TokenRead(f"layer {layer}: keys and values", KV_CACHE, layer, None, (), (0, 0), read, written))
+
+    def _seen(self, layer: int) -> int:
+        """Return how many tokens of its context a layer looks at."""
+        window, kinds = self._of_config("sliding_window"), self.config.get("layer_types")
+        sliding = bool(window) and self.config.get("use_sliding_window", True) is not False
+        if sliding and isinstance(kinds, list) and layer < len(kinds):
+            sliding = "sliding" in str(kinds[layer])
+        return min(self.context, window or 0) if sliding else self.context
+
+    def _kv_bytes(self, layer: int) -> int:
+        """Return the bytes of one token's keys and values in one layer."""
+        where = f"{self.checkpoint.path}: the configuration"
+        bits = self.kv_bits
+        if bits is None:
+            dtype = str(self.config.get("torch_dtype") or self.config.get("dtype") or "float16").removeprefix("torch.")
+            if dtype not in _BYTES:
+                raise InputError(f"{where} has values of type {dtype!r}: give the bits of keys and values (--kv-bits)")
+            bits = 8 * _BYTES[dtype]
+        if bits not in (4, 8, 16, 32):
+            raise InputError(f"kv_bits: {bits}: keys and values take 4, 8, 16 or 32 bits each")
+        latent = self._of_config("kv_lora_rank")  # DeepSeek's latent attention keeps one vector and the rotated key
+        if latent:
+            values = latent + (self._of_config("qk_rope_head_dim") or 0)
+        else:
+            heads = self._of_config("num_attention_heads", "n_head", "n_heads", "num_heads")
+            hidden = self._of_config("hidden_size", "n_embd", "d_model", "dim")
+            groups = self._kv_heads(layer)
+            if not heads or not hidden:
+                raise InputError(f"{where} does not say how many attention heads there are, or how wide they are")
+            head = self._of_config("head_dim") or hidden // heads
+            values = (heads if groups is None else groups) * (head + (self._of_config("v_head_dim") or head))
+        return -(-values * bits // 8)
+
+    def _kv_heads(self, layer: int) -> int | None:
+        given = self.config.get("num_key_value_heads")
+        if isinstance(given, list):  # GGUF's of models whose layers differ
+            if layer >= len(given):
+                raise InputError(f"{self.checkpoint.path}: key and value heads of {len(given)} layers, none of {layer}")
+            return _number(given[layer], f"{self.checkpoint.path}: key and value heads")
+        if self.config.get("multi_query") is True:
+            return 1
+        return self._of_config("num_key_value_heads")
+
+
+def _matrix(tensor: StoredTensor) -> tuple[int, int]:
+    """Return rows and columns of a tensor; one row where rows are no whole bytes."""
+    rows = math.prod(tensor.shape[:-1])
+    n_bytes = tensor.stop - tensor.start
+    if not rows or not n_bytes or len(tensor.shape) < 2 or n_bytes % rows:
+        rows = 1
+    return rows, math.prod(tensor.shape) // rows
+
+
+def _whole(matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    return ((0, matrix[0]),)
+
+
+def _joined(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return sorted rows as ranges."""
+    ranges: list[tuple[int, int]] = []
+    for row in rows:
+        if ranges and ranges[-1][1] == row:
+            ranges[-1] = (ranges[-1][0], row + 1)
+        else:
+            ranges.append((row, row + 1))
+    return tuple(ranges)
+
+
+def layer_group(layer: int | None, layers: int, groups: int = 8) -> str:
+    """Return the group of layers that a layer belongs to, for tables: at most `groups` groups of equal size."""
+    if layer is None:
+        return "before and after"
+    size = max(1, -(-layers // groups))
+    first = layer // size * size
+    last = min(first + size, layers) - 1
+    return f"layer {first}" if first == last else f"layers {first} to {last}"
