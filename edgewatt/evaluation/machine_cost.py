@@ -171,7 +171,7 @@ class MachineCost:
         search tries too. None where the layout can hold none."""
         cost = lambda edges: self(edges) if self.holds(edges) else math.inf  # noqa: E731
         shape = self.shape()
-        best = best_tile(self.network, shape.memory, cost, policy=shape.policy, sharing=shape.sharing)
+        best = best_tile(self.network, shape.memory, cost, policy=shape.policy, multiple=shape.sharing)
         return best if best.value < math.inf else None
 
     def shape(self) -> MachineShape:
@@ -341,7 +341,7 @@ def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress |
         least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
     block = judge.blocked()
     blocking = {} if block is None else {**judge.costs(block.edges), "tile": asdict(block.tile)}
-    more = "" if block is None else f"The best simple blocking: ordering: {block.words}."
+    more = "" if block is None else f"The best simple blocking: {block.tile.words}."
     if ordering.parameters.get("layout"):
         amount = write_amount(ordering.parameters["layout_value"] / judge.layout.lanes, judge.objective)
         more += f" {ordering.method} lies best in layout {ordering.parameters['layout']}: {amount}."

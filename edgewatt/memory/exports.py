@@ -18,7 +18,7 @@ from edgewatt.runs.compute import Computation
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.model import Point, build_machine
 from edgewatt.runs.plan import load_sweep
-from edgewatt.runs.steps import STEPS
+from edgewatt.runs.steps import STEPS, describe_order
 from hwmodel.machine import Machine
 from hwmodel.processor.export_c import export_c
 from hwmodel.replay.commands import export_commands
@@ -98,13 +98,14 @@ class ExportRequest:
             )
         return points[self.point]
 
-    def ordered_network(self, what: str) -> tuple[Any, Any]:
-        """Return the point's network and order; InputError for a recorded trace, which holds no `what`."""
+    def ordered_network(self, what: str) -> tuple[Any, Any, Mapping[str, Any]]:
+        """Return the point's network, its order, and the numbers of a simple blocking, if it is one; InputError for a recorded trace, which holds no `what`."""
         point = self.chosen()
         if point.order is None:
             raise InputError(f"{self.source}: it plays a recorded trace, which holds no {what}")
         steps = Computation(point, Memo())
-        return steps["network"], steps["tuple_order"]["edges"]
+        tile = describe_order(steps["ordering"])["ordering"].get("tile", {})
+        return steps["network"], steps["tuple_order"]["edges"], tile
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def matrices(request: ExportRequest) -> Exported:
         raise InputError(
             f"{request.source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix"
         )
-    network, edges = request.ordered_network("matrix")
+    network, edges, _ = request.ordered_network("matrix")
     files = [str(path) for path in write_matrices(layer_matrices(network, edges), request.output)]
     words = f"{', '.join(files)}: {len(edges)} weights, rows are outputs, tuples in the order of work"
     return Exported({"files": files, "connections": len(edges)}, words)
@@ -184,18 +185,19 @@ def c_file(request: ExportRequest) -> Exported:
     edges: Any = None
     lanes, made_for = request.lanes or 1, "the network's own order"
     if request.configured:
-        network, edges = request.ordered_network("network")
+        network, edges, tile = request.ordered_network("network")
         config = request.chosen().config
         if request.lanes is None and request.dtype == "float32":
             lanes = int(config["layout"].get("lanes", 1))
         made_for = f"order: {config['ordering']['kind']}, made for M = {config['fast_memory']['size']}"
         if config["measure"] == "all":
             made_for += f" and the {config['search']['objective']} of the machine with {config['dram']['part']}"
+        made_for += "".join(f", {name}: {value}" for name, value in tile.items())
     else:
         network = request.read.network("export -f c")
     text = export_c(network, edges, dtype=request.dtype, lanes=lanes)
     with whole_file(request.output) as stream:
-        stream.write(text.encode())
+        stream.write(f"/* {made_for.replace('*/', '* /')} */\n{text}".encode())
     arena = int(re.search(r"^#define \w+_ARENA_BYTES (\d+)$", text, re.MULTILINE)[1])  # type: ignore[index]
     summary = {"file": request.output, "format": request.format, "dtype": request.dtype, "lanes": lanes,
                "connections": network.n_connections, "arena_bytes": arena, "order": made_for}  # fmt: skip

@@ -1,6 +1,7 @@
 """C files of networks: compiled and run here, and where the tools are, for Cortex-M4, RISC-V and AArch64."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -157,6 +158,26 @@ def test_export_from_the_command_line(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, ["export", *arguments, "-f", "c", "-o", str(out)])
         assert done.exit_code == 0, done.output
         assert "_ARENA_BYTES" in out.read_text() and "bytes of memory" in done.output
+
+
+def test_a_simple_blocking_says_its_numbers(tmp_path: Path) -> None:
+    save(random_layered(3, 30, 0.3), tmp_path / "net.npz")
+    arguments = [
+        "export",
+        str(tmp_path / "net.npz"),
+        "-f",
+        "c",
+        "-s",
+        "orderings=[tiles]",
+        "-s",
+        "fast_memory.size=9",
+    ]
+    done = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.c")])
+    assert done.exit_code == 0, done.output
+    first = (tmp_path / "out.c").read_text().partition("\n")[0]
+    assert re.fullmatch(
+        r"/\* order: tiles, made for M = 9, targets: \d+, sources: \d+, outer: (targets|sources) \*/", first
+    )
 
 
 def test_a_name_that_looks_like_the_file_s_own_words(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from cython_ext.residency.residency import Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part
-from reorder.edges.search.edge_moves import SWAPS_PER_MOVE, applies, offer_refreshed, polish, share_of
+from reorder.edges.search.edge_moves import PLANNED_SHARE, SHARE, SWAPS_PER_MOVE, applies, offer_refreshed, polish
 from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
 from reorder.edges.search.intervals import Int64Array, IntervalState, Items
 from traces.base.errors import InputError
@@ -424,7 +424,7 @@ def anneal_and_polish(
     """Move neurons by the model on most of the budget, then connections by the objective itself on the rest."""
     share = parameters.polish
     if share is None:
-        share = share_of(best.task.policy, seconds, items.network.n_connections, items.planned)
+        share = PLANNED_SHARE if items.planned else SHARE[best.task.policy]
     began, moves = best.budget.spent(), parameters.moves
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * len(items.items)

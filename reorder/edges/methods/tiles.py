@@ -36,6 +36,12 @@ class Tile:
         if self.outer not in ("targets", "sources"):
             raise unknown_name("outer loop", self.outer, ("targets", "sources"))
 
+    @property
+    def words(self) -> str:
+        """The tile as a configuration has it: with these numbers no others are tried."""
+        numbers = ", ".join(f"{name}: {value}" for name, value in asdict(self).items())
+        return f"orderings: [{{kind: tiles, {numbers}}}]"
+
     def order(self, network: Network) -> Int64Array:
         """Return int64[W]: by depth of target, then tile by tile, inside a tile target by target. O(W).
 
@@ -68,24 +74,20 @@ STAYS: dict[str, tuple[tuple[float, float], ...]] = {
     "lru": ((0.6, 0), (0.9, 0), (0.3, 0), (0, 0.9), (0.35, 0.65), (0, 0.6), (0, 0.3)),
     "rr": ((0.35, 0.65), (0.5, 0.5), (0.3, 0), (0, 0.9), (0.6, 0), (0, 0.6), (0, 0.3)),
 }
-# On a machine these as well: bytes of rows and of connections and the length of runs count besides I/Os.
-ON_MACHINES = ((0.9, 0), (0.3, 0), (0, 0.9), (0, 0.45))
 
 
-def tile_choices(memory: int, policy: str = "min", sharing: int | None = None) -> list[Tile]:
+def tile_choices(memory: int, policy: str = "min", multiple: int = 1) -> list[Tile]:
     """Return the tiles worth trying for M = memory, the most promising first.
 
-    sharing: on a machine, neurons that share a burst or a cache line, to whose multiples sizes are rounded; None: for
-    I/Os alone.
+    multiple: sizes are rounded to whole multiples (neurons that share a burst or a cache line).
     """
     room = memory - 1
 
     def neurons(share: float) -> int:
         size = min(room - 1, round(share * room))
-        return max(1, round(size / sharing) * sharing if sharing and size >= sharing else size)
+        return max(1, round(size / multiple) * multiple if size >= multiple else size)
 
-    chosen = (*STAYS[policy], *(ON_MACHINES if sharing else ()))
-    return list(dict.fromkeys(Tile(neurons(t), neurons(s), "targets" if t else "sources") for t, s in chosen))
+    return list(dict.fromkeys(Tile(neurons(t), neurons(s), "targets" if t else "sources") for t, s in STAYS[policy]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +98,6 @@ class BestTile:
     edges: Int64Array
     value: float
 
-    @property
-    def words(self) -> str:
-        """The tile as a configuration has it: with these numbers it is tried out no more."""
-        return f"{{kind: tiles, {', '.join(f'{name}: {value}' for name, value in asdict(self.tile).items())}}}"
-
 
 def best_tile(
     network: Network,
@@ -108,18 +105,18 @@ def best_tile(
     cost: Callable[[Int64Array], float],
     *,
     policy: str = "min",
-    sharing: int | None = None,
+    multiple: int = 1,
     over: Callable[[], bool] | None = None,
 ) -> BestTile:
     """Return the best simple blocking of a network: the tile whose order costs the least.
 
     memory: M of the I/O model, or the rows that a machine's fast memory holds. cost: of an order (int64[W]), as
     `edgewatt.evaluation.machine_cost.MachineCost` or a count of I/Os gives it. policy: by which fast memory evicts
-    ('lru' for a cache). sharing: where `cost` is a machine's, neurons that share a burst or line (`tile_choices`).
-    over: ends the choice early, after one tile at least. Deterministic.
+    ('lru' for a cache). multiple: neurons that share a burst or line. over: ends the choice early, after one tile at
+    least. Deterministic.
     """
     best: BestTile | None = None
-    for tile in tile_choices(memory, policy, sharing):
+    for tile in tile_choices(memory, policy, multiple):
         if best is not None and over is not None and over():
             break
         edges = tile.order(network)

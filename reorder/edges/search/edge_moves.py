@@ -65,10 +65,9 @@ def offer_refreshed(
     return value(chosen), chosen
 
 
-# Of the budget: the less the model fits the policy, the more (measured). In a search of at most SHORT_US a connection
-# annealing gets less far, and after plans of what to fuse it finds less.
-SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.6}
-SHORT_US, SHORT_SHARE, PLANNED_SHARE = 60, {**SHARE, "rr": 0.95}, 0.8
+# Of the budget: the less the model fits the policy, the more (measured), and more where annealing finds less, after
+# plans of what to fuse.
+SHARE, PLANNED_SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.93}, 0.8
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
 PATIENCE = 2.0  # I/Os above the present order at which a move is given up; few recover (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
@@ -136,9 +135,3 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             task.progress(round(1000 * min(1.0, share)), 1000, f"{search.best:.0f}")
     best.offer(best.edges[search.best_found()], **best.parameters)
-
-
-def share_of(policy: str, seconds: float, n_connections: int, planned: bool) -> float:
-    """Return the share of a search's seconds for edge moves; planned: it goes on from plans of what to fuse."""
-    short = seconds <= SHORT_US * 1e-6 * n_connections
-    return PLANNED_SHARE if planned else (SHORT_SHARE if short else SHARE)[policy]
