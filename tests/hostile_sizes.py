@@ -201,16 +201,19 @@ def tflite() -> Made:
     import flatbuffers
     import tflite as schema
 
-    def model(n_tensors: int, name: int, sides: int, n_inputs: int = 1) -> bytes:
-        """Tensors that share one name, one shape and one buffer."""
+    def model(n_tensors: int, name: int, sides: int, n_inputs: int = 1, stored: int = 0, kind: int = 3) -> bytes:
+        """Tensors that share one name, one shape and one buffer, which has bytes of a kind (3: uint8, 17: int4)."""
         b = flatbuffers.Builder(1024)
         text = b.CreateString("n" * name)
-        shape = b.CreateNumpyVector(np.ones(sides, np.int32))
+        data = b.CreateNumpyVector(np.zeros(stored, np.uint8)) if stored else 0
+        shape = b.CreateNumpyVector(np.array([stored * (1 + (kind == 17))] if stored else [1] * sides, np.int32))
         scale = b.CreateNumpyVector(np.ones(sides, np.float32))
         schema.QuantizationParametersStart(b)
         schema.QuantizationParametersAddScale(b, scale)
         quantization = schema.QuantizationParametersEnd(b)
         schema.TensorStart(b)
+        if stored:
+            schema.TensorAddType(b, kind)
         for add, value in (("Name", text), ("Shape", shape), ("Quantization", quantization)):
             getattr(schema, f"TensorAdd{add}")(b, value)
         tensor = schema.TensorEnd(b)
@@ -227,6 +230,8 @@ def tflite() -> Made:
         b.PrependUOffsetTRelative(graph)
         graphs = b.EndVector()
         schema.BufferStart(b)
+        if stored:
+            schema.BufferAddData(b, data)
         buffer = schema.BufferEnd(b)
         schema.ModelStartBuffersVector(b, 1)
         b.PrependUOffsetTRelative(buffer)
@@ -241,6 +246,8 @@ def tflite() -> Made:
         for name, sides in ((1, 1), (60_000, 1), (1, 10_000), (200, 4), (1000, 1000)):
             yield f"{n} tensors, {name} characters, {sides} sides", model(n, name, sides)
     yield "inputs", model(100_000, 1, 1, 100_000)
+    for kind in (3, 17):
+        yield f"3000 constants of one buffer, type {kind}", model(3000, 1, 1, stored=100_000, kind=kind)
 
 
 def opgraph() -> Made:

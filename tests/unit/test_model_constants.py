@@ -137,6 +137,9 @@ class _Lists:
     def numbers(self, table: object, field: str, size: int = 4) -> list[int]:
         return getattr(table, field)  # type: ignore[no-any-return]
 
+    def claim(self, n_bytes: int) -> None:
+        self.claimed = n_bytes
+
     def children(self, table: object, field: str) -> list[object]:
         return getattr(table, field)  # type: ignore[no-any-return]
 
@@ -167,6 +170,21 @@ def test_sparse_constants_have_their_zeros(monkeypatch: pytest.MonkeyPatch, bloc
     matrix = np.repeat(rng.random((6, 12 // block)) < 0.4, block, axis=1) * rng.standard_normal((6, 12))
     sparsity, values = _sparsity(monkeypatch, matrix, block)
     np.testing.assert_array_equal(dense(_Lists(), sparsity, values, matrix.shape, "w"), matrix)
+
+
+def test_sparse_dimensions_beyond_the_shape_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10,000 dimensions that share a list of 100,000 places are 180 kB of file and coordinates of 8 GB."""
+    sparsity, values = _sparsity(monkeypatch, np.eye(4), 1)
+    sparsity.DimMetadata[1].ArraySegments = np.array([0, 0, 0, 0, 17])
+    sparsity.DimMetadata[1].ArrayIndices = np.zeros(17, np.int64)
+    with pytest.raises(InputError, match="17 places in its dimension 1, its shape has 16"):
+        dense(_Lists(), sparsity, values, (4, 4), "w")
+    many = SimpleNamespace(TraversalOrder=[*range(65)], BlockMap=[], DimMetadata=sparsity.DimMetadata[:1] * 65)
+    with pytest.raises(InputError, match="do not fit its shape"):
+        dense(_Lists(), many, values, (1,) * 65, "w")
+    reader = _Lists()
+    dense(reader, *_sparsity(monkeypatch, np.eye(4), 1), (4, 4), "w")
+    assert reader.claimed == 16 * 8  # with all constants before
 
 
 @pytest.mark.parametrize(

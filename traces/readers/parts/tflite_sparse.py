@@ -17,19 +17,21 @@ from traces.base.memory import claim
 from traces.base.sparse import row_pointers
 
 SPARSE = 1  # format of a dimension
+MOST_DIMENSIONS = 64  # of an array of NumPy
 _LISTS = {1: ("Int32Vector", 4), 2: ("Uint16Vector", 2), 3: ("Uint8Vector", 1)}
 
 
 def dense(reader: Any, sparsity: Any, values: npt.NDArray[Any], shape: tuple[int, ...], at: str) -> npt.NDArray[Any]:
-    """Return the constant with its zeros. reader: has `fail`, `numbers`, `children`, `length` and `schema`.
+    """Return the constant with its zeros. reader: has `fail`, `claim`, `numbers`, `children` and `schema`.
 
     Raises InputError where the lists contradict each other or the shape, or the result is beyond the bound of memory.
     """
     order, blocks = reader.numbers(sparsity, "TraversalOrder"), reader.numbers(sparsity, "BlockMap")
     levels, rank, size = reader.children(sparsity, "DimMetadata"), len(shape), math.prod(shape)
-    fits = sorted(order) == list(range(rank + len(blocks))) and len(levels) == len(order)
+    fits = len(levels) == len(order) <= MOST_DIMENSIONS and sorted(order) == list(range(rank + len(blocks)))
     if not fits or any(not 0 <= b < rank for b in blocks):
         raise reader.fail(f"{at}: its sparse dimensions do not fit its shape {list(shape)}: damaged")
+    reader.claim(values.itemsize * size)
     claim((values.itemsize + 8 * (len(order) + 2)) * size, str(reader.path), at)
     place, coordinates = np.zeros(1, np.int64), np.zeros((len(order), 1), np.int64)
     sides = [0] * len(order)
@@ -37,6 +39,8 @@ def dense(reader: Any, sparsity: Any, values: npt.NDArray[Any], shape: tuple[int
         if int(level.Format()) == SPARSE:
             segments, indices = (_list(reader, level, name, at) for name in ("ArraySegments", "ArrayIndices"))
             row_pointers(segments, len(place), len(indices), f"{reader.path}: {at}: the segments of its dimension {k}")
+            if len(indices) > size:
+                raise reader.fail(f"{at}: {len(indices)} places in its dimension {k}, its shape has {size}: damaged")
             parent = np.repeat(np.arange(len(place)), np.diff(segments))
             child, place = indices, np.arange(len(indices))
             sides[k] = int(indices.max(initial=-1)) + 1
