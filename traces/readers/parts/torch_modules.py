@@ -211,6 +211,10 @@ def _alpha(kind: str, key: str) -> Build:
     return lambda given, node: (kind, {"alpha": float(given[key])})
 
 
+def _gelu(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
+    return "GELU", {"approximate": given.get("approximate") == "tanh"}
+
+
 def _plainly(kind: str) -> Build:
     return lambda given, node: (kind, {})
 
@@ -219,11 +223,12 @@ BUILDERS: Mapping[str, Build] = {
     "linear": _plainly("FULLY_CONNECTED"), "conv2d": _convolution, "max_pool2d": _pool("MAX_POOL_2D"),
     "avg_pool2d": _pool("AVERAGE_POOL_2D"), "mean": _mean, "adaptive_avg_pool2d": _adaptive, "add": _sum,
     "cat": _joined, "permute": _permuted, "transpose": _permuted, "t": _permuted, "hardtanh": _clipped,
-    "clamp": _clipped, "leaky_relu": _alpha("LEAKY_RELU", "negative_slope"), "elu": _alpha("ELU", "alpha"),
+    "clamp": _clipped, "leaky_relu": _alpha("LEAKY_RELU", "negative_slope"), "gelu": _gelu,
+    "elu": _alpha("ELU", "alpha"),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "_unsafe_view"), _plainly("RESHAPE")),
     **dict.fromkeys(("dropout", "clone", "contiguous", "detach", "alias", "to", "_to_copy"), _plainly("IDENTITY")),
     **{a: _plainly(b) for a, b in {
-        "relu": "RELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "gelu": "GELU", "silu": "SILU",
+        "relu": "RELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "silu": "SILU",
         "hardswish": "HARD_SWISH", "softmax": "SOFTMAX", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
         "_log_softmax": "LOGSOFTMAX", "mul": "MUL", "sub": "SUB", "div": "DIV", "matmul": "MATMUL",
         "bmm": "BATCH_MATMUL",
