@@ -8,6 +8,7 @@ Each model is exported in a process of its own, planned twice, and both programs
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import logging
 import subprocess
@@ -48,8 +49,9 @@ def plan_and_run(name: str, size: int, folder: Path) -> dict[str, Any]:
     given = (torch.randn(1, 3, size, size),)
     row: dict[str, Any] = {"model": name}
     ours, outputs = Timed(), []
+    exported = to_edge(torch.export.export(model, given))
     for which, planners in (("greedy", [memory_planning.greedy]), ("ours", [ours])):
-        edge = to_edge(torch.export.export(model, given))
+        edge = copy.deepcopy(exported)
         suite = memory_planning.MemoryPlanningAlgorithmSuite(planners)
         made = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(suite)))
         row[which] = int(made.executorch_program.execution_plan[0].non_const_buffer_sizes[1])
