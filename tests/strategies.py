@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.network import COMPILED_ACTIVATIONS, Network
 
 
 @st.composite
@@ -34,6 +34,6 @@ def networks(draw: st.DrawFn, max_neurons: int = 12, weighted: bool = True) -> N
         outputs=outputs,
         weights=some(len(chosen)) if weighted else None,
         biases=some(n) if weighted else None,
-        activation=draw(st.sampled_from(ACTIVATIONS)),
+        activation=draw(st.sampled_from(COMPILED_ACTIVATIONS)),
         batch=np.array(batch, np.float32).reshape(len(batch), len(inputs)) / 8 if weighted else None,
     )

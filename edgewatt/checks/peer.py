@@ -86,7 +86,7 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
         matrix = csr_array((weights[here], (rows - first, columns - low)), shape=(len(targets), int(high - low)))
         matrix.sort_indices()
         outputs = network.is_output[targets]
-        activation = {"identity": "identity", "relu": "relu", "clipped-relu": "clip"}[network.activation]
+        activation = {"clipped-relu": "clip"}.get(network.activation, network.activation)
         if activation == "relu" and outputs.any():
             if not outputs.all():
                 raise InputError(f"depth {depth} has outputs, which stay linear, and hidden neurons: no layer for relu")

@@ -8,7 +8,7 @@ import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, writes
 from edgewatt.cli.parts.output import say
-from edgewatt.cli.parts.source import takes_source
+from edgewatt.cli.parts.source import takes_source, tell_notes
 
 if TYPE_CHECKING:
     from edgewatt.config.source import Source
@@ -74,8 +74,7 @@ def export(
             line_bytes, first, bursts, channel, update, lanes,
         )  # fmt: skip
         done = write(request)
-    for note in done.notes:
-        say(f"{source.files[0]}: {note}", err=True)
+    tell_notes(done.notes, source)
     if not write_json(dict(done.summary), json_file):
         say(done.sentence)
         if request.which:

@@ -18,7 +18,7 @@ from edgewatt.cli.parts.arguments import (
     writes,
 )
 from edgewatt.cli.parts.output import say
-from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
+from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source, tell_notes
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def init(
     from edgewatt.config.starter import init as write
     from edgewatt.runs.plan import load_sweep
 
-    write(network_of(network, "init"), network, output, system=system, force=force)
+    tell_notes(write(network, output, system=system, force=force).notes, network)
     points = len(load_sweep(Path(output)).points)
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 

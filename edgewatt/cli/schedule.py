@@ -24,6 +24,9 @@ def schedule(
         "peak", help="What to minimise: peak, arena, traffic (needs --onchip-bytes), energy (--system)."
     ),
     method: str = typer.Option("best-first", help="Search method (`edgewatt list schedulers`)."),
+    parameter: list[str] = typer.Option(
+        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method, such as divide=false of serenity."
+    ),
     rewrite: list[str] = typer.Option(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; in-place, views."
     ),
@@ -69,7 +72,7 @@ def schedule(
     Prints peak memory, arena and off-chip traffic of the file's order, of Kahn's and of the schedule, and whether the
     schedule is proved to be the best.
     """
-    from edgewatt.cli.parts.output import progress, write_json
+    from edgewatt.cli.parts.output import progress, read_value, split_parameter, write_json
     from edgewatt.operators.request import ScheduleRequest, find_schedule
 
     request = ScheduleRequest(
@@ -80,6 +83,7 @@ def schedule(
             "objective": objective, "machine": system, "method": method, "allocator": allocator,
             "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "budget_bytes": budget_bytes,
             "time_limit_s": time_limit, "evaluations": evaluations, "seed": seed,
+            **{name: read_value(value) for name, value in map(split_parameter, parameter)},
         },
     )  # fmt: skip
     with progress("schedule") as report:

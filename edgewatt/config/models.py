@@ -17,6 +17,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
 from traces.base.errors import shown, unknown_name
 from traces.layout.settings import AUTO, BEST, BOTH_INT8, INT8, Layout
+from traces.networks.network import ACTIVATIONS
 from traces.trace.partition import EnginesSpec
 
 M = TypeVar("M", bound="OnChipSection | RunConfig")
@@ -96,8 +97,8 @@ class NetworkSection(Section):
         description="npz with `inputs` and `labels` (positions among the outputs) that `accuracy` is measured on "
         "(default: those of the network's file)",
     )
-    activation: Literal["identity", "relu", "clipped-relu"] | None = Field(
-        default=None, description="replaces the activation that the file names"
+    activation: Literal[ACTIVATIONS] | None = Field(  # type: ignore[valid-type]
+        default=None, description="instead of what the file names, or of relu where it names none"
     )
 
     @model_validator(mode="after")

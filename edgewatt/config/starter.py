@@ -26,18 +26,27 @@ def comparison(network: Network, source: Source, system: str) -> dict[str, Any]:
 
 
 def init(
-    network: Network, source: Source, output: str | Path, *, system: str = DEFAULT_SYSTEM, force: bool = False
-) -> None:
-    """Write a commented configuration for a network and the source that it was read from.
+    files: str | Path | Sequence[str | Path] | Source,
+    output: str | Path,
+    *,
+    system: str = DEFAULT_SYSTEM,
+    force: bool = False,
+) -> Network:
+    """Write a commented configuration for a network, and return the network.
 
-    force: replaces `output`. Raises InputError where it is there already, or for an unknown system.
+    files: a file, a folder, one matrix file a layer, or a `Source`, which says how they are read. force: replaces
+    `output`. Raises InputError where it is there already, for an unknown system, or where the files hold no network.
     """
+    given = [files] if isinstance(files, (str, Path)) else files
+    source = given if isinstance(given, Source) else Source(tuple(map(str, given)))
     target = Path(output)
     if target.exists() and not force:
         raise InputError(f"{output}: is there already; replace it with --force or name another file with -o")
+    network = source.network("init")
     text = starter(network, source, system=system, folder=Path(os.path.realpath(target)).parent)
     with whole_file(target) as stream:
         stream.write(text.encode("utf-8", "surrogateescape"))
+    return network
 
 
 def starter(network: Network, source: Source, *, system: str, folder: str | Path) -> str:

@@ -14,11 +14,10 @@ from cython_ext.streams.places import assign_rows
 from cython_ext.streams.streams import run_starts, shared_quads
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
-from traces.networks.network import Network
+from traces.networks.network import COMPILED_ACTIVATIONS, Network
 from traces.networks.processing import processing_arrays
 from traces.networks.quantization import Quantized, quantize
 
-ACTIVATION_CODES = {"identity": 0, "relu": 1, "clipped-relu": 2}
 PAIRING = "avx512"
 """The SIMD level whose registers hold the sums of two targets: its kernels take two runs that begin alike at a time."""
 
@@ -51,9 +50,15 @@ class OrderedWork:
     @cached_property
     def activation(self) -> npt.NDArray[np.uint8]:
         """uint8[N]: what finishes each neuron. Outputs stay linear, except for clipped-relu."""
-        codes = np.full(self.network.n_neurons, ACTIVATION_CODES[self.network.activation], np.uint8)
+        if self.network.activation not in COMPILED_ACTIVATIONS:
+            raise InputError(
+                f"{self.network.name}: compiled inference and C files know {', '.join(COMPILED_ACTIVATIONS)}, not "
+                f"{self.network.activation}: `edgewatt run`, `order` and `pays` take it; relu times the same products "
+                "(--activation relu)"
+            )
+        codes = np.full(self.network.n_neurons, COMPILED_ACTIVATIONS.index(self.network.activation), np.uint8)
         if self.network.activation == "relu":
-            codes[self.network.outputs] = ACTIVATION_CODES["identity"]
+            codes[self.network.outputs] = 0
         return codes
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.network import COMPILED_ACTIVATIONS, Network
 
 
 def walk(network, edges, weights, sample, *, kind="tuples", registers=True):
@@ -85,7 +85,7 @@ def topological_order(network, rng, *, rows):
 networks = st.builds(
     lambda seed, activation: (np.random.default_rng(seed), activation),
     st.integers(0, 2**32),
-    st.sampled_from(ACTIVATIONS),
+    st.sampled_from(COMPILED_ACTIVATIONS),
 )
 
 

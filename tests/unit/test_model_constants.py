@@ -16,6 +16,7 @@ from traces.base.errors import InputError
 from traces.operators.execute import execute
 from traces.readers import tflite
 from traces.readers.parts.tflite_sparse import SPARSE, dense
+from traces.readers.reader import written
 
 
 def write(folder: Path, data: bytes) -> Path:
@@ -124,6 +125,12 @@ def test_branches_that_are_always_taken_and_operators_of_the_reference_evaluator
     x = np.float32([[1, -2, 3], [0, 1, 0.5]])
     elu = np.where(-x < 0, np.expm1(-x), -x)
     np.testing.assert_allclose(execute(read, {"x": x})["y"], elu @ weights, rtol=1e-5)
+    back = onnx.load_from_string(written(path, read))  # the branches that these shapes take, and no other
+    assert [node.op_type for node in back.graph.node if node.op_type in ("If", "Neg", "Elu", "MatMul", "Relu")] == [
+        "Neg", "Elu", "MatMul"
+    ]  # fmt: skip
+    (made,) = onnx.reference.ReferenceEvaluator(back).run(None, {"x": x})
+    np.testing.assert_allclose(made, elu @ weights, rtol=1e-5)
 
 
 # -- sparse ------------------------------------------------------------------------------------------------------------

@@ -61,6 +61,18 @@ def test_schedule_command_prints_and_writes(tmp_path: Path) -> None:
     assert found["traffic_bytes"] <= min(row["traffic_bytes"]["64"] for row in found["orders"][:2])
 
 
+def test_a_parameter_of_the_method(tmp_path: Path) -> None:
+    model = tmp_path / "g.json"
+    model.write_text(as_json(graph_with()))
+    for more in (["-s", "min_part=1"], ["-s", "divide=false"]):
+        result = run(str(model), "--method", "serenity", "--json", "-", *more)
+        assert result.exit_code == 0 and json.loads(result.stdout)["peak_bytes"] in (109, 208), result.output
+    refused = run(str(model), "--method", "serenity", "-s", "divid=false")
+    assert refused.exit_code and "'serenity' has no parameter 'divid' (did you mean 'divide'?)" in str(
+        refused.exception
+    )
+
+
 @pytest.mark.parametrize("method", [entry["name"] for entry in ew.catalogue("schedulers")])
 def test_every_scheduler_that_is_listed_may_be_named(tmp_path: Path, method: str) -> None:
     model = tmp_path / "g.json"

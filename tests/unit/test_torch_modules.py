@@ -79,15 +79,16 @@ def test_layouts_and_types_of_weights_are_the_same_network() -> None:
 
 def test_what_is_not_read_is_named() -> None:
     class Gelu(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
+        def __init__(self, how: str = "none") -> None:
             super().__init__()
-            self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 4)
+            self.first, self.last, self.how = nn.Linear(4, 4), nn.Linear(4, 4), how
 
         def forward(self, x: Any) -> Any:
-            return self.last(nn.functional.gelu(self.first(x)))
+            return self.last(nn.functional.gelu(self.first(x), approximate=self.how))
 
-    with pytest.raises(InputError, match=r"'gelu' \(GELU\)"):  # never as ReLU
-        ew.from_torch(Gelu())
+    assert ew.from_torch(Gelu()).activation == "gelu"
+    with pytest.raises(InputError, match=r"'gelu' \(GELU\) is GELU's approximation by tanh"):
+        ew.from_torch(Gelu("tanh"))
     with pytest.raises(InputError, match="an example input is needed"):
         ew.from_torch(convolutions())
     with pytest.raises(InputError, match=r"ew\.from_torch"):

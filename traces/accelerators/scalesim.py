@@ -192,7 +192,9 @@ def _bytes_of(tensors: Mapping[str, np.ndarray], name: str) -> np.ndarray:
 def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, int], bool]:
     files = [Path(given)] if given is not None else sorted(folder.glob("*.cfg"))
     if len(files) != 1:
-        raise InputError(f"{folder}: {len(files)} configurations (*.cfg): name the one of this run (configuration=)")
+        raise InputError(
+            f"{folder}: {len(files)} configurations (*.cfg): name that of this run (--configuration FILE, configuration=)"
+        )
     parser = configparser.ConfigParser()
     try:
         parser.read_string(read_within(files[0], 20).decode("utf-8"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,15 @@ def default_bias(width: int) -> float:
     return BIASES.get(width, _OTHER_BIAS)
 
 
+SMOOTH: Mapping[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
+    "leaky-relu": lambda z: np.where(z < 0, 0.01 * z, z),
+    "tanh": np.tanh,
+    "sigmoid": lambda z: 0.5 * (np.tanh(0.5 * z) + 1),
+    "silu": lambda z: z * 0.5 * (np.tanh(0.5 * z) + 1),
+    "gelu": lambda z: 0.5 * z * (1 + np.vectorize(math.erf, otypes=[np.float64])(z / math.sqrt(2))),
+    "hard-swish": lambda z: z * np.clip(z / 6 + 0.5, 0, 1),
+}  # of float64; the others follow from sums alone
+
 CLIP = 32.0  # the Graph Challenge's upper limit of an activation
 _SLICE = 1 << 22  # products held at a time: bounds the memory of wide layers and large batches
 
@@ -35,7 +46,7 @@ def forward(
     multiply-add changes nothing and float32 results do not depend on the machine. With ``dtype=np.int64`` everything
     is exact integer arithmetic; weights, biases and inputs must then be whole numbers.
 
-    identity, relu: z + bias, then max(., 0) for relu; outputs stay linear. clipped-relu (the Graph Challenge's rule),
+    z + bias, then the activation, in float64; outputs stay linear. clipped-relu (the Graph Challenge's rule),
     outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
     incoming connections hold their input, or their bias if they are no inputs.
 
@@ -44,6 +55,8 @@ def forward(
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64, np.int64):
         raise InputError(f"a forward pass runs in float32, float64 or int64, not {kind}")
+    if kind == np.int64 and network.activation in SMOOTH:
+        raise InputError(f"{network.name}: {network.activation} gives no whole numbers: a pass in int64 needs relu")
     given = weights_of(network, "a forward pass")
     inputs = _inputs(network, batch)
     sum_kind = np.dtype(np.int64) if kind == np.int64 else np.dtype(np.float64)
@@ -91,6 +104,9 @@ def _activate(
     sums = sums + biases
     if network.activation == "relu":
         np.maximum(sums, 0, out=sums, where=~network.is_output[targets])
+    elif network.activation in SMOOTH:
+        inner = ~network.is_output[targets]
+        sums[:, inner] = SMOOTH[network.activation](sums[:, inner])
     return sums
 
 

@@ -16,7 +16,12 @@ from traces.base.shown import Shown
 
 MAX_NEURONS = MAX_CONNECTIONS = 2**31 - 1  # the kernels number both with 32 bits
 _BYTES_PER_NEURON = 32  # while a network is checked (24 measured): a file of one line must not fill the memory
-ACTIVATIONS = ("identity", "relu", "clipped-relu")  # clipped-relu: the Graph Challenge's min(max(z, 0), 32)
+COMPILED_ACTIVATIONS = ("identity", "relu", "clipped-relu")
+"""What inference kernels, C files and int8 know; clipped-relu: the Graph Challenge's min(max(z, 0), 32)."""
+
+ACTIVATIONS = (*COMPILED_ACTIVATIONS, "leaky-relu", "tanh", "sigmoid", "silu", "gelu", "hard-swish")
+"""In the order of the codes of cython_ext/trace/values.h. The slope of leaky-relu is .01, PyTorch's default; gelu is
+x / 2 * (1 + erf(x / sqrt 2)), hard-swish x * clip(x / 6 + 1/2, 0, 1)."""
 
 _TABLES = {"batch": "(B, I)", "positions": "(N, 3)"}
 
@@ -84,7 +89,7 @@ class Network(Shown):
     inputs, outputs: int64 ids. Inputs have no incoming connection. A neuron may be both only if it is isolated.
     weights: float32[W] or None. biases: float32[N] or None (0 where absent).
     layer: int64[W] layer of each connection, or None where the network is not layered.
-    activation: 'identity', 'relu' or 'clipped-relu', applied to every neuron with incoming connections that is not an
+    activation: one of ACTIVATIONS, applied to every neuron with incoming connections that is not an
         output (outputs are left linear), except 'clipped-relu', which applies to outputs too (Graph Challenge).
     batch: float32[B, I] input vectors in the order of `inputs`, or None.
     weight_ids: int64[W], which stored weight each connection has, or None where each has its own. Connections of one id

@@ -43,10 +43,11 @@ def quantize(network: Network, sources: Ids, targets: Ids, weights: Float32, val
     which becomes 127. Whole numbers over a range of at most 255, and whole weights up to 127, are kept as they are, so
     integer networks stay exact. The bias and the sources' zero points go into the integer that a sum starts from.
     Raises InputError for values that are not finite, for sums beyond 32 bits, for scales beyond float32, and for
-    clipped-relu, whose bias depends on the sum.
+    other activations than identity and relu.
     """
-    if network.activation == "clipped-relu":
-        raise InputError("int8 knows the activations identity and relu; clipped-relu adds its bias after the sum")
+    if network.activation not in ("identity", "relu"):
+        why = "adds its bias after the sum" if network.activation == "clipped-relu" else "is computed in float32"
+        raise InputError(f"int8 knows the activations identity and relu; {network.activation} {why}")
     for k in np.flatnonzero(~np.isfinite(values).all(axis=0))[:1].tolist():
         raise InputError(f"neuron {k} holds no finite number on the calibration inputs: use float32, or other inputs")
     biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases

@@ -65,7 +65,7 @@ def write(path: str | Path, graph: OpGraph) -> bytes:
     have, or are additions and concatenations. The format has no place for offsets in an arena. Raises InputError for
     other operators, and where a result of the model is written by none.
     """
-    reader = _Reader(Path(path))
+    reader = _Reader(Path(path), shapes={n.output.name: n.output.shape for n in graph.nodes if n.op == INPUT})
     if any(node.op_type == "If" for node in reader.model.graph.node):
         reader.graph()  # takes the branches
     reader.load()

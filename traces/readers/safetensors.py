@@ -193,6 +193,8 @@ def _told(tensors: Mapping[str, StoredTensor], layers: Sequence[NamedLayer], opt
         said.append(f"left {len(left)} tensors: {_few(shapes)}")
     if options.image is None and any(len(tensors[name].shape) == 4 for name in left):
         said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
+    if len(layers) > 1:
+        said.append("the file names no activation: ReLU between layers (--activation: another)")
     return said
 
 

@@ -110,9 +110,14 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> Source:
 def network_of(source: Source, command: str) -> Network:
     """Read a source and say how it was read."""
     loaded = source.network(command)
-    for note in loaded.notes:  # several files name their own
-        say(note if note.startswith(source.files) else f"{source.files[0]}: {note}", err=True)
+    tell_notes(loaded.notes, source)
     return loaded
+
+
+def tell_notes(notes: Sequence[str], source: Source) -> None:
+    """Say how a source was read."""
+    for note in notes:  # several files name their own
+        say(note if note.startswith(source.files) else f"{source.files[0]}: {note}", err=True)
 
 
 def read_image(text: str) -> tuple[int, ...]:

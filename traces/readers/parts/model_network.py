@@ -279,7 +279,21 @@ SAME_NUMBERS = {"QUANTIZE", "DEQUANTIZE", "IDENTITY", "DROPOUT"}
 RESHAPED = {"RESHAPE", "FLATTEN", "SQUEEZE"}
 LAST = {"SOFTMAX", "LOGSOFTMAX", "LOGISTIC"}  # monotone ends of a classifier: outputs stay linear here
 AS_OPERATORS = "`edgewatt schedule` takes it as operators, as ew.load(..., kind='opgraph') reads it"
-RECTIFIERS = {"RELU": "", "RELU6": "RELU6 is read as ReLU: values above 6 are not clipped"}
+NAMED = {"RELU": "relu", "RELU6": "relu", "TANH": "tanh", "LOGISTIC": "sigmoid", "SILU": "silu", "GELU": "gelu",
+         "HARD_SWISH": "hard-swish", "LEAKY_RELU": "leaky-relu"}  # fmt: skip
+"""Operators and fused activations -> activation of a network."""
+
+
+def named_activation(op: str, node: Operator, at: str) -> str:
+    """Return a network's name of an activation. Raises InputError for one that a network has not."""
+    slope = float(node.attributes.get("alpha", 0.01))
+    if op == "LEAKY_RELU" and abs(slope - 0.01) > 1e-6:
+        raise InputError(f"{at} has the slope {slope:g}: leaky-relu of a network has .01")
+    if op == "GELU" and node.attributes.get("approximate") in (True, b"tanh"):
+        raise InputError(f"{at} is GELU's approximation by tanh: gelu of a network is exact")
+    if op not in NAMED:
+        raise InputError(f"{at} has the activation {op}: a network has {', '.join(dict.fromkeys(NAMED.values()))}")
+    return NAMED[op]
 
 
 def unroll_model(graph: OpGraph) -> Network:
@@ -300,7 +314,7 @@ class _Model:
         self.made = Unrolled(graph.source or graph.name)
         self.ids: dict[str, Ids] = {}  # tensor -> neuron numbers in its shape
         self.channels_first = any(node.attributes.get("channel_axis") == 1 for node in graph.nodes)
-        self.rectified: list[Ids] = []
+        self.active: list[tuple[str, Ids]] = []  # activation, its neurons
         self.linear: dict[int, str] = {}  # first neuron of a result without activation -> operator
         self.into: dict[str, list[Callable[[Ids], Ids]]] = {}  # tensor of a sum -> what still goes into it
 
@@ -345,11 +359,11 @@ class _Model:
             self._add(node, at)
         elif node.op in ("ADD", "MATMUL") and len(node.inputs) == 1 and len(node.constants) == 1:
             self._add_constant(node, at)
-        elif node.op in RECTIFIERS and len(node.inputs) == 1:
+        elif node.op in NAMED and len(node.inputs) == 1 and not (node.op in LAST and name in self.graph.outputs):
             if len(self.graph.successors[self.graph.producer[node.inputs[0]]]) > 1:
-                raise InputError(f"{at}: what it rectifies is read by others too: {AS_OPERATORS}")
+                raise InputError(f"{at}: what it activates is read by others too: {AS_OPERATORS}")
             self.ids[name] = self._given(node.inputs[0], at)
-            self._rectify(self.ids[name], node.op)
+            self._activate(self.ids[name], node.op, node, at)
         elif node.op in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN"):
             self._pool(node, at)
         elif node.op in SAME_NUMBERS | RESHAPED or (node.op in LAST and name in self.graph.outputs):
@@ -456,9 +470,11 @@ class _Model:
         out = self._as_stored(self.made.pool(image, sides, window, at, count_padding=counted), node.output.shape, at)
         self.ids[node.output.name] = out
         # The mean of what ReLU gave is no lower than 0, so ReLU changes nothing.
-        rectified = np.isin(image[image != NOBODY], np.concatenate(self.rectified)).all() if self.rectified else False
-        if rectified or node.attributes.get("activation", "NONE") in RECTIFIERS:
-            self.rectified.append(out.ravel())
+        rectified = [ids for how, ids in self.active if how == "relu"]
+        if rectified and np.isin(image[image != NOBODY], np.concatenate(rectified)).all():
+            self.active.append(("relu", out.ravel()))
+        elif (fused := node.attributes.get("activation", "NONE")) != "NONE":
+            self._activate(out, fused, node, at)
         else:
             self.linear[int(out.flat[0])] = at
 
@@ -488,33 +504,34 @@ class _Model:
         activation = node.attributes.get("activation", "NONE")
         if activation == "NONE":
             self.linear[int(ids.flat[0])] = at
-        elif activation in RECTIFIERS:
-            self._rectify(ids, activation)
         else:
-            raise InputError(f"{at} has the activation {activation}: a network has ReLU, or nothing")
+            self._activate(ids, activation, node, at)
 
-    def _rectify(self, ids: Ids, how: str) -> None:
-        self.rectified.append(ids.ravel())
-        if RECTIFIERS[how]:
-            self._note(RECTIFIERS[how])
+    def _activate(self, ids: Ids, op: str, node: Operator, at: str) -> None:
+        self.active.append((named_activation(op, node, at), ids.ravel()))
+        if op == "RELU6":
+            self._note("RELU6 is read as ReLU: values above 6 are not clipped")
 
     def _activation(self, outputs: Ids) -> str:
-        """Return the network's activation. Raises InputError where some layers have ReLU and others have none."""
-        rectified = np.zeros(self.made.n_neurons, bool)
-        for ids in self.rectified:
-            rectified[ids[ids != NOBODY]] = True
+        """Return the network's activation. Raises InputError where layers differ in it."""
+        names = sorted({how for how, _ in self.active})
+        if len(names) > 1:
+            raise InputError(f"{self.where}layers have the activations {', '.join(names)}: a network has one")
+        active = np.zeros(self.made.n_neurons, bool)
+        for _, ids in self.active:
+            active[ids[ids != NOBODY]] = True
         last = np.zeros(self.made.n_neurons, bool)
         last[outputs] = True
-        if (rectified & last).any():
-            raise InputError(f"{self.where}ReLU behind the last layer: the outputs of a network are linear")
-        if not rectified.any():
+        if (active & last).any():
+            raise InputError(f"{self.where}{names[0]} behind the last layer: the outputs of a network are linear")
+        if not names:
             return "identity"
         for first, at in self.linear.items():
-            if not rectified[first] and not last[first]:
+            if not active[first] and not last[first]:
                 raise InputError(
-                    f"{at} has no ReLU, others have: a network has ReLU, or nothing, after every inner layer"
+                    f"{at} has no activation, others have {names[0]}: a network has it after every inner layer, or none"
                 )
-        return "relu"
+        return names[0]
 
     # -- tensors -------------------------------------------------------------------------------------------------------
 
@@ -599,11 +616,12 @@ def to_network(graph: OpGraph) -> Network:
         last = node.op in LAST and not graph.successors[graph.producer[node.name]]
         if node.op == INPUT or node.op in SAME_NUMBERS | RESHAPED or last:
             continue
-        if node.op == "RELU" and layers:
-            activations[-1] = "RELU"
+        if node.op in NAMED and layers:
+            activations[-1] = named_activation(node.op, node, at)
         elif node.op == "FULLY_CONNECTED" and node.constants:
             layers.append(_layer(graph, node, where))
-            activations.append(str(node.attributes.get("activation", "NONE")))
+            fused = str(node.attributes.get("activation", "NONE"))
+            activations.append("identity" if fused == "NONE" else named_activation(fused, node, at))
         elif node.op in ("ADD", "MATMUL") and layers and len(node.constants) == 1 and layers[-1].bias is None:
             layers[-1] = _with_bias(graph, node, layers[-1], at)
         else:
@@ -611,14 +629,14 @@ def to_network(graph: OpGraph) -> Network:
     if not layers:
         raise InputError(f"{where}the model has no fully connected layer with weights")
     inner = set(activations[:-1]) or {activations[-1]}
-    if len(inner) > 1 or inner - {"RELU", "NONE"} or activations[-1] not in ("NONE", *inner):
+    if len(inner) > 1 or activations[-1] not in ("identity", *inner):
         raise InputError(
-            f"{where}the layers have the activations {', '.join(activations)}: a network has ReLU, or nothing, after "
-            "every layer but the last"
+            f"{where}the layers have the activations {', '.join(activations)}: a network has one after every layer but "
+            "the last"
         )
-    if len(activations) > 1 and activations[-1] == "RELU":
-        raise InputError(f"{where}ReLU behind the last layer: the outputs of a network are linear")
-    return from_layers(layers, name=graph.name, activation="relu" if inner == {"RELU"} else "identity")
+    if len(activations) > 1 and activations[-1] != "identity":
+        raise InputError(f"{where}{activations[-1]} behind the last layer: the outputs of a network are linear")
+    return from_layers(layers, name=graph.name, activation=inner.pop())
 
 
 def _is_chain(graph: OpGraph) -> bool:

@@ -24,15 +24,20 @@ Weights = npt.NDArray[np.float32]
 Build = Callable[[dict[str, Any], Any], tuple[str, dict[str, Any]]]
 
 
-def from_torch(module: Any, example: Any = None, *, name: str | None = None) -> Network:
+def from_torch(
+    module: Any, example: Any = None, *, name: str | None = None, kind: str = "network"
+) -> Network | OpGraph:
     """Return a PyTorch module of layers with weights as a network: every weight that is not zero is a connection.
+
+    kind: 'network', or 'opgraph' for the operators with their constants, as `schedule` takes them.
 
     module: an nn.Module, or a torch.export.ExportedProgram. example: an input (or a tuple of inputs) of batch 1; not
     needed where the first layer with weights is an nn.Linear. Read are linear layers, convolutions, batch normalisation
     behind them, pooling, sums, concatenations and ReLU; see `Network.notes`. The module is not changed.
     Raises InputError naming the operator that does not fit; needs the package torch.
     """
-    return to_network(opgraph(module, example, name=name))
+    graph = opgraph(module, example, name=name)
+    return graph if kind == "opgraph" else to_network(graph)
 
 
 def opgraph(module: Any, example: Any = None, *, name: str | None = None) -> OpGraph:
@@ -211,6 +216,10 @@ def _alpha(kind: str, key: str) -> Build:
     return lambda given, node: (kind, {"alpha": float(given[key])})
 
 
+def _gelu(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
+    return "GELU", {"approximate": given.get("approximate") == "tanh"}
+
+
 def _plainly(kind: str) -> Build:
     return lambda given, node: (kind, {})
 
@@ -219,11 +228,12 @@ BUILDERS: Mapping[str, Build] = {
     "linear": _plainly("FULLY_CONNECTED"), "conv2d": _convolution, "max_pool2d": _pool("MAX_POOL_2D"),
     "avg_pool2d": _pool("AVERAGE_POOL_2D"), "mean": _mean, "adaptive_avg_pool2d": _adaptive, "add": _sum,
     "cat": _joined, "permute": _permuted, "transpose": _permuted, "t": _permuted, "hardtanh": _clipped,
-    "clamp": _clipped, "leaky_relu": _alpha("LEAKY_RELU", "negative_slope"), "elu": _alpha("ELU", "alpha"),
+    "clamp": _clipped, "leaky_relu": _alpha("LEAKY_RELU", "negative_slope"), "gelu": _gelu,
+    "elu": _alpha("ELU", "alpha"),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "_unsafe_view"), _plainly("RESHAPE")),
     **dict.fromkeys(("dropout", "clone", "contiguous", "detach", "alias", "to", "_to_copy"), _plainly("IDENTITY")),
     **{a: _plainly(b) for a, b in {
-        "relu": "RELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "gelu": "GELU", "silu": "SILU",
+        "relu": "RELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "silu": "SILU",
         "hardswish": "HARD_SWISH", "softmax": "SOFTMAX", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
         "_log_softmax": "LOGSOFTMAX", "mul": "MUL", "sub": "SUB", "div": "DIV", "matmul": "MATMUL",
         "bmm": "BATCH_MATMUL",
@@ -286,7 +296,9 @@ class _Program:
         return Tensor(node.name, shape, math.prod(shape) * value.element_size(), node.name, dtype)
 
     def _operator(self, node: Any) -> None:
-        schema = node.target._schema
+        schema = getattr(node.target, "_schema", None)
+        if schema is None:
+            raise InputError("one of several results of an operator: it is not read")
         given = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
         given |= dict(zip((a.name for a in schema.arguments), node.args, strict=False)) | dict(node.kwargs)
         given["self"] = given.get("self", given.get("input"))
@@ -294,9 +306,7 @@ class _Program:
         if kind == "batch_norm":
             self._fold_norm(node, given)
             return
-        if kind not in BUILDERS:
-            raise InputError(f"an operator that is not read (known: {', '.join(sorted(BUILDERS))})")
-        op, attributes = BUILDERS[kind](given, node)
+        op, attributes = BUILDERS.get(kind, _plainly(kind.upper()))(given, node)  # others have sizes, and no values
         names = [
             self._name(value) for value in self._flat([*node.args, *node.kwargs.values()]) if hasattr(value, "name")
         ]

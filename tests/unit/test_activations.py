@@ -1,0 +1,72 @@
+"""Activations beyond ReLU: as defined, the same in a trace as in a forward pass, refused where kernels lack them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from oracles.theory import dense_layers
+
+from hwmodel.processor.export_c import export_c
+from hwmodel.processor.inference import compile_inference
+from traces.base.errors import InputError
+from traces.layout.settings import Layout
+from traces.networks.forward import SMOOTH, forward
+from traces.networks.network import ACTIVATIONS, COMPILED_ACTIVATIONS, Network
+from traces.trace.build import build_trace, stored_activations
+
+BY_HAND = {
+    "leaky-relu": lambda z: z if z > 0 else z / 100,
+    "tanh": math.tanh,
+    "sigmoid": lambda z: 1 / (1 + math.exp(-z)),
+    "silu": lambda z: z / (1 + math.exp(-z)),
+    "gelu": lambda z: z * (1 + math.erf(z / math.sqrt(2))) / 2,
+    "hard-swish": lambda z: z * min(max(z + 3, 0), 6) / 6,
+}
+
+
+def network(activation: str) -> Network:
+    rng = np.random.default_rng(3)
+    made = dense_layers([6, 7, 4])
+    weights = rng.normal(0, 2, made.n_connections).astype(np.float32)
+    biases = rng.normal(0, 1, made.n_neurons).astype(np.float32)
+    batch = rng.normal(0, 1, (3, 6)).astype(np.float32)
+    return made.with_(weights=weights, biases=biases, batch=batch, activation=activation)
+
+
+def test_every_activation_is_known_somewhere() -> None:
+    assert set(BY_HAND) == set(SMOOTH) and (*COMPILED_ACTIVATIONS, *SMOOTH) == ACTIVATIONS
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_hidden_neurons_are_activated_and_outputs_linear(name: str) -> None:
+    given, plain = network(name), forward(network("identity"), dtype=np.float64)
+    found = forward(given, dtype=np.float64)
+    hidden = np.setdiff1d(np.flatnonzero(given.in_degree), given.outputs)
+    assert np.allclose(found[:, hidden], np.vectorize(BY_HAND[name])(plain[:, hidden]), rtol=1e-12, atol=1e-14)
+    first = given.outputs[0]
+    here = given.targets == first
+    sums = found[:, given.sources[here]] @ given.weights[here].astype(np.float64) + given.biases[first]
+    assert np.allclose(found[:, first], sums)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_trace_holds_what_the_forward_pass_gives(name: str) -> None:
+    given = network(name)
+    trace = build_trace(given, layout=Layout(lanes=3), inputs=given.batch)
+    held = stored_activations(trace, given.n_neurons, "fp32")
+    fed = np.flatnonzero(given.in_degree)
+    assert np.allclose(held[:, fed], forward(given)[:, fed], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_kernels_without_an_activation_refuse_it(name: str) -> None:
+    given = network(name)
+    for make in (compile_inference, export_c):
+        with pytest.raises(InputError, match=f"not {name}: `edgewatt run`, `order` and `pays` take it"):
+            make(given)
+    with pytest.raises(InputError, match="no whole numbers"):
+        forward(given, dtype=np.int64)
+    with pytest.raises(InputError, match=f"int8 knows the activations identity and relu; {name}"):
+        build_trace(given, layout=Layout(lanes=3, value_format="int8", neuron_format="int8"), inputs=given.batch)
