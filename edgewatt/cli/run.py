@@ -28,7 +28,6 @@ _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
 )
 _JSON = json_option("the table")
-SHIPPED_NETWORKS = "examples/networks"
 MOST_ANSWERED = 2000  # points of a sweep whose verdict is printed after it; the report has that of any number
 
 
@@ -128,12 +127,10 @@ def init(
 
 def _configuration(source: Source, system: str | None) -> Any:
     """Return what is to be run: a configuration, or the comparison of orders of a network on a machine."""
-    from dataclasses import replace
     from pathlib import Path
 
     from edgewatt.config.starter import comparison
     from traces.base.errors import InputError
-    from traces.base.resources import shipped_names, shipped_path
 
     file = source.files[0]
     if Path(file).suffix in CONFIGURED:
@@ -143,9 +140,7 @@ def _configuration(source: Source, system: str | None) -> Any:
             raise InputError(f"{file}: --system goes with a network; in a configuration write 'system: {system}'")
         return Path(file)
     if not Path(file).exists():
-        if file not in shipped_names(SHIPPED_NETWORKS, ".npz"):
-            return Path(file)  # a shipped configuration, or nothing: reading it says so
-        source = replace(source, files=(str(shipped_path(SHIPPED_NETWORKS, file, ".npz")),))
+        return Path(file)  # a shipped configuration, or nothing: reading it says so
     refuse_other_kinds("a network or a run configuration", (*CONFIGURATIONS, *NETWORKS), file)
     return comparison(network_of(source, "run"), source, system or DEFAULT_SYSTEM)
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from edgewatt.config.kinds import KINDS, registry
 from edgewatt.config.models import RunConfig, SystemFile
 from edgewatt.config.sections import KindChoice, keys_of
+from edgewatt.config.source import network_file
 from traces.base.checks import is_whole
 from traces.base.document import ConfigError, Document, Mark, Place, parse_document, places_in, read_document
 from traces.base.errors import InputError, did_you_mean, printable, shown
@@ -127,6 +128,8 @@ def _absolute(value: Any, folder: Path, key: str, beside: Any) -> Any:
         is_path |= value.endswith((".yaml", ".yml")) and any(
             key == k or key.endswith(f".{k}") for k in _NAME_OR_FILE_KEYS
         )
+        if key == "network.file" or key.endswith(".network.file"):
+            value = network_file(value, folder)
         return str(folder / value) if is_path or _is_order_file(key, beside) else value
     return value
 

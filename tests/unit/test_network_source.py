@@ -13,6 +13,7 @@ import yaml
 from safetensors.numpy import save_file
 
 import edgewatt as ew
+from edgewatt.config.source import network_file
 from edgewatt.runs.compute import Computation
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.plan import load_sweep
@@ -89,3 +90,19 @@ def test_options_of_networks_are_refused_where_a_configuration_says_it(tmp_path:
     )
     done = edgewatt(tmp_path, "run", "g.yaml")
     assert done.returncode == 2 and "unused key 'names'" in done.stderr
+
+
+def test_a_shipped_network_is_meant_by_its_name_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the command line and in a configuration; a file of that name wins."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.yaml").write_text("network: {file: digits_small}\norderings: [two-optimal]\n")
+    (tmp_path / "sweep.yaml").write_text(
+        "base: {network: {file: digits_small}, orderings: [two-optimal]}\ngrid: {fast_memory.size: [20, 50]}\n"
+    )
+    for name, points in (("run.yaml", 1), ("sweep.yaml", 2)):
+        plan = load_sweep(Path(name))
+        assert len(plan.points) == points
+        assert ew.run(name)[0].results["network"]["connections"] == 8000
+    assert network_file("digits_small").endswith("digits_small.npz") and network_file("digits") == "digits"
+    (tmp_path / "digits_small").write_text("mine")
+    assert network_file("digits_small") == "digits_small"

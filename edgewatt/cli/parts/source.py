@@ -95,7 +95,7 @@ def takes_source(
 def _source(files: Sequence[Any], given: dict[str, Any]) -> Source:
     from pathlib import Path
 
-    from edgewatt.config.source import Source
+    from edgewatt.config.source import Source, network_file
     from traces.base.errors import InputError
 
     asked = {name: value for name, value in given.items() if value not in (None, [])}
@@ -104,7 +104,10 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> Source:
         raise InputError(f"{files[0]}: --{name} goes with a network; a configuration says it under 'network:'")
     read = {"image": read_image, "windows": read_windows, "shapes": shapes_of, "names": tuple}
     named = {{"window": "windows", "shape": "shapes"}.get(name, name): value for name, value in asked.items()}
-    return Source(tuple(map(str, files)), **{k: read[k](v) if k in read else v for k, v in named.items()})  # type: ignore[operator]
+    return Source(
+        tuple(network_file(str(file)) for file in files),
+        **{k: read[k](v) if k in read else v for k, v in named.items()},
+    )  # type: ignore[operator]
 
 
 def network_of(source: Source, command: str) -> Network:
