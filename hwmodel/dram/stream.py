@@ -219,6 +219,11 @@ class StreamPlayer:
             self._send(last, PRIMED)
             self._next = start // o.burst_bytes
 
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of a run of bursts in which every channel has its share: `before` of these is enough."""
+        return len(self._pattern) * self.part.organisation.burst_bytes
+
     def read(self, data_or_nbytes: Any, *, write: bool = False) -> StreamCounts:
         """Read the next bytes, which begin with a burst; the last one is filled up with zeros.
 
