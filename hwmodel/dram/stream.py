@@ -36,7 +36,7 @@ from hwmodel.parts.part_file import load_part
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 
-PIECE_BYTES = 1 << 19
+PIECE_BYTES = 1 << 20
 """Bytes that go to the wires together: many for a call, few enough for the processor's caches."""
 PRIMED = len(WAYS)
 """The stream of a bus whose counts nobody asks for."""
@@ -207,6 +207,7 @@ class StreamPlayer:
         self._unknown = [0, 0]  # bursts read and written
         self.counts = StreamCounts()
         self._order: tuple[int, int, np.ndarray, np.ndarray] | None = None
+        self._room = np.empty((0, o.burst_bytes), np.uint8)
         self._kind = [self.part.name, o.channels, chain.encoder, element_bytes, repr(self.controller)]
         self._added: list[np.ndarray | int] = [0, 0, 0]  # wires of other players
         if len(last := as_bytes(before)):
@@ -242,14 +243,16 @@ class StreamPlayer:
                 f"{n} bytes from address {self._next * size} do not fit in the {self.part.organisation.capacity_bytes} "
                 f"bytes of {self.part.organisation.channels} channels of {self.part.name!r}: take more channels"
             )
-        before, way = self._sent(), int(write)
+        way, so_far = int(write), self.counts
+        sent = before = so_far.ones, so_far.toggles, so_far.dbi_ones, so_far.dbi_toggles
         if data is None:
             self._unknown[way] += bursts
-        else:
+        elif bursts:
             self._send(data, way)
+            sent = self._sent()
         self._next += bursts
         self._append(bursts, way)
-        ones, toggles, dbi_ones, dbi_toggles = (after - was for after, was in zip(self._sent(), before, strict=True))
+        ones, toggles, dbi_ones, dbi_toggles = (after - was for after, was in zip(sent, before, strict=True))
         counts = StreamCounts(n, bursts, ones, toggles, dbi_ones, dbi_toggles, n if known else 0)
         self.counts += counts
         return counts
@@ -335,7 +338,9 @@ class StreamPlayer:
             ends = np.array([n])
         else:
             order, ends = self._by_channel(first % len(self._pattern), n)
-            bursts = np.take(bursts, order, axis=0)
+            if len(self._room) < n:  # kept: new pages cost more than what is put there
+                self._room = np.empty_like(bursts)
+            bursts = np.take(bursts, order, axis=0, out=self._room[:n], mode="clip")
         together = self._chain.encode(bursts.reshape(-1), kinds) if self._chain.by_block else None
         begin, sent = 0, self._chain.sent_bytes
         for (chain, bus, extra), end in zip(self._channels, ends.tolist(), strict=True):
