@@ -109,6 +109,17 @@ def test_wires_equal_a_recount_however_the_bytes_come(name: str, channels: int, 
     assert (total.bytes, total.known_bytes, total.bursts) == (600_002, 600_002, len(bursts))
 
 
+def test_channels_may_be_chosen_by_any_bits_of_the_address() -> None:
+    maps = "offset:5 channel:1 column:6 bank:3 row:16", "offset:5 column:6 bank:3 row:16 channel:1"
+    data = weights(100_000)
+    for text in maps:
+        player = StreamPlayer("lpddr4-3200", channels=2, controller={"address_map": text})
+        counts, bursts = player.read(data), bursts_of(data, 32)
+        channel = np.arange(len(bursts)) % 2 if text == maps[0] else np.zeros(len(bursts))
+        assert (counts.ones, counts.toggles) == recount(bursts, channel, 2, dbi=False)[:2]
+        assert player.finish().commands["RD"] == len(bursts)
+
+
 @pytest.mark.parametrize("encoder", ["dbi-ac", "dbi-opt", "base-xor", "base-xor+dbi-dc", "3-lwc", "transition"])
 def test_every_encoder_is_the_one_that_encodes(encoder: str) -> None:
     player, data = StreamPlayer("lpddr4-3200", encoder=encoder), weights(65_536)
@@ -174,6 +185,8 @@ def test_what_does_not_fit_is_refused() -> None:
         player.read(-1)
     with pytest.raises(InputError):
         player.read(1.5)
+    with pytest.raises(InputError, match="element_bytes"):
+        StreamPlayer("lpddr4-3200", element_bytes=0)
     for channels in (0, 3, 128, True):
         with pytest.raises(InputError):
             StreamPlayer("lpddr4-3200", channels=channels)
