@@ -223,7 +223,7 @@ class StreamPlayer:
     @property
     def tile_bytes(self) -> int:
         """Bytes of a run of bursts in which every channel has its share: `before` of these is enough."""
-        return len(self._pattern) * self.part.organisation.burst_bytes
+        return max(self._tile_bytes, self.part.organisation.burst_bytes)
 
     def read(self, data_or_nbytes: Any, *, write: bool = False) -> StreamCounts:
         """Read the next bytes, which begin with a burst; the last one is filled up with zeros.
