@@ -125,11 +125,12 @@ cdef extern from "dram/stream.h" nogil:
         pass
     int stream_span(const dram_config *c, int *turn)
     int64_t state_room(const dram_memory *m)
-    int64_t stream_state(const dram_memory *m, uint64_t address, int span, int turn, int64_t *to)
+    int64_t stream_state(const dram_memory *m, uint64_t address, int span, int turn, int reads, int64_t *to)
     uint64_t state_hash(const int64_t *state, int64_t n)
     int period_begin(stream_period *p, dram_engine *e, int64_t t)
     int period_take(stream_period *p, dram_engine *e)
-    int period_repeat(stream_period *p, dram_engine *e, int64_t k, int64_t shift, int64_t bursts, int64_t rows)
+    int period_repeat(stream_period *p, dram_engine *e, int64_t k, int64_t shift, int64_t bursts, int64_t rows,
+                      int reads)
     void period_end(stream_period *p)
 
 SETTINGS = {(<bytes>dram_settings[k].name).decode(): (dram_settings[k].least, dram_settings[k].most)
@@ -394,7 +395,7 @@ cdef class Memory:
                 seen, measured, looking = {}, None, span > 0
             place = ((address >> c.offset_bits) + at) % tile if span else 0
             if looking and place < m.width and (measured is None or at >= target):
-                length = stream_state(m, address + <uint64_t>(at * step), span, turn, &state[0])
+                length = stream_state(m, address + <uint64_t>(at * step), span, turn, not writes[run], &state[0])
                 now = np.asarray(state[:length]).copy()
                 if measured is None:
                     period = at - seen.setdefault(state_hash(&state[0], length), at)
@@ -404,7 +405,7 @@ cdef class Memory:
                         measured, first, target = _Period(self), now, at + period
                 elif np.array_equal(first, now):
                     times = (run_end - at - m.width) // period
-                    measured.repeat(times, period, period << c.offset_bits >> turn)
+                    measured.repeat(times, period, period << c.offset_bits >> turn, not writes[run])
                     at += times * period
                     self.repeated += times * period
                     measured, looking = None, False
@@ -631,7 +632,7 @@ cdef class _Period:
                 raise MemoryError
         return 0
 
-    cdef int repeat(self, int64_t times, int64_t bursts, int64_t rows) except -1:
+    cdef int repeat(self, int64_t times, int64_t bursts, int64_t rows, bint reads) except -1:
         cdef dram_memory *m = self.of.memory
         cdef int c
         cdef int64_t shift = times * (m.now - self.began)
@@ -639,7 +640,7 @@ cdef class _Period:
             unpack_levels(m.channel[c])
             for r in range(m.channel[c].c.ranks):
                 account(&m.channel[c].rank[r], m.now + 1)
-            if not period_repeat(&self.each[c], m.channel[c], times, shift, times * bursts, times * rows):
+            if not period_repeat(&self.each[c], m.channel[c], times, shift, times * bursts, times * rows, reads):
                 raise MemoryError
         memory_moved(m, shift, times * bursts)
         return 0

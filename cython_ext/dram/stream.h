@@ -56,7 +56,10 @@ static int64_t *rank_state(const dram_config *c, const dram_rank *rank, int64_t 
     return to;
 }
 
-static int64_t *channel_state(const dram_engine *e, int64_t t, int64_t burst, int32_t row, int64_t *to) {
+/* Writes of the run before that wait while reads are served: only where they are counts, until they leave the queue. */
+static int are_left(const dram_engine *e, int reads) { return reads && !e->c->pooled; }
+
+static int64_t *channel_state(const dram_engine *e, int64_t t, int64_t burst, int32_t row, int reads, int64_t *to) {
     const dram_config *c = e->c;
     for (int k = 0; k < NEXT_KINDS; k++) {
         *to++ = (int64_t)e->candidates[k], *to++ = (int64_t)e->ready_banks[k];
@@ -72,7 +75,12 @@ static int64_t *channel_state(const dram_engine *e, int64_t t, int64_t burst, in
     *to++ = (int64_t)e->waiting_banks[0], *to++ = (int64_t)e->waiting_banks[1];
     *to++ = (int64_t)e->banks_with_room, *to++ = (int64_t)e->busy_banks;
     to = nodes_state(e, e->read_queue, e->reads_waiting, t, burst, row, to);
-    to = nodes_state(e, e->write_queue, e->writes_waiting, t, burst, row, to);
+    if (are_left(e, reads)) {
+        *to++ = e->writes_waiting;
+        for (int at = 0; at < e->writes_waiting; at++) *to++ = e->pool[e->write_queue[at]].burst;
+    } else {
+        to = nodes_state(e, e->write_queue, e->writes_waiting, t, burst, row, to);
+    }
     to = nodes_state(e, e->opened, e->n_opened, t, burst, row, to);
     for (int r = 0; r < c->ranks; r++) to = rank_state(c, &e->rank[r], t, e->extras, to);
     for (int b = 0; b < e->n_banks; b++) {
@@ -96,13 +104,14 @@ static int64_t state_room(const dram_memory *m) {
     return m->n_channels * (128 + e->c->ranks * (64 + MAX_BANKS) + e->n_banks * (2 * COMMANDS + 16) + 5 * (int64_t)e->pool_size);
 }
 
-/* Write the state of a memory whose next request is for `address`; returns its length. turn: of stream_span. */
-static int64_t stream_state(const dram_memory *m, uint64_t address, int span, int turn, int64_t *to) {
+/* Write the state of a memory whose next request is for `address`; returns its length. turn: of stream_span. reads: the
+ * requests are. */
+static int64_t stream_state(const dram_memory *m, uint64_t address, int span, int turn, int reads, int64_t *to) {
     const int64_t *start = to, t = m->now + 1;
     const uint64_t base = address >> span << span;
     *to++ = (int64_t)(address - base);
     for (int c = 0; c < m->n_channels; c++)
-        to = channel_state(m->channel[c], t, (int64_t)(base >> m->channel[c]->c->offset_bits), (int32_t)(base >> turn), to);
+        to = channel_state(m->channel[c], t, (int64_t)(base >> m->channel[c]->c->offset_bits), (int32_t)(base >> turn), reads, to);
     return to - start;
 }
 
@@ -202,7 +211,10 @@ static void move_nodes(dram_engine *e, const int32_t *queue, int n, int64_t shif
 }
 
 /* Repeat the period that was measured k times, in `shift` clocks, `bursts` and `rows` all in all. Returns 0 without memory. */
-static int period_repeat(stream_period *p, dram_engine *e, int64_t k, int64_t shift, int64_t bursts, int64_t rows) {
+static int period_repeat(
+    stream_period *p, dram_engine *e, int64_t k, int64_t shift, int64_t bursts, int64_t rows, int reads
+) {
+    const int left = are_left(e, reads);
     int64_t ones[MAX_WIRES], rising[MAX_WIRES];
     const dram_engine *before = p->before;
     if (p->commands && !p->kept && !period_keep(p)) return 0;
@@ -236,7 +248,7 @@ static int period_repeat(stream_period *p, dram_engine *e, int64_t k, int64_t sh
     if (e->ages_at != NEVER) e->ages_at += shift;
     for (int chain = 0; chain <= e->chain_mask; chain++) e->chains[chain] = NONE;
     move_nodes(e, e->read_queue, e->reads_waiting, shift, bursts, (int32_t)rows);
-    move_nodes(e, e->write_queue, e->writes_waiting, shift, bursts, (int32_t)rows);
+    move_nodes(e, e->write_queue, e->writes_waiting, left ? 0 : shift, left ? 0 : bursts, left ? 0 : (int32_t)rows);
     for (int b = 0; b < e->n_banks; b++) move_nodes(e, e->bank[b].queue, e->bank[b].queued, shift, bursts, (int32_t)rows);
     /* Those of a pooled queue whose row was opened for them are still pending, too. */
     move_nodes(e, e->opened, e->n_opened, shift, bursts, (int32_t)rows);

@@ -195,6 +195,9 @@ def token(
     kv_bits: int = typer.Option(None, help="Bits of a key or value: 4, 8, 16 or 32 (default: as configured)."),
     flat: float = typer.Option(None, "--flat", metavar="PJ", help="pJ a bit of the flat answer beside it."),
     controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
+    workers: int = typer.Option(1, "-j", "--workers", help="How many workers count the wires, a tensor at a time."),
+    executor: str = typer.Option("processes", help="Kind of workers: processes, threads, inline or dask."),
+    scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
     channel_order: str = writes(
         "Write the checkpoint into this folder with its channels ordered for fewer edges, and say what that saves.",
         "--order-channels",
@@ -224,7 +227,7 @@ def token(
     options: dict[str, Any] = {
         "part": part, "channels": channels, "format": format, "encoder": encoder, "context": context, "batch": batch,
         "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat,
-        "controller": _parameters(controller),
+        "controller": _parameters(controller), "workers": workers, "executor": executor, "scheduler": scheduler,
     }  # fmt: skip
     with progress("token") as update:
         result = token_energy(model, **options, progress=update)

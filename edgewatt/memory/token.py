@@ -16,8 +16,9 @@ from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.units import duration, energy, significant
+from traces.base.workers import Workers
 from traces.checkpoints import TensorStream, TokenPlan, TokenRead, plan_token, read_checkpoint
-from traces.checkpoints.stream import AS_STORED, PIECE_BYTES
+from traces.checkpoints.stream import AS_STORED, LAYOUTS, PIECE_BYTES
 from traces.checkpoints.token_plan import KV_CACHE, layer_group
 
 FLAT_PJ = {
@@ -212,6 +213,9 @@ def token_energy(
     kv_bits: int | None = None,
     flat_pj_per_bit: float | None = None,
     controller: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    executor: str = "processes",
+    scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> TokenEnergy:
     """Return what a memory spends on one token of a checkpoint, layer by layer.
@@ -220,6 +224,8 @@ def token_energy(
     part side by side; controller: fields of ControllerSpec. format: as-stored (None), bf16, fp8, int8 or int4, as
     `edgewatt token`; layout: plain or byte-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
     context, batch, experts, kv_bits: traces.checkpoints.plan_token. flat_pj_per_bit: the constant beside the answer.
+    workers, executor, scheduler: who counts the wires of the tensors, as of `order_weights`; with the same result, for
+    encoders that code each burst by itself and the plain layout.
     The memory streams one tensor after the other, each from a burst of its own. Raises InputError for a damaged file,
     or a model larger than the memory.
     """
@@ -230,21 +236,17 @@ def token_energy(
     plan = plan_token(read_checkpoint(folder), context=context, batch=batch, experts=experts, kv_bits=kv_bits)
     if not plan.reads:
         raise InputError(f"{folder}: holds no tensor that a token reads")
-    player = StreamPlayer(
-        part, channels=channels, encoder=encoder, controller=controller, element_bytes=form.element_bytes(plan.reads)
-    )
-    total, done = sum(read.stored_bytes for read in plan.reads), 0
-    counted: list[tuple[TokenRead, StreamCounts]] = []
-    for read in plan.reads:
-        counts = StreamCounts()
-        if read.tensor is None:
-            counts = player.read(read.kv_read) + player.read(read.kv_written, write=True)
-        for data in _pieces(form.chunks(read)):
-            counts += player.read(data)
-            if progress is not None:
-                progress(min(done + counts.bytes, total), total, read.name)
-        done += read.stored_bytes
-        counted.append((read, counts))
+    memory: dict[str, Any] = {"part": part, "channels": channels, "encoder": encoder, "controller": controller,
+              "element_bytes": form.element_bytes(plan.reads)}  # fmt: skip
+    player = StreamPlayer(**memory)
+    tell = progress or (lambda done, total, text: None)
+    if workers > 1 or scheduler is not None:
+        if layout != LAYOUTS[0]:
+            raise InputError(f"layout {layout!r} is streamed by one worker: its blocks run on through a tensor")
+        with Workers(workers, executor, scheduler) as team:
+            counted = _by_workers(plan, form, memory, player, team, tell)
+    else:
+        counted = _in_turn(plan, form, player, tell)
     result = player.finish()
     tensors = tuple(
         TensorEnergy(read.name, read.kind, read.layer, c.bytes, c.known_bytes, c.ones, c.toggles, c.dbi_ones,
@@ -258,6 +260,64 @@ def token_energy(
     flat = FlatAnswer(each, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
     return TokenEnergy(str(part) if isinstance(part, str | Path) else player.part.name, channels, encoder, form.format,
                        layout, plan, result, tensors, flat)  # fmt: skip
+
+
+Counted = list[tuple[TokenRead, StreamCounts]]
+
+
+def _in_turn(plan: TokenPlan, form: TensorStream, player: StreamPlayer, tell: Progress) -> Counted:
+    """Stream all reads through a player."""
+    total, done = sum(read.stored_bytes for read in plan.reads), 0
+    counted: Counted = []
+    for read in plan.reads:
+        counts = _unknown(read, player)
+        for data in _pieces(form.chunks(read)):
+            counts += player.read(data)
+            tell(min(done + counts.bytes, total), total, read.name)
+        done += read.stored_bytes
+        counted.append((read, counts))
+    return counted
+
+
+def _unknown(read: TokenRead, player: StreamPlayer) -> StreamCounts:
+    """Stream keys and values, if a read is of these."""
+    if read.tensor is not None:
+        return StreamCounts()
+    return player.read(read.kv_read) + player.read(read.kv_written, write=True)
+
+
+def _by_workers(
+    plan: TokenPlan, form: TensorStream, memory: dict[str, Any], player: StreamPlayer, team: Workers, tell: Progress
+) -> Counted:
+    """Stream the tensors by workers, a tensor a piece, and what they counted through a player, in order."""
+    tensors = [read for read in plan.reads if read.tensor is not None]
+    size, at_once = player.part.organisation.burst_bytes, player.tile_bytes
+
+    def calls() -> Iterator[tuple[int, tuple[Any, ...]]]:
+        start, before = 0, b""
+        for k, read in enumerate(tensors):
+            yield k, (read, form, memory, start, before)
+            end, sent = form.end(read, at_once), form.sent_bytes(read)
+            start += -(-sent // size) * size
+            end += bytes(-sent % size)
+            before = (before + end[len(end) % size :])[-at_once:]
+
+    states: dict[int, dict[str, Any]] = {}
+    for k, state in team.map(count_tensor, calls(), len(tensors)):
+        states[k] = state
+        tell(len(states), len(tensors), "tensors")
+    counted = [(read, player.add(states[k])) for k, read in enumerate(tensors)]
+    return counted + [(read, _unknown(read, player)) for read in plan.reads if read.tensor is None]
+
+
+def count_tensor(
+    read: TokenRead, form: TensorStream, memory: dict[str, Any], start: int, before: bytes
+) -> dict[str, Any]:
+    """Return the state of a player that streamed one tensor from address `start`; before: the bytes in front of it."""
+    player = StreamPlayer(**memory, start=start, before=before)
+    for data in _pieces(form.chunks(read)):
+        player.read(data)
+    return player.state()
 
 
 def order_and_compare(

@@ -28,7 +28,7 @@ from hwmodel.coding.streams import StreamChain, stream_chain
 from hwmodel.dram.controller import ControllerSpec, as_wide, controller_spec, decoding
 from hwmodel.dram.energy import EnergyRow, WireRow, core_rows, data_wire_costs, energy_range, wire_rows
 from hwmodel.dram.engine import collect_result, open_memory, stuck_error
-from hwmodel.dram.interface import WAYS, sent_group, timed_groups
+from hwmodel.dram.interface import WAYS, GroupCounts, sent_group, timed_groups
 from hwmodel.dram.result import DramResult
 from hwmodel.dram.tables import address_map, channel_of
 from hwmodel.parts.part import Part, kept
@@ -188,11 +188,11 @@ class StreamPlayer:
         self.part = side_by_side(load_part(part), channels, widen=spec.address_map is None)
         o = self.part.organisation
         shares, costs = kept(self.part, share_flags, 0), kept(self.part, data_wire_costs)
+        whole_number(element_bytes, "element_bytes", 1, 2**16)
         chain = stream_chain(encoder or "raw", (element_bytes,), o.byte_lanes, o.burst_bytes, costs, shares)
         self.controller = as_wide(decoding(spec, chain.facts), o.channels)
         self._map = kept(self.part, address_map, self.controller.address_map)
-        tile = 1 << max((f.source + f.bits for f in self._map.fields if f.name == "channel"), default=0)
-        self._pattern = channel_of(np.arange(0, tile, o.burst_bytes, dtype=np.uint64), self._map).astype(np.uint8)
+        self._tile_bytes = 1 << max((f.source + f.bits for f in self._map.fields if f.name == "channel"), default=0)
         bus = Bus(o.byte_lanes, n_streams=PRIMED + 1)
         extra = Bus(o.byte_lanes, n_streams=PRIMED + 1) if chain.flag_wires > 1 else None
         self._channels = [
@@ -220,6 +220,11 @@ class StreamPlayer:
             self._send(last, PRIMED)
             self._next = start // o.burst_bytes
 
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes of a run of bursts in which every channel has its share: `before` of these is enough."""
+        return max(self._tile_bytes, self.part.organisation.burst_bytes)
+
     def read(self, data_or_nbytes: Any, *, write: bool = False) -> StreamCounts:
         """Read the next bytes, which begin with a burst; the last one is filled up with zeros.
 
@@ -238,7 +243,7 @@ class StreamPlayer:
                 f"{n} bytes from address {self._next * size} do not fit in the {self.part.organisation.capacity_bytes} "
                 f"bytes of {self.part.organisation.channels} channels of {self.part.name!r}: take more channels"
             )
-        way, so_far = int(write), self.counts
+        way, so_far = int(bool(write)), self.counts
         sent = before = so_far.ones, so_far.toggles, so_far.dbi_ones, so_far.dbi_toggles
         if data is None:
             self._unknown[way] += bursts
@@ -319,7 +324,7 @@ class StreamPlayer:
     def _send(self, data: Bytes, way: int) -> None:
         """Send bytes over the wires of their channels, the first one at the start of the next burst."""
         size = self.part.organisation.burst_bytes
-        at, step = self._next, max(PIECE_BYTES // size // len(self._pattern), 1) * len(self._pattern)
+        at, step = self._next, PIECE_BYTES // size
         for begin in range(0, len(data), step * size):
             piece = data[begin : begin + step * size]
             if len(piece) % size:
@@ -332,7 +337,7 @@ class StreamPlayer:
         if len(self._channels) == 1:
             ends = np.array([n])
         else:
-            order, ends = self._by_channel(first % len(self._pattern), n)
+            order, ends = self._by_channel(first * bursts.shape[1] % self._tile_bytes, n)
             if len(self._room) < n:  # kept: new pages cost more than what is put there
                 self._room = np.empty_like(bursts)
             bursts = np.take(bursts, order, axis=0, out=self._room[:n], mode="clip")
@@ -349,12 +354,13 @@ class StreamPlayer:
                     extra.send(coded.extra, streams=way)
             begin = end
 
-    def _by_channel(self, first: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the order that puts the bursts of each channel together, and where those of each end."""
-        if self._order is None or self._order[:2] != (first, n):
-            channel = self._pattern[(first + np.arange(n)) % len(self._pattern)]
+    def _by_channel(self, address: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the order that puts n bursts from an address on together by channel, and where those of each end."""
+        if self._order is None or self._order[:2] != (address, n):
+            places = np.arange(n, dtype=np.uint64) * np.uint64(self._chain.block_bytes) + np.uint64(address)
+            channel = channel_of(places, self._map).astype(np.uint8)
             ends = np.cumsum(np.bincount(channel, minlength=len(self._channels)))
-            self._order = first, n, np.argsort(channel, kind="stable"), ends
+            self._order = address, n, np.argsort(channel, kind="stable"), ends
         return self._order[2:]
 
     def finish(self) -> StreamResult:
@@ -370,10 +376,13 @@ class StreamPlayer:
         beside = "dbi" if "dbi" in self.part.interface.wires else "extra"
         of_burst = (o.burst_beats * o.dq_bits, min(flag_wires, 1) * o.burst_bytes, (flag_wires - 1) * o.burst_bytes)
         for k, way in enumerate(WAYS):
+            groups: dict[str, list[GroupCounts]] = {}
             for name, counts, driven in zip(("dq", beside, "extra"), wires, of_burst, strict=True):
                 if counts is not None and driven > 0:
                     group = sent_group(name, way, WireCounts(counts), k, bursts[k] * driven, self.part)
-                    rows += wire_rows(name, "dq" if name == "extra" else name, [group], self.part)
+                    groups.setdefault(name, []).append(group)
+            for name, together in groups.items():
+                rows += wire_rows(name, "dq" if name == "extra" else name, together, self.part)
         for group in timed_groups(issued, (bursts[0], bursts[1]), dram.end_cycle, self.part):
             rows += wire_rows(group.group, group.group, [group], self.part)
         rows += core_rows(issued, self.part)

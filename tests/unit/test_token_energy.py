@@ -163,3 +163,23 @@ def test_a_checkpoint_of_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(gguf({}))
     with pytest.raises(InputError, match="no tensor"):
         ew.token_energy(tmp_path / "m.gguf", part=PART, channels=1)
+
+
+@pytest.mark.parametrize("channels", [1, 8])
+@pytest.mark.parametrize("format", ["as-stored", "int8", "int4"])
+@pytest.mark.parametrize("encoder", ["raw", "base-xor+dbi-dc"])
+def test_workers_count_the_same(tmp_path: Path, channels: int, format: str, encoder: str) -> None:
+    config = {**LLAMA, "num_local_experts": 5, "num_experts_per_tok": 2}
+    experts = {"model.layers.0.mlp.experts.up_proj": weights(5, 3, 7)}
+    folder = llama(tmp_path / "m", config, strange=weights(3, 5), **experts)
+    how: dict[str, Any] = {"part": PART, "channels": channels, "format": format, "encoder": encoder, "context": 9}
+    alone = ew.token_energy(folder, **how).as_dict()
+    assert ew.token_energy(folder, **how, workers=2, executor="threads").as_dict() == alone
+
+
+def test_what_workers_cannot_share_is_told(tmp_path: Path) -> None:
+    folder = llama(tmp_path / "m")
+    with pytest.raises(InputError, match="cannot be split"):
+        ew.token_energy(folder, part=PART, channels=1, encoder="dbi-ac", workers=2, executor="threads")
+    with pytest.raises(InputError, match="byte-planes"):
+        ew.token_energy(folder, part=PART, channels=1, layout="byte-planes", workers=2)

@@ -8,7 +8,7 @@ converted; vectors of floats (norms, biases) become bf16; integers, quantised an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -86,6 +86,29 @@ class TensorStream:
                 bits = FORMATS[to.values].item.bits if to else 8 * _SIZES.get(read.tensor.kind, 1)
                 sums[min(max(bits // 8, 1), 4)] += read.stored_bytes
         return max(sums, key=lambda size: sums[size])
+
+    def sent_bytes(self, read: TokenRead) -> int:
+        """Return how many bytes `chunks` yields."""
+        to, columns = self.format_of(read), read.matrix[1]
+        if to is None or read.tensor is None:
+            return read.stored_bytes
+        bits, size = FORMATS[to.values].item.bits, to.group or max(columns, 1)
+        groups = [size] * (columns // size) + [columns % size] * (columns % size > 0)
+        scale = np.dtype(to.scale).itemsize if to.scale else 0
+        return sum(last - first for first, last in read.rows) * sum(scale + -(-n * bits // 8) for n in groups)
+
+    def end(self, read: TokenRead, count: int) -> bytes:
+        """Return the last bytes, `count` of them or all, of a plain layout."""
+        sent, (first, last) = self.sent_bytes(read), read.rows[-1]
+        if read.tensor is not None and self.format_of(read) is None and last - first == read.matrix[0]:
+            return read.tensor.read(max(sent - count, 0), min(count, sent))
+        rows = sum(last - first for first, last in read.rows)
+        wanted, ranges = -(-count * rows // max(sent, 1)), list[tuple[int, int]]()
+        for first, last in reversed(read.rows):
+            if wanted > 0:
+                ranges.insert(0, (max(first, last - wanted), last))
+                wanted -= last - first
+        return b"".join(chunk.tobytes() for chunk in self.chunks(replace(read, rows=tuple(ranges))))[-count:]
 
     def chunks(self, read: TokenRead) -> Iterator[Bytes]:
         """Yield the bytes of a read, uint8[n] each. Raises InputError for a damaged file or a value not finite."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ _TABLE = re.compile(r"position|wpe\b|embed_positions")
 _ENCODERS = ("bert", "electra", "mpnet", "xlm", "nomic", "albert", "esm")
 """Parts of names of models whose layers read a whole text at once."""
 _ORDER = {kind: k for k, kind in enumerate((
-    "attention qkv", "attention q", "attention kv", "attention k", "attention v", KV_CACHE, "attention o", "router",
+    "attention qkv", "attention q", "attention kv", "attention k", "attention v", "attention o", "router",
     EXPERT, "mlp gate+up", "mlp gate", "mlp up", "mlp down", NORM, OTHER,
 ))}  # fmt: skip
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1}
@@ -83,7 +83,7 @@ class TokenRead:
 
 @dataclass(frozen=True)
 class TokenPlan:
-    """The reads of one step, in the order in which the layers need them.
+    """The reads of one step: tensors in the order in which the layers need them, then keys and values by layer.
 
     tokens: how many come out of the step (a decoder: the batch, an encoder: all of its texts). context: tokens of each
     text before it. decoder: whether the step is that of a decoder. notes: what was assumed.
@@ -205,7 +205,7 @@ class _Planner:
                 matrix = _matrix(tensors[name])
                 behind.append(TokenRead(name, LM_HEAD, None, tensors[name], _whole(matrix), matrix))
             self.notes.append(f"the embedding {tables[0]!r} is the output layer, too: read whole once, and by rows")
-        self._add_cache(inside)
+        caches = self._caches(inside)
         for reads in inside.values():
             reads.sort(key=lambda read: (_ORDER.get(read.kind, len(_ORDER)), natural_key(read.name)))
         behind.sort(key=lambda read: read.kind == LM_HEAD)
@@ -213,7 +213,7 @@ class _Planner:
         self._say(others, "of unknown use, streamed whole")
         layers = [read for layer in sorted(inside) for read in inside[layer]]
         return TokenPlan(
-            (*before, *layers, *behind), self.tokens, self.batch, self.context, self.decoder, tuple(self.notes)
+            (*before, *layers, *behind, *caches), self.tokens, self.batch, self.context, self.decoder, tuple(self.notes)
         )
 
     def _say(self, names: Sequence[str], what: str) -> None:
@@ -262,16 +262,16 @@ class _Planner:
         chosen = sorted({k * rows // self.tokens for k in range(min(self.tokens, rows))})
         return _joined(chosen)
 
-    def _add_cache(self, inside: dict[int, list[TokenRead]]) -> None:
-        if not self.decoder:
-            return
-        for layer, reads in inside.items():
-            if not any(read.kind.startswith("attention") for read in reads):
-                continue
-            each = self._kv_bytes(layer)
-            seen = self._seen(layer)
-            read, written = self.batch * seen * each, self.batch * each
-            reads.append(TokenRead(f"layer {layer}: keys and values", KV_CACHE, layer, None, (), (0, 0), read, written))
+    def _caches(self, inside: Mapping[int, Sequence[TokenRead]]) -> list[TokenRead]:
+        """Return the keys and values of each layer, which lie behind all tensors."""
+        caches = []
+        for layer, reads in sorted(inside.items()) if self.decoder else ():
+            if any(read.kind.startswith("attention") for read in reads):
+                each = self._kv_bytes(layer)
+                read, written = self.batch * self._seen(layer) * each, self.batch * each
+                name = f"layer {layer}: keys and values"
+                caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read, kv_written=written))
+        return caches
 
     def _seen(self, layer: int) -> int:
         """Return how many tokens of its context a layer looks at."""
