@@ -91,7 +91,10 @@ class ExportRequest:
         return points[self.point]
 
     def ordered_network(self, what: str) -> tuple[Any, Any, Mapping[str, Any]]:
-        """Return the point's network, its order, and the numbers of a simple blocking, if it is one; InputError for a recorded trace, which holds no `what`."""
+        """Return the point's network, its order and, if that is a simple blocking, its numbers.
+
+        Raises InputError for a recorded trace, which holds no `what`.
+        """
         point = self.chosen()
         if point.order is None:
             raise InputError(f"{self.source}: it plays a recorded trace, which holds no {what}")
