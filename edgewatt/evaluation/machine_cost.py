@@ -20,7 +20,7 @@ from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
-from reorder.edges.methods.tiles import BestTile, Tile, best_tile, tile_choices
+from reorder.edges.methods.tiles import BestTile, best_tile, tile_choices
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges
@@ -124,9 +124,13 @@ class MachineCost:
             )  # fmt: skip
         return self._known[key]
 
-    def _tiles(self) -> list[Tile]:
-        shape = self.shape()
-        return tile_choices(shape.memory, shape.policy, shape.sharing)
+    @property
+    def _blocking(self) -> tuple[int, str, int]:
+        """Rows of fast memory, its policy, and rows that come together: what tiles are made by."""
+        pad, part = self.machine.scratchpad, self.machine.part
+        together = self.machine.caches[-1].line_bytes if pad is None else part.organisation.burst_bytes
+        sharing = max(1, together // self.layout.row_pitch)
+        return rows_of(self.machine, self.layout), "lru" if pad is None else pad.policy, sharing
 
     def __call__(self, edges: Int64Array) -> float:
         return float(self.costs(edges)[self.objective])
@@ -170,8 +174,8 @@ class MachineCost:
         """Return the best simple blocking on this machine: two numbers, tried out by simulation, of the tiles that a
         search tries too. None where the layout can hold none."""
         cost = lambda edges: self(edges) if self.holds(edges) else math.inf  # noqa: E731
-        shape = self.shape()
-        best = best_tile(self.network, shape.memory, cost, policy=shape.policy, multiple=shape.sharing)
+        memory, policy, sharing = self._blocking
+        best = best_tile(self.network, memory, cost, policy=policy, multiple=sharing)
         return best if best.value < math.inf else None
 
     def shape(self) -> MachineShape:

@@ -99,7 +99,7 @@ class ExportRequest:
         return points[self.point]
 
     def ordered_network(self, what: str) -> tuple[Any, Any, Mapping[str, Any]]:
-        """Return the point's network, its order, and the numbers of a simple blocking, if it is one.
+        """Return the point's network, its order and, if that is a simple blocking, its numbers.
 
         Raises InputError for a recorded trace, which holds no `what`.
         """
