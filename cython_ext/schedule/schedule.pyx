@@ -9,6 +9,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_
 from libc.stdlib cimport free, malloc
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within32, within64
 
 cdef extern from "schedule/graph.h" nogil:
     ctypedef struct sg_graph:
@@ -69,6 +70,10 @@ NEVER = INT64_MAX
 NO_STATE = 0xFFFFFFFF
 
 
+cdef int _check_sizes(const int64_t[::1] sizes) except -1:
+    return need(within64(sizes, 0, INT64_MAX // max(1, sizes.shape[0])), "sizes of buffers, whose sum is a number")
+
+
 cdef class Graph:
     """The rows of reorder.operators.schedule.operator_problem.OperatorProblem for the kernels.
 
@@ -90,10 +95,19 @@ cdef class Graph:
                  const uint8_t[::1] kept):
         cdef const int32_t[::1] before_start = before[0], befores = before[1], writes_start = writes[0]
         cdef const int32_t[::1] written = writes[1], reads_start = reads[0], read = reads[1]
-        cdef int32_t n = work.shape[0]
+        cdef int32_t n = work.shape[0], v, i
         need(n > 0 and kept.shape[0] == sizes.shape[0] > 0, "a graph with operators and buffers")
         need(before_start.shape[0] == writes_start.shape[0] == reads_start.shape[0] == n + 1,
              "a beginning for each operator")
+        need(rises(before_start, before_start[n]) and before_start[n] < befores.shape[0]
+             and rises(writes_start, writes_start[n]) and writes_start[n] < written.shape[0]
+             and rises(reads_start, reads_start[n]) and reads_start[n] < read.shape[0]
+             and within32(written[:writes_start[n]], 0, sizes.shape[0])
+             and within32(read[:reads_start[n]], 0, sizes.shape[0]), "rows of operators and buffers")
+        for v in range(n):
+            for i in range(before_start[v], before_start[v + 1]):
+                need(0 <= befores[i] < v, "operators behind those that they wait for")
+        _check_sizes(sizes)
         self.g.n_nodes = n
         self.g.n_buffers = sizes.shape[0]
         self.g.words = (n + 63) // 64
@@ -120,6 +134,7 @@ cdef class Graph:
     def with_sizes(self, const int64_t[::1] sizes):
         """Return the same graph with other sizes of its buffers."""
         need(sizes.shape[0] == self.g.n_buffers, "a size for each buffer")
+        _check_sizes(sizes)
         cdef Graph made = Graph.__new__(Graph)
         made.g = self.g
         made.g.bytes = &sizes[0]
@@ -146,11 +161,14 @@ cdef class Costs:
 
     cdef sc_scratch s
     cdef Graph graph
-    cdef int64_t[::1] offsets
-    cdef bint made
+    cdef int64_t[::1] offsets, met
+    cdef int64_t orders
+    cdef bint made, blocks
 
     def __init__(self, Graph graph, int64_t capacity=0, int64_t block_bytes=0):
-        self.graph = graph
+        need(0 <= capacity < 2**31 and 0 <= block_bytes < 2**31, "a capacity of blocks")
+        self.graph, self.blocks = graph, block_bytes > 0
+        self.met = np.zeros(graph.g.n_nodes, np.int64)
         if sc_create(&self.s, &graph.g, capacity, block_bytes):
             raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
         self.made = True
@@ -160,8 +178,18 @@ cdef class Costs:
         if self.made:
             sc_destroy(&self.s)
 
+    cdef int check_order(self, const int32_t[::1] order) except -1:
+        cdef int64_t k, n = self.graph.g.n_nodes
+        need(order.shape[0] == n and within32(order, 0, n), "an order of the operators")
+        self.orders += 1
+        for k in range(n):
+            need(self.met[order[k]] != self.orders, "each operator once")
+            self.met[order[k]] = self.orders
+        return 0
+
     def footprint(self, const int32_t[::1] order):
         """Return (peak, bytes live during each step int64[n], bytes live after each step int64[n])."""
+        self.check_order(order)
         cdef int64_t[::1] during = np.empty(self.graph.g.n_nodes, np.int64)
         cdef int64_t[::1] after = np.empty(self.graph.g.n_nodes, np.int64)
         cdef int64_t peak
@@ -171,6 +199,7 @@ cdef class Costs:
 
     def peak(self, const int32_t[::1] order):
         """Return the peak alone."""
+        self.check_order(order)
         cdef int64_t peak
         with nogil:
             peak = sc_footprint(&self.s, &order[0], NULL, NULL)
@@ -191,6 +220,8 @@ cdef class Costs:
     def traffic(self, const int32_t[::1] order, seconds=None):
         """Return (bytes read, bytes written) of Belady replacement. TimeoutError where it takes more than `seconds`."""
         cdef int64_t total
+        need(self.blocks, "blocks, which traffic is counted in")
+        self.check_order(order)
         self.stop(seconds)
         with nogil:
             total = sc_traffic(&self.s, &order[0], INT64_MAX)
@@ -204,6 +235,8 @@ cdef class Costs:
         An access is one operator reading or writing one buffer; they are numbered operator by operator, reads first.
         TimeoutError where it takes more than `seconds`, MemoryError where there are more than `most`.
         """
+        need(self.blocks, "blocks, which traffic is counted in")
+        self.check_order(order)
         self.stop(seconds)
         self.s.keep_log = 1
         self.s.most_log = most
@@ -233,6 +266,9 @@ cdef class Costs:
         cdef int32_t[::1] scratch = np.empty(self.graph.g.n_nodes, np.int32)
         cdef int32_t[::1] place = np.empty(self.graph.g.n_nodes, np.int32)
         cdef int64_t cost, best_cost
+        need(0 <= kind <= 2 + self.blocks and random.shape[0] > 0, "a cost that is there, and a state of the generator")
+        self.check_order(best)
+        self.check_order(current)
         self.stop(seconds)
         with nogil:
             best_cost = sc_cost(&self.s, &best[0], kind, INT64_MAX, &self.offsets[0])
@@ -249,6 +285,7 @@ cdef class Costs:
         cdef int64_t[::1] peaks = np.empty(count, np.int64)
         cdef sg_point p
         cdef int64_t i
+        need(last.shape[0] == self.graph.g.n_nodes and random.shape[0] > 0, "room for an order, a generator's state")
         if sg_point_new(&self.graph.g, &p):
             sg_point_free(&p)
             raise MemoryError("operator scheduling: not enough memory")

@@ -7,6 +7,9 @@ share c. Share c are the data bits from c * share_bits on.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within32
+
 
 cdef inline int _bit(const uint8_t[::1] data, int64_t k) noexcept nogil:
     return data[k >> 3] >> (k & 7) & 1
@@ -20,6 +23,17 @@ cdef inline int _on_wire(const uint8_t[::1] data, const uint8_t[::1] flags, int3
     return given if source == -1 else flags[-2 - source]
 
 
+cdef int _check(const uint8_t[:, ::1] data, const uint8_t[:, ::1] flags, const int32_t[:, ::1] source,
+                const uint8_t[:, ::1] given, int share_bits, const uint8_t[::1] level) except -1:
+    cdef int64_t b, bits = min(8 * data.shape[1], <int64_t> share_bits * flags.shape[1])
+    need(share_bits > 0 and flags.shape[0] == data.shape[0] and flags.shape[1] < 32 and source.shape[0] > 0
+         and given.shape[0] == source.shape[0] and given.shape[1] == source.shape[1] == level.shape[0],
+         "flags for each burst, what is given and a level for each wire")
+    for b in range(source.shape[0]):
+        need(within32(source[b], -1 - <int64_t> flags.shape[1], bits), "bits and flags of a burst")
+    return 0
+
+
 def invert_far_shares(const uint8_t[:, ::1] data, uint8_t[:, ::1] flags, const int32_t[:, ::1] source,
                       const uint8_t[:, ::1] given, int share_bits, const int32_t[::1] entry_start,
                       const int32_t[:, ::1] entries, uint8_t[::1] level):
@@ -31,6 +45,12 @@ def invert_far_shares(const uint8_t[:, ::1] data, uint8_t[:, ::1] flags, const i
     """
     cdef int64_t n = data.shape[0], i, w, last = source.shape[0] - 1
     cdef int shares = flags.shape[1], c, e, far, beat, wire, before
+    _check(data, flags, source, given, share_bits, level)
+    need(entry_start.shape[0] == shares + 1 and rises(entry_start, entries.shape[0]) and entries.shape[1] == 2,
+         "entries of each share")
+    for e in range(entries.shape[0]):
+        beat, wire = entries[e, 0], entries[e, 1]
+        need(0 <= beat <= last and 0 <= wire < source.shape[1] and source[beat, wire] >= 0, "beats and wires of data")
     with nogil:
         for i in range(n):
             for c in range(shares):
@@ -70,6 +90,26 @@ def cheapest_shares(const uint8_t[:, ::1] data, uint8_t[:, ::1] flags, const int
     cdef int shares = flags.shape[1], beats = source.shape[0], wires = source.shape[1]
     cdef int b, w, c, p, before, now, k, t, x, s, was
     cdef int64_t[2] found
+    _check(data, flags, source, given, share_bits, level)
+    need(pair.shape[0] == beats and pair.shape[1] == wires and weight.shape[0] >= shares
+         and choice.shape[0] == table.shape[0], "a pair for each bit, a weight for each flag, as many choices as costs")
+    for b in range(beats):
+        need(within32(pair[b], -1, weight.shape[0] - shares), "a weight for each pair")
+    need(step.shape[1] == 5 and term.shape[1] == 3 and within32(scope, 0, shares) and within32(row, 0, 1 << 30),
+         "steps, terms, flags and rows")
+    at = 0
+    for k in range(step.shape[0]):
+        need(0 <= step[k, 0] < shares and 0 <= step[k, 1] <= step[k, 2] <= scope.shape[0]
+             and step[k, 2] - step[k, 1] < 30 and 0 <= step[k, 3] <= step[k, 4] <= term.shape[0], "steps of flags")
+        rows = <int64_t>1 << (step[k, 2] - step[k, 1])
+        for t in range(step[k, 3], step[k, 4]):
+            p, x = term[t, 1], term[t, 2]
+            need(p >= 0 and x >= 0 and (term[t, 0] or (p < weight.shape[0] - shares and x < 30))
+                 and (not term[t, 0] or x + 2 * rows <= row.shape[0]), "terms of weights and tables")
+            for a in range(2 * rows if term[t, 0] else 0):
+                need(p + row[x + a] < table.shape[0], "rows of tables")
+        at += rows
+        need(at <= table.shape[0], "a table for each step")
     with nogil:
         for i in range(n):
             for p in range(weight.shape[0]):
