@@ -41,7 +41,12 @@ OPERATORS = {
     "Sigmoid": "LOGISTIC",
 }
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-OURS = {*OPERATORS, "Relu", "Tanh"}  # computed by traces.operators.operations; others by ONNX's reference evaluator
+OURS = {
+    *OPERATORS,
+    "GlobalMaxPool",
+    "Relu",
+    "Tanh",
+}  # computed by traces.operators.operations; others by ONNX's reference evaluator
 SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
 
 
