@@ -13,9 +13,11 @@ import argparse
 import datetime
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,8 +152,18 @@ def table(rows: dict[str, dict[str, str]]) -> str:
         marks = ["yes" if row.get(step) == "yes" else "-" if step in row else "" for step in STEPS]
         lines.append(f"| {name} | {' | '.join(marks)} |")
     lines += [f"| **all** | {total} |", ""]
-    reasons = [f"- {name}, {step}: {text}" for name, row in rows.items() for step, text in row.items() if text != "yes"]
-    return "\n".join([*lines, *reasons, ""])
+    reasons, causes = [], Counter[str]()
+    for name, row in rows.items():
+        for step, text in row.items():
+            if text == "yes" or (step != "schedule" and row["schedule"] != "yes"):
+                continue
+            if step == "network":
+                found = re.search(r"\(([A-Z0-9_]+)\)", text)
+                causes[found[1] if found else "another"] += 1
+            else:
+                reasons.append(f"- {name}, {step}: {text.splitlines()[0]}")
+    why = ", ".join(f"{cause} {n}" for cause, n in causes.most_common())
+    return "\n".join([*lines, *reasons, f"- network, first operator without a place in one: {why}", ""])
 
 
 def main() -> None:
