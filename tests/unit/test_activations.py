@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from traces.base.errors import InputError
 from traces.layout.settings import Layout
 from traces.networks.forward import SMOOTH, forward
 from traces.networks.network import ACTIVATIONS, COMPILED_ACTIVATIONS, Network
+from traces.readers import load
 from traces.trace.build import build_trace, stored_activations
 
 BY_HAND = {
@@ -70,3 +73,31 @@ def test_kernels_without_an_activation_refuse_it(name: str) -> None:
         forward(given, dtype=np.int64)
     with pytest.raises(InputError, match=f"int8 knows the activations identity and relu; {name}"):
         build_trace(given, layout=Layout(lanes=3, value_format="int8", neuron_format="int8"), inputs=given.batch)
+
+
+@pytest.mark.parametrize(
+    ("op", "given", "found"),
+    [
+        ("LeakyRelu", {"alpha": 0.01}, "leaky-relu"),
+        ("LeakyRelu", {"alpha": 0.2}, "the slope 0.2"),
+        ("HardSwish", {}, "hard-swish"),
+        ("Gelu", {}, "gelu"),
+        ("Gelu", {"approximate": "tanh"}, "approximation by tanh"),
+        ("Sigmoid", {}, "sigmoid"),
+        ("Elu", {}, "no place in a network"),
+    ],
+)
+def test_onnx_names_them(op: str, given: dict[str, Any], found: str, tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    h = onnx.helper
+    weights = [onnx.numpy_helper.from_array(np.eye(4, dtype=np.float32), name) for name in ("a", "b")]
+    nodes = [h.make_node("MatMul", ["x", "a"], ["s"]), h.make_node(op, ["s"], ["t"], **given),
+             h.make_node("MatMul", ["t", "b"], ["y"])]  # fmt: skip
+    ends = [h.make_tensor_value_info(name, 1, [1, 4]) for name in "xy"]
+    graph = h.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 20)]), tmp_path / "m.onnx")
+    if " " in found:
+        with pytest.raises(InputError, match=found):
+            load(tmp_path / "m.onnx", kind="network")
+    else:
+        assert load(tmp_path / "m.onnx", kind="network").activation == found

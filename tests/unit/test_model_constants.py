@@ -133,6 +133,18 @@ def test_branches_that_are_always_taken_and_operators_of_the_reference_evaluator
     np.testing.assert_allclose(made, elu @ weights, rtol=1e-5)
 
 
+def test_the_largest_of_each_channel(tmp_path: Path) -> None:
+    import onnx
+    from onnx import helper as h
+
+    values = [h.make_tensor_value_info("x", 1, [1, 3, 5]), h.make_tensor_value_info("y", 1, [1, 3, 1])]
+    graph = h.make_graph([h.make_node("GlobalMaxPool", ["x"], ["y"])], "g", values[:1], values[1:])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)]), tmp_path / "model.onnx")
+    x = np.random.default_rng(0).normal(size=(1, 3, 5)).astype(np.float32)
+    made = execute(ew.load(tmp_path / "model.onnx", kind="opgraph"), {"x": x})["y"]
+    assert np.array_equal(made, x.max(axis=2, keepdims=True))
+
+
 # -- sparse ------------------------------------------------------------------------------------------------------------
 
 

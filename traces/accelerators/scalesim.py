@@ -193,7 +193,7 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
     files = [Path(given)] if given is not None else sorted(folder.glob("*.cfg"))
     if len(files) != 1:
         raise InputError(
-            f"{folder}: {len(files)} configurations (*.cfg): name this run's (--configuration FILE, configuration=)"
+            f"{folder}: {len(files)} configurations (*.cfg): name one (--configuration FILE, configuration=)"
         )
     parser = configparser.ConfigParser()
     try:

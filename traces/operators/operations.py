@@ -268,6 +268,10 @@ def _reduction(node: Operator, operands: list[Array], constants: list[Array]) ->
     return [_REDUCTIONS[node.op](operands[0], axis=axes or None)]
 
 
+def _global_max(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+    return [operands[0].max(axis=tuple(range(2, operands[0].ndim)))]  # ONNX's evaluator takes it of all channels, too
+
+
 def _transpose(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
     perm = whole(operands[1]) if len(operands) > 1 else None
     return [operands[0].transpose(perm)]
@@ -366,6 +370,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "DEPTHWISE_CONV_2D": _depthwise,
     "TRANSPOSE_CONV": _transposed_convolution,
     "FULLY_CONNECTED": _fully_connected,
+    "GLOBALMAXPOOL": _global_max,
     "SOFTMAX": _softmax,
     "SPLIT": _split,
     "SPLIT_V": _split_v,

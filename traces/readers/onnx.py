@@ -41,7 +41,12 @@ OPERATORS = {
     "Sigmoid": "LOGISTIC",
 }
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-OURS = {*OPERATORS, "Relu", "Tanh"}  # computed by traces.operators.operations; others by ONNX's reference evaluator
+OURS = {
+    *OPERATORS,
+    "GlobalMaxPool",
+    "Relu",
+    "Tanh",
+}  # computed by traces.operators.operations; others by ONNX's reference evaluator
 SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
 
 
@@ -364,7 +369,7 @@ class _Reader:
                 known["window"] = tuple(int(v) for v in given["kernel_shape"])
             if kind == "AveragePool":
                 known["count_include_pad"] = bool(given.get("count_include_pad", 0))
-        for key in ("axis", "axes", "perm", "alpha", "epsilon"):
+        for key in ("axis", "axes", "perm", "alpha", "epsilon", "approximate"):
             if key in given:
                 known[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
         return known

@@ -18,41 +18,24 @@ if TYPE_CHECKING:
 
 CONFIGURED = (".yaml", ".yml", ".json")
 
+
+def _option(name: str, help: str, metavar: str | None = None, *, many: bool = False) -> Any:
+    return typer.Option([] if many else None, f"--{name}", metavar=metavar, help=help)
+
+
+_MANY = list[str]
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    "names": (
-        list[str],
-        typer.Option([], "--names", metavar="TENSOR", help="Tensors (or patterns) of a safetensors file, in order."),
-    ),
-    "density": (
-        float,
-        typer.Option(None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."),
-    ),
-    "scope": (
-        str,
-        typer.Option(None, "--scope", help="With --density: global (default), or layer: the same share of each."),
-    ),
-    "activation": (
-        str,
-        typer.Option(None, "--activation", help="Instead of what the file says, or of ReLU where it says none."),
-    ),
-    "orientation": (
-        str,
-        typer.Option(None, "--orientation", help="Of matrices: rows-are-outputs (default) or rows-are-inputs."),
-    ),
-    "image": (
-        str,
-        typer.Option(None, "--image", metavar="HxW", help="Input image: unrolls convolutions of safetensors."),
-    ),
+    "names": (_MANY, _option("names", "Tensors (or patterns) of a safetensors file, in order.", "TENSOR", many=True)),
+    "density": (float, _option("density", "Keep this share of the weights, heaviest first.", "SHARE")),
+    "scope": (str, _option("scope", "With --density: global (default), or layer: the same share of each.")),
+    "activation": (str, _option("activation", "Instead of what the file says, or of ReLU where it says none.")),
+    "orientation": (str, _option("orientation", "Of matrices: rows-are-outputs (default) or rows-are-inputs.")),
+    "image": (str, _option("image", "Input image: unrolls convolutions of safetensors.", "HxW")),
     "window": (
-        list[str],
-        typer.Option(
-            [], "--window", metavar="TENSOR:stride=2,...", help="stride, padding, dilation, pool of a convolution."
-        ),
+        _MANY,
+        _option("window", "stride, padding, dilation, pool of a convolution.", "TENSOR:stride=2,...", many=True),
     ),
-    "shape": (
-        list[str],
-        typer.Option([], "--shape", metavar="NAME=SIZES", help="Of an .onnx model's input, as image=1x3x224x224."),
-    ),
+    "shape": (_MANY, _option("shape", "Of an .onnx model's input, as image=1x3x224x224.", "NAME=SIZES", many=True)),
 }
 
 

@@ -280,14 +280,15 @@ RESHAPED = {"RESHAPE", "FLATTEN", "SQUEEZE"}
 LAST = {"SOFTMAX", "LOGSOFTMAX", "LOGISTIC"}  # monotone ends of a classifier: outputs stay linear here
 AS_OPERATORS = "`edgewatt schedule` takes it as operators, as ew.load(..., kind='opgraph') reads it"
 NAMED = {"RELU": "relu", "RELU6": "relu", "TANH": "tanh", "LOGISTIC": "sigmoid", "SILU": "silu", "GELU": "gelu",
-         "HARD_SWISH": "hard-swish", "LEAKY_RELU": "leaky-relu"}  # fmt: skip
+         "HARD_SWISH": "hard-swish", "HARDSWISH": "hard-swish", "LEAKY_RELU": "leaky-relu",
+         "LEAKYRELU": "leaky-relu"}  # fmt: skip
 """Operators and fused activations -> activation of a network."""
 
 
 def named_activation(op: str, node: Operator, at: str) -> str:
     """Return a network's name of an activation. Raises InputError for one that a network has not."""
     slope = float(node.attributes.get("alpha", 0.01))
-    if op == "LEAKY_RELU" and abs(slope - 0.01) > 1e-6:
+    if op in ("LEAKY_RELU", "LEAKYRELU") and abs(slope - 0.01) > 1e-6:
         raise InputError(f"{at} has the slope {slope:g}: leaky-relu of a network has .01")
     if op == "GELU" and node.attributes.get("approximate") in (True, b"tanh"):
         raise InputError(f"{at} is GELU's approximation by tanh: gelu of a network is exact")
