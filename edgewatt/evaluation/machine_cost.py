@@ -116,7 +116,7 @@ class MachineCost:
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
         """Return all costs of an order (see `costs_of`), simulated once."""
-        key = hashlib.sha256(np.ascontiguousarray(edges, np.int64)).digest()
+        key = hashlib.sha256(np.ascontiguousarray(edges, np.int64).tobytes()).digest()
         if key not in self._known:
             self._known[key] = costs_of(
                 self.network, edges, self.machine, self.layout, memory=rows_of(self.machine, self.layout),
