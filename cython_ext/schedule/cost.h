@@ -350,14 +350,4 @@ static inline int64_t sc_improve(sc_scratch *s, int32_t *order, int kind, int64_
     return best;
 }
 
-/* One random topological order: uniform among the ready operators at every step. */
-static inline void sc_random_order(const sg_graph *g, sg_point *p, uint64_t *random, int32_t *order) {
-    sg_point_start(g, p);
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        int32_t k = (int32_t)sc_below(random, p->n_ready);
-        order[i] = p->ready[k];
-        sg_run(g, p, k);
-    }
-}
-
 #endif

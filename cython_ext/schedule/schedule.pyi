@@ -48,9 +48,6 @@ class Costs:
         random: npt.NDArray[np.uint64],
         seconds: Any = None,
     ) -> int: ...
-    def random_orders(
-        self, count: int, random: npt.NDArray[np.uint64], last: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.int64]: ...
 
 class Search:
     def __init__(

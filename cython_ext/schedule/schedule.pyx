@@ -21,10 +21,6 @@ cdef extern from "schedule/graph.h" nogil:
         int64_t live_at_start
     void *sg_complete(sg_graph *)
     void *sg_reverse(const sg_graph *, sg_graph *)
-    ctypedef struct sg_point:
-        int64_t live
-    int sg_point_new(const sg_graph *, sg_point *)
-    void sg_point_free(sg_point *)
 
 cdef extern from "schedule/cost.h" nogil:
     ctypedef struct sc_scratch:
@@ -41,7 +37,6 @@ cdef extern from "schedule/cost.h" nogil:
     int64_t sc_cost(sc_scratch *, const int32_t *, int, int64_t, int64_t *)
     int64_t sc_improve(sc_scratch *, int32_t *, int, int64_t, int64_t, int64_t, int64_t, int64_t, double, uint64_t *,
                        int32_t *, int32_t *, int32_t *, int64_t *, int64_t *, int64_t)
-    void sc_random_order(const sg_graph *, sg_point *, uint64_t *, int32_t *)
 
 cdef extern from "schedule/constructive.h" nogil:
     int sk_kahn(const sg_graph *, int, int32_t *)
@@ -279,22 +274,6 @@ cdef class Costs:
                                        best_cost)
         self.check(min(best_cost, cost))
         return best_cost
-
-    def random_orders(self, int64_t count, uint64_t[::1] random, int32_t[::1] last):
-        """Return the peaks (int64[count]) of random topological orders; `last` takes the last order."""
-        cdef int64_t[::1] peaks = np.empty(count, np.int64)
-        cdef sg_point p
-        cdef int64_t i
-        need(last.shape[0] == self.graph.g.n_nodes and random.shape[0] > 0, "room for an order, a generator's state")
-        if sg_point_new(&self.graph.g, &p):
-            sg_point_free(&p)
-            raise MemoryError("operator scheduling: not enough memory")
-        with nogil:
-            for i in range(count):
-                sc_random_order(&self.graph.g, &p, &random[0], &last[0])
-                peaks[i] = sc_footprint(&self.s, &last[0], NULL, NULL)
-            sg_point_free(&p)
-        return np.asarray(peaks)
 
 
 cdef class Search:

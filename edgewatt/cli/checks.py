@@ -77,7 +77,7 @@ def validate(
         seed=seed,
     )
     failed = sum(not check.passed for check in checks)
-    passed = len(checks) - failed
+    passed = sum(check.passed for check in checks)
     report = {"passed": passed, "failed": failed, "checks": [check.as_dict() for check in checks]}
     if not write_json(report, json_file):
         show_table(COLUMNS, [check.row() for check in checks], title="edgewatt validate")

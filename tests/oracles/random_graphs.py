@@ -1,5 +1,6 @@
 """Random operator graphs for property tests."""
 
+import numpy as np
 from hypothesis import strategies as st
 
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
@@ -38,3 +39,14 @@ def graphs(draw: st.DrawFn, most: int = 9) -> OpGraph:
         tensors += outputs
     outputs = draw(st.lists(st.sampled_from([t.name for t in tensors]), unique=True, min_size=1, max_size=2))
     return OpGraph("g", tuple(nodes), tuple(outputs), allow_disconnected=True)
+
+
+def random_order(graph: OpGraph, rng: np.random.Generator) -> list[int]:
+    done: set[int] = set()
+    order: list[int] = []
+    while len(order) < graph.n_nodes:
+        ready = [v for v in range(graph.n_nodes) if v not in done and set(graph.predecessors[v]) <= done]
+        v = int(rng.choice(ready))
+        done.add(v)
+        order.append(v)
+    return order

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from reorder.operators.rewriting.lowering import lowered
 from reorder.operators.rewriting.rewrite import PATTERNS, rewrite_graph
-from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
+from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import schedule
+from tests.oracles.random_graphs import random_order
 from traces.base.errors import InputError
 from traces.generators.operators import GENOTYPES, cell, randwire
 from traces.operators.execute import execute
@@ -85,15 +86,14 @@ def test_rewriting_keeps_every_output(graph: OpGraph, patterns: tuple[str, ...],
     x = random.integers(-9, 10, first.shape)
     rewritten = rewrite_graph(graph, patterns)
     # parts may run in any order: take one at random
-    state, order = np.array([seed], np.uint64), np.empty(rewritten.n_nodes, np.int32)
-    OperatorProblem(rewritten).costs.random_orders(1, state, order)
+    order = random_order(rewritten, random)
     before = execute(graph, {first.name: x}, arithmetic="integer")
-    after = execute(rewritten, {first.name: x}, arithmetic="integer", order=order.tolist())
+    after = execute(rewritten, {first.name: x}, arithmetic="integer", order=order)
     assert len(graph.outputs) <= len(rewritten.outputs)
     for name, other in zip(graph.outputs, _outputs_of(graph, rewritten), strict=True):
         assert np.array_equal(before[name], after[other])
     smooth = {first.name: x / 7}
-    before, after = execute(graph, smooth), execute(rewritten, smooth, order=order.tolist())
+    before, after = execute(graph, smooth), execute(rewritten, smooth, order=order)
     for name, other in zip(graph.outputs, _outputs_of(graph, rewritten), strict=True):
         # sums of at most a few hundred terms in another order: relative to the largest value
         scale = max(1.0, float(np.abs(before[name]).max()))

@@ -12,6 +12,7 @@ from reorder.operators.recompute import recompute
 from reorder.operators.rewriting.rewrite import IN_PLACE, VIEWS, rewrite_graph
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from tests.model_files import make_tflite
+from tests.oracles.random_graphs import random_order
 from tests.property.test_schedule_rewrite import networks
 from traces.base.errors import InputError
 from traces.operators.execute import execute
@@ -33,17 +34,6 @@ def graphs(draw: st.DrawFn) -> OpGraph:
     read = {name for node in nodes for name in node.inputs}
     outputs = tuple(n.name for n in nodes if n.name not in read) or (nodes[-1].name,)
     return OpGraph("g", tuple(nodes), outputs, allow_disconnected=True)
-
-
-def random_order(graph: OpGraph, rng: np.random.Generator) -> list[int]:
-    done: set[int] = set()
-    order: list[int] = []
-    while len(order) < graph.n_nodes:
-        ready = [v for v in range(graph.n_nodes) if v not in done and set(graph.predecessors[v]) <= done]
-        v = int(rng.choice(ready))
-        done.add(v)
-        order.append(v)
-    return order
 
 
 @settings(max_examples=150, deadline=None)
