@@ -21,13 +21,3 @@ def empty_counters(counters: npt.NDArray[np.uint8], counts: npt.NDArray[np.int64
 def segments_by_kind(
     stream: npt.NDArray[np.uint8], is_write: npt.NDArray[np.uint8], which_set: Any, n_streams: int, block_bytes: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
-def distribute(
-    data: npt.NDArray[np.uint8],
-    bucket: npt.NDArray[np.int64],
-    kind: npt.NDArray[np.uint8],
-    buckets: int,
-    block_bytes: int,
-) -> list[npt.NDArray[np.uint8]]: ...
-def collect(
-    parts: Any, bucket: npt.NDArray[np.int64], kind: npt.NDArray[np.uint8], block_bytes: int
-) -> npt.NDArray[np.uint8]: ...

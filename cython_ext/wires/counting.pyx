@@ -27,12 +27,6 @@ cdef extern from "wires/counters.h" nogil:
     int64_t ew_counters_bytes(int64_t n_streams, int64_t lanes)
     void ew_empty(uint8_t *counters, int64_t n_streams, int64_t lanes, int64_t *counts)
 
-cdef extern from "common/copy.h" nogil:
-    void edgewatt_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
-
-cdef enum:
-    MOST_BUCKETS = 64
-
 
 def new_counters(int64_t streams, int64_t lanes):
     """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `empty_counters`."""
@@ -140,64 +134,3 @@ def segments_by_kind(const uint8_t[::1] stream, const uint8_t[::1] is_write, whi
                 m += 1
             ends[m - 1] = (k + 1) * block_bytes
     return out_ends[:m], out_kinds[:m]
-
-
-cdef int _check_buckets(const int64_t[::1] bucket, const uint8_t[::1] kind, int64_t buckets) except -1:
-    cdef int64_t k
-    cdef bint bad = False
-    for k in range(bucket.shape[0]):
-        bad |= bucket[k] < 0 or bucket[k] >= buckets
-    for k in range(kind.shape[0]):
-        bad |= kind[k] >= bucket.shape[0]
-    return need(not bad, "a bucket for each kind")
-
-
-def distribute(const uint8_t[::1] data, const int64_t[::1] bucket, const uint8_t[::1] kind, int64_t buckets, int64_t block_bytes):
-    """Return the blocks of each of so many buckets, uint8[n_k * block_bytes] each, in order: block k goes to
-    bucket[kind[k]]."""
-    cdef int64_t k, p, n = kind.shape[0]
-    cdef int64_t[::1] at = np.zeros(buckets + 1, np.int64)
-    need(data.shape[0] == n * block_bytes, "whole blocks, a kind for each")
-    _check_buckets(bucket, kind, buckets)
-    with nogil:
-        for k in range(n):
-            at[bucket[kind[k]] + 1] += 1
-        for p in range(buckets):
-            at[p + 1] += at[p]
-    starts = np.asarray(at).copy()
-    out = np.empty(n * block_bytes, np.uint8)
-    cdef uint8_t[::1] room = out
-    with nogil:
-        for k in range(n):
-            p = bucket[kind[k]]
-            edgewatt_copy_block(&room[at[p] * block_bytes], &data[k * block_bytes], block_bytes)
-            at[p] += 1
-    return [out[starts[p] * block_bytes : starts[p + 1] * block_bytes] for p in range(buckets)]
-
-
-def collect(parts, const int64_t[::1] bucket, const uint8_t[::1] kind, int64_t block_bytes):
-    """Return uint8[n * block_bytes]: what `distribute` put into buckets, in the order it was in."""
-    cdef int64_t k, p, n = kind.shape[0], total = 0
-    cdef int64_t left[MOST_BUCKETS]
-    cdef const uint8_t *at[MOST_BUCKETS]
-    cdef const uint8_t[::1] part
-    need(len(parts) <= MOST_BUCKETS, "at most 64 buckets")
-    for p, each in enumerate(parts):
-        part = each
-        total += part.shape[0]
-        at[p] = &part[0] if part.shape[0] else NULL
-        left[p] = part.shape[0] // block_bytes
-    need(total == n * block_bytes, "whole blocks, a kind for each")
-    _check_buckets(bucket, kind, len(parts))
-    for k in range(n):
-        left[bucket[kind[k]]] -= 1
-    for p in range(len(parts)):
-        need(left[p] == 0, "as many blocks of a bucket as were put in it")
-    out = np.empty(total, np.uint8)
-    cdef uint8_t[::1] room = out
-    with nogil:
-        for k in range(n):
-            p = bucket[kind[k]]
-            edgewatt_copy_block(&room[k * block_bytes], at[p], block_bytes)
-            at[p] += block_bytes
-    return out

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import cython_ext.wires.counting as kernels
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.in_burst import ShareFlags
@@ -28,9 +27,6 @@ def fitting_element(stage: type[Stage], n_bytes: int, block_bytes: int) -> int:
     if stage.takes_records and n_bytes <= min(block_bytes, 64):
         return n_bytes
     return max(size for size in (1, *stage.element_sizes) if n_bytes % size == 0 and block_bytes % size == 0)
-
-
-NO_BYTES = np.zeros(0, np.uint8)
 
 
 class StreamChain:
@@ -165,28 +161,18 @@ class _Part:
         together = self.stages[0].encode_blocks(self.stages, coded, self.which, kinds)
         if together is not None:
             return together
-        buckets = kernels.distribute(coded.data, self.which, kinds, len(self.stages), self.block_bytes)
-        used = [k for k, bucket in enumerate(buckets) if len(bucket)]
-        if len(used) < 2:
-            return self._run(used[0] if used else 0, coded)
-        parts: list[Coded | None] = [None] * len(self.stages)
-        for k in used:
-            parts[k] = self._run(k, Coded(buckets[k]))
-        flagged = any(part is not None and part.flags is not None for part in parts)
-        return replace(
-            coded,
-            data=kernels.collect(
-                [NO_BYTES if part is None else part.data for part in parts], self.which, kinds, self.block_bytes
-            ),
-            flags=kernels.collect(
-                [NO_BYTES if part is None or part.flags is None else part.flags for part in parts],
-                self.which,
-                kinds,
-                self.block_bytes // 8,
-            )
-            if flagged
-            else None,
-        )
+        blocks = coded.data.reshape(len(kinds), self.block_bytes)
+        data, flags, stages = np.empty_like(blocks), None, self.which[kinds]
+        for k in range(len(self.stages)):
+            mine = np.flatnonzero(stages == k)
+            if not len(mine):
+                continue
+            part = self._run(k, Coded(blocks[mine].reshape(-1)))
+            data[mine] = part.data.reshape(-1, self.block_bytes)
+            if part.flags is not None:
+                flags = np.zeros((len(kinds), self.block_bytes // 8), np.uint8) if flags is None else flags
+                flags[mine] = part.flags.reshape(len(mine), -1)
+        return Coded(data.reshape(-1), None if flags is None else flags.reshape(-1))
 
     def _run(self, k: int, coded: Coded) -> Coded:
         stage, n = self.stages[k], len(coded.data)
