@@ -88,7 +88,7 @@ class ArenaPlanner:
         offsets = [0] * len(whole)
         self.proved, self.heights = True, [0] * (max(memories, default=1) + 1)
         for memory in sorted(set(memories)):
-            chosen = [k for k, each in enumerate(memories) if each == memory]
+            chosen = [k for k, each in enumerate(memories) if each == memory and whole[k].allocated_memory]  # not empty
             one = allocate(*([column[k] for k in chosen] for column in (lower, upper, size)), **how)
             first = given[memory] if memory < len(given) else 0
             first += -first % alignment

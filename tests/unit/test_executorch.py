@@ -51,6 +51,12 @@ def test_banks_take_what_no_pass_chose() -> None:
         planner._bank(3)
 
 
+def test_an_empty_tensor_takes_no_byte() -> None:
+    specs, planner = [spec(0, 2, 64), spec(0, 1, 0)], ArenaPlanner()
+    planner._placed(specs, {id(s): s.lifetime for s in specs}, 16, ())
+    assert planner.heights == [0, 64] and planner.proved
+
+
 def test_a_view_of_a_view_lies_in_the_first() -> None:
     base = spec(0, 1, 64)
     inner = spec(1, 2, 32, base=base, inside=16)
