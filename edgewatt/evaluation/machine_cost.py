@@ -20,7 +20,7 @@ from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
-from reorder.edges.methods.tiles import BestTile, best_tile, tile_choices
+from reorder.edges.methods.tiles import BestTile, best_tile
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges

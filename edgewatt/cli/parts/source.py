@@ -85,12 +85,17 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> Source:
     if asked and Path(files[0]).suffix in CONFIGURED:
         name = next(iter(asked))
         raise InputError(f"{files[0]}: --{name} goes with a network; a configuration says it under 'network:'")
-    read = {"image": read_image, "windows": read_windows, "shapes": shapes_of, "names": tuple}
+    read: dict[str, Callable[[Any], Any]] = {
+        "image": read_image,
+        "windows": read_windows,
+        "shapes": shapes_of,
+        "names": tuple,
+    }
     named = {{"window": "windows", "shape": "shapes"}.get(name, name): value for name, value in asked.items()}
     return Source(
         tuple(network_file(str(file)) for file in files),
         **{k: read[k](v) if k in read else v for k, v in named.items()},
-    )  # type: ignore[operator]
+    )
 
 
 def network_of(source: Source, command: str) -> Network:
