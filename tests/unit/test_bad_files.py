@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from edgewatt.orders.request import read_image, read_windows
+from edgewatt.cli.parts.source import read_image, read_windows
 from edgewatt.runs.plan import load_sweep
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part import AddressMap

@@ -16,7 +16,6 @@ from traces.base.errors import InputError
         (2**40 + 1, "not 1099511627777"),
         (True, "not True"),
         (2.0, "not 2.0"),
-        (np.int64(3), "not np.int64"),
         ("3", "not '3'"),
     ],
 )

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.pages.html import page as vega
-
 POOL = """
 import os, time
 from traces.base.workers import Workers
@@ -49,16 +47,3 @@ def test_a_pool_ends_with_its_killed_parent(tmp_path: Path) -> None:
         time.sleep(0.1)
     os.kill(child, signal.SIGKILL)
     pytest.fail("the child lived on")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="pipes without a reader")
-def test_the_scripts_of_charts_say_nothing_of_a_parent_that_is_gone() -> None:
-    """`python scripts/papers`, stopped while it wrote its page, ended with a traceback of this child."""
-    pytest.importorskip("vl_convert")
-    command = [sys.executable, "-P", "-c", vega._BUNDLE]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stderr is not None
-    child.stdout.close()
-    with child.stderr:
-        assert child.stderr.read() == ""
-    assert child.wait() == 1
