@@ -12,7 +12,7 @@ from edgewatt.cli.parts.source import network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import Source
+    from edgewatt.config.source import NetworkSource
     from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
@@ -20,7 +20,7 @@ EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what
 
 
 def order_network(
-    network: Source = typer.Argument(
+    network: NetworkSource = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -88,12 +88,11 @@ def order_network(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_order, write_json
-    from edgewatt.orders.describe import order_file, sizes_of
+    from edgewatt.orders.describe import order_file, save_as, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz
     from edgewatt.orders.timed import speed_in_words
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
-    from traces.readers.native import save
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")
@@ -121,7 +120,7 @@ def order_network(
         with whole_file(Path(output)) as stream:
             stream.write(order_file(ordering, result))
     if save_network:
-        save(made.network, save_network)
+        save_as(made.network, save_network)
     if explain:
         from edgewatt.pages.explain import explain_page
 
@@ -181,7 +180,7 @@ def _show_smallest(
 
 
 def pays_command(
-    network: Source = typer.Argument(
+    network: NetworkSource = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),

@@ -22,7 +22,7 @@ from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source, tell
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import Source
+    from edgewatt.config.source import NetworkSource
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
@@ -32,7 +32,7 @@ MOST_ANSWERED = 2000  # points of a sweep whose verdict is printed after it; the
 
 
 def run(
-    file: Source = typer.Argument(
+    file: NetworkSource = typer.Argument(
         ...,
         metavar="FILE...",
         parser=reads("a network or a run configuration", *CONFIGURATIONS, *NETWORKS),
@@ -68,6 +68,7 @@ def run(
     from edgewatt.cli.parts.answer import headline, show_verdict, verdict_of
     from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.cli.parts.tables import show_records
+    from edgewatt.orders.describe import blockings_of
     from edgewatt.results.record_rows import row_of
     from edgewatt.results.store import Store
     from edgewatt.runs.plan import load_sweep
@@ -85,6 +86,8 @@ def run(
     if verbose or not verdict.cards:
         show_records(records, title=title)
         say("\n".join(["records:", *(f"  {path}" for path in paths)]))
+        for blocking in blockings_of(records):
+            say(f"Blocking is {blocking}.")
     if verdict.cards:
         show_verdict(records, verdict)
         headline(records, title)
@@ -93,7 +96,7 @@ def run(
 
 
 def init(
-    network: Source = typer.Argument(
+    network: NetworkSource = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -125,7 +128,7 @@ def init(
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 
 
-def _configuration(source: Source, system: str | None) -> Any:
+def _configuration(source: NetworkSource, system: str | None) -> Any:
     """Return what is to be run: a configuration, or the comparison of orders of a network on a machine."""
     from pathlib import Path
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.pages.token import token_page
 from papers.catalogue import FIGURES
 from papers.figure import run_figure
 from papers.page import paper_page
@@ -40,6 +41,7 @@ KINDS = {  # page -> the module that makes it
     "explain": "edgewatt/pages/explain.py",
     "pays": "edgewatt/orders/order_pages.py",
     "arena": "edgewatt/pages/arena.py",
+    "token": "edgewatt/pages/token.py",
     "papers": "scripts/papers/page.py",
     "learning": "edgewatt/orders/order_pages.py",
 }
@@ -95,6 +97,10 @@ def _operator_pages(folder: Path) -> None:
     (folder / "buffers.csv").write_text("\n".join(rows) + "\n")
     done = CliRunner().invoke(app, ["arena", str(folder / "buffers.csv"), "--page", str(folder / "arena.html")])
     assert done.exit_code == 0, done.output
+    heads, rows = ("kind", "bytes", "energy"), [("mlp up", "14,192,640", "675 µJ"), ("before and after", "64", "2 µJ")]
+    parts = [(f"By {what}", heads, rows, [675e6, 2e6]) for what in ("kind", "layers")]
+    token = token_page("A token", "a part x 8 channels", ["1 mJ", "5 pJ a bit"], parts, (heads, rows * 40), 3)
+    (folder / "token.html").write_text(token)
 
 
 LOOKS = """
@@ -208,8 +214,8 @@ def test_names_at_axes_tell_points_apart(browser: Browser, pages: Path, width: i
     with browser.page(pages / "report.html", width) as page:
         page.wait("document.body.dataset.drawn")
         found = [name.replace(" ", "") for name in page.run(NAMES)]
-    assert len(found) > 30 and not [name for name in found if "…" in name or "caches_" in name], found
-    wanted = "two-optimal, fp32, raw, lpddr4-3200, L1 size 512 B (3 seeds)"
+    assert len(found) > 10 and not [name for name in found if "…" in name or "caches_" in name], found
+    wanted = "two-optimal, fp32, raw, lpddr4-3200, seed 0, L1 size 512 B, sweep a"
     assert wanted.replace(" ", "") in found, found
 
 

@@ -97,7 +97,7 @@ said.names = String(document.documentElement.outerHTML.includes('by-source'));
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests")
 def test_page_in_a_browser(browser: Browser, page: Path) -> None:
     said = seen(browser, page, SORT)
-    assert said["table"] == "ready" and said["charts"] == "6", said
+    assert said["table"] == "ready" and said["charts"] == "4", said
     assert "error" not in said, said
     assert "owned" not in said, "a hostile name ran as a script"
     assert said["up"] == said["down"] == "true"

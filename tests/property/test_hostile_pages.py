@@ -25,6 +25,7 @@ from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
 from edgewatt.pages.report import rendered
+from edgewatt.pages.token import token_page
 from edgewatt.results.record import Record
 from papers.catalogue import FIGURES
 from papers.claim import Claim, least
@@ -156,6 +157,11 @@ def shape(page: str) -> dict[str, int]:
     return found.counts
 
 
+def token_html(text: str) -> str:
+    heads, rows = (text, "bytes"), [(text, "1"), (text, "2")]
+    return token_page(text, text, [text], [(text, heads, rows, [1.0, 2.0])], (heads, rows), 1)
+
+
 def pages(records: list[Record], text: str) -> dict[str, Callable[[], str]]:
     """Return every kind of page, with the text in every name, path, description and label."""
     return {
@@ -167,6 +173,7 @@ def pages(records: list[Record], text: str) -> dict[str, Callable[[], str]]:
         "pays": lambda: pays_html(text),
         "arena": lambda: arena_html(text),
         "learning": lambda: learning_html(text),
+        "token": lambda: token_html(text),
     }
 
 
@@ -175,6 +182,7 @@ PAGES = {
     "report",
     "arena",
     "explain",
+    "token",
     "order_pages",
 }  # of these modules
 

@@ -219,7 +219,9 @@ class _Planner:
     def _say(self, names: Sequence[str], what: str) -> None:
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            self.notes.append(f"{len(names)} tensor{'s' if len(names) > 1 else ''} {what}: {', '.join(names[:3])}{more}")
+            self.notes.append(
+                f"{len(names)} tensor{'s' if len(names) > 1 else ''} {what}: {', '.join(names[:3])}{more}"
+            )
 
     def _read(self, name: str, tensor: StoredTensor) -> TokenRead:
         kind, layer = kind_of_tensor(name), layer_of(name)

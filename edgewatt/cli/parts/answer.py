@@ -39,7 +39,6 @@ def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> b
         for card in verdict.cards:
             say(" ".join(card.sentences()))
         _show_columns(verdict.cards)
-        _show_blocking(records)
     else:
         _show_cards(verdict.cards)
         _show_effects(verdict.effects)
@@ -57,15 +56,6 @@ def _show_columns(cards: Sequence[Card]) -> None:
         rows.append((card.hardware, *(energy(of[n][1]) if n in of else "-" for n in names)))
         rows.append(("", *(duration(of[n][2]) if n in of else "-" for n in names)))
     show_table((f"per inference{_at_a_time(cards)}", *names), rows, numeric=tuple(names))
-
-
-def _show_blocking(records: Sequence[Record]) -> None:
-    """Print the numbers of each simple blocking, as a configuration has them: for many users they are enough."""
-    from reorder.edges.methods.tiles import Tile
-
-    tiles = (record.results.get("ordering", {}).get("tile") for record in records)
-    for words in dict.fromkeys(Tile(**tile).words for tile in tiles if tile):
-        say(f"Blocking is {words}.")
 
 
 def _at_a_time(cards: Sequence[Card]) -> str:
