@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgewatt.checks.check import Check
-from edgewatt.config.source import NetworkSource
+from edgewatt.config.source import NetworkFiles
 from traces.base.errors import InputError
 from traces.networks.network import Network
 
@@ -41,7 +41,7 @@ def validate(
         from edgewatt.checks.orders import validate_order
         from reorder.edges.methods.given import read_order
 
-        given = network if isinstance(network, Network) else NetworkSource((str(network),)).network("validate")
+        given = network if isinstance(network, Network) else NetworkFiles((str(network),)).network("validate")
         edges = read_order(str(order))
         checks += validate_order(given, edges, seed=seed)
         if system is not None and checks[0].passed:

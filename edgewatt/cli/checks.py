@@ -12,7 +12,7 @@ from edgewatt.cli.parts.output import say
 from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
 
 _ORDER = reads("an order of connections", "order", to=Path)
 _NETWORK = reads("a network", *NETWORKS, to=Path)
@@ -24,7 +24,7 @@ def validate(
     order: Path = typer.Option(
         None, "--order", metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
     ),
-    network: NetworkSource = typer.Option(
+    network: NetworkFiles = typer.Option(
         None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
     ),
     system: str = typer.Option(
@@ -87,7 +87,7 @@ def validate(
 
 
 def bench_network(
-    source: NetworkSource = typer.Argument(
+    source: NetworkFiles = typer.Argument(
         ...,
         metavar="CONFIG",
         parser=reads("a run configuration or a network", *CONFIGURATIONS, *NETWORKS),

@@ -11,13 +11,13 @@ from edgewatt.cli.parts.output import say
 from edgewatt.cli.parts.source import takes_source, tell_notes
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
 
 _OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
 
 
 def export(
-    source: NetworkSource = typer.Argument(
+    source: NetworkFiles = typer.Argument(
         ...,
         parser=reads("a run configuration or a trace", *CONFIGURATIONS, *NETWORKS, "trace"),
         help="A run configuration (YAML), a trace file of any known format, or (for C) a network.",

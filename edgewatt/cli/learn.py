@@ -11,7 +11,7 @@ from edgewatt.cli.parts.arguments import NETWORKS, CommandGroup, json_option, re
 from edgewatt.cli.parts.source import network_of, takes_source
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
 
 learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
 
@@ -77,7 +77,7 @@ def learn_order(
 @learn.command("eon")
 @takes_source("network", str)
 def learn_eon(
-    network: NetworkSource = typer.Argument(
+    network: NetworkFiles = typer.Argument(
         ..., metavar="NETWORK", parser=reads("a network", *NETWORKS), help="The network to find an order for: a file."
     ),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),

@@ -12,7 +12,7 @@ from edgewatt.cli.parts.source import network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
     from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
@@ -20,7 +20,7 @@ EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what
 
 
 def order_network(
-    network: NetworkSource = typer.Argument(
+    network: NetworkFiles = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -180,7 +180,7 @@ def _show_smallest(
 
 
 def pays_command(
-    network: NetworkSource = typer.Argument(
+    network: NetworkFiles = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),

@@ -10,11 +10,11 @@ from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, reads, 
 from edgewatt.cli.parts.source import takes_source
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
 
 
 def prune_command(
-    network: NetworkSource = typer.Argument(
+    network: NetworkFiles = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),

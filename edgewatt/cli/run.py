@@ -22,7 +22,7 @@ from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source, tell
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
 
 _OVERRIDE = typer.Option(
     None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file, such as -s dram.part=lpddr4-3200."
@@ -32,7 +32,7 @@ MOST_ANSWERED = 2000  # points of a sweep whose verdict is printed after it; the
 
 
 def run(
-    file: NetworkSource = typer.Argument(
+    file: NetworkFiles = typer.Argument(
         ...,
         metavar="FILE...",
         parser=reads("a network or a run configuration", *CONFIGURATIONS, *NETWORKS),
@@ -96,7 +96,7 @@ def run(
 
 
 def init(
-    network: NetworkSource = typer.Argument(
+    network: NetworkFiles = typer.Argument(
         ...,
         metavar="NETWORK...",
         parser=reads("a network", *NETWORKS),
@@ -128,7 +128,7 @@ def init(
     say(f"{output}: {points} points; next:  edgewatt run {output}")
 
 
-def _configuration(source: NetworkSource, system: str | None) -> Any:
+def _configuration(source: NetworkFiles, system: str | None) -> Any:
     """Return what is to be run: a configuration, or the comparison of orders of a network on a machine."""
     from pathlib import Path
 

@@ -30,7 +30,7 @@ def network_file(name: str, folder: str | Path = "") -> str:
 
 
 @dataclass(frozen=True)
-class NetworkSource:
+class NetworkFiles:
     """The files of a network (one, or one a layer) and how a command line says they are read.
 
     Fields are keys of `network` in a configuration. density: share of the connections to keep, heaviest first; None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
-from edgewatt.config.source import NetworkSource
+from edgewatt.config.source import NetworkFiles
 from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -19,14 +19,14 @@ from traces.base.resources import shipped_path
 from traces.networks.network import Network
 
 
-def comparison(network: Network, source: NetworkSource, system: str) -> dict[str, Any]:
+def comparison(network: Network, source: NetworkFiles, system: str) -> dict[str, Any]:
     """Return the configuration that compares row by row, simple blocking and a search on a machine."""
     orders = ["two-optimal", BLOCKING, "auto"]
     return {"name": network.name, "network": source.section, "system": system, "orderings": orders}
 
 
 def init(
-    files: str | Path | Sequence[str | Path] | NetworkSource,
+    files: str | Path | Sequence[str | Path] | NetworkFiles,
     output: str | Path,
     *,
     system: str = DEFAULT_SYSTEM,
@@ -34,12 +34,12 @@ def init(
 ) -> Network:
     """Write a commented configuration for a network, and return the network.
 
-    files: a file, a folder, one matrix file a layer, or a `NetworkSource`, which says how they are read. force:
+    files: a file, a folder, one matrix file a layer, or a `NetworkFiles`, which says how they are read. force:
     replaces `output`. Raises InputError where it is there already, for an unknown system, or where the files hold no
     network.
     """
     given = [files] if isinstance(files, (str, Path)) else files
-    source = given if isinstance(given, NetworkSource) else NetworkSource(tuple(map(str, given)))
+    source = given if isinstance(given, NetworkFiles) else NetworkFiles(tuple(map(str, given)))
     target = Path(output)
     if target.exists() and not force:
         raise InputError(f"{output}: is there already; replace it with --force or name another file with -o")
@@ -50,7 +50,7 @@ def init(
     return network
 
 
-def starter(network: Network, source: NetworkSource, *, system: str, folder: str | Path) -> str:
+def starter(network: Network, source: NetworkFiles, *, system: str, folder: str | Path) -> str:
     """Return YAML that runs a network on a shipped system; its paths are relative to `folder`.
 
     Raises InputError with a suggestion for an unknown system.

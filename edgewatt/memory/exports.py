@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewatt.config.source import NetworkSource
+from edgewatt.config.source import NetworkFiles
 from edgewatt.results.swept import point_names
 from edgewatt.runs.compute import Computation
 from edgewatt.runs.memo import Memo
@@ -43,7 +43,7 @@ class ExportRequest:
     trace.
     """
 
-    read: NetworkSource
+    read: NetworkFiles
     format: str
     output: str
     level: str = "accesses"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.source import NetworkSource
+from edgewatt.config.source import NetworkFiles
 from edgewatt.orders.describe import order_file
 from edgewatt.orders.memory import prune_for_memory
 from edgewatt.orders.request import need_npz
@@ -23,7 +23,7 @@ from traces.readers import native
 class PruneRequest:
     """The options of `edgewatt prune`, as its help says; None or empty where one was not given."""
 
-    source: NetworkSource
+    source: NetworkFiles
     calibration: str | None
     density: Sequence[float]
     memory: int | None = None

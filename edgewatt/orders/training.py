@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.config.source import NetworkSource
+from edgewatt.config.source import NetworkFiles
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.edges.search.streaming import read_weights, weights_file
 from reorder.learning.networks import generated
@@ -54,7 +54,7 @@ def train_on_files(
     """
     first = read_weights(start)[0] if start else None
     if files:
-        own = [(NetworkSource((path,)).network("learn order"), memory) for path in files]
+        own = [(NetworkFiles((path,)).network("learn order"), memory) for path in files]
         training = [pair for k, pair in enumerate(own) if k % 3 != 2]
         validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
     else:

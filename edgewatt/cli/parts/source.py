@@ -13,7 +13,7 @@ from edgewatt.cli.parts.arguments import shapes_of
 from edgewatt.cli.parts.output import say
 
 if TYPE_CHECKING:
-    from edgewatt.config.source import NetworkSource
+    from edgewatt.config.source import NetworkFiles
     from traces.networks.network import Network
 
 CONFIGURED = (".yaml", ".yml", ".json")
@@ -42,7 +42,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 def takes_source(
     argument: str = "network", kind: Any = list[str]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of a network source; its `argument` (`kind` in the shell) is a `NetworkSource` then.
+    """Give a command the options of a network source; its `argument` (`kind` in the shell) is a `NetworkFiles` then.
 
     Options that the command has itself stay its own.
     """
@@ -75,10 +75,10 @@ def takes_source(
     return decorate
 
 
-def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkSource:
+def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkFiles:
     from pathlib import Path
 
-    from edgewatt.config.source import NetworkSource, network_file
+    from edgewatt.config.source import NetworkFiles, network_file
     from traces.base.errors import InputError
 
     asked = {name: value for name, value in given.items() if value not in (None, [])}
@@ -92,20 +92,20 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkSource:
         "names": tuple,
     }
     named = {{"window": "windows", "shape": "shapes"}.get(name, name): value for name, value in asked.items()}
-    return NetworkSource(
+    return NetworkFiles(
         tuple(network_file(str(file)) for file in files),
         **{k: read[k](v) if k in read else v for k, v in named.items()},
     )
 
 
-def network_of(source: NetworkSource, command: str) -> Network:
+def network_of(source: NetworkFiles, command: str) -> Network:
     """Read a source and say how it was read."""
     loaded = source.network(command)
     tell_notes(loaded.notes, source)
     return loaded
 
 
-def tell_notes(notes: Sequence[str], source: NetworkSource) -> None:
+def tell_notes(notes: Sequence[str], source: NetworkFiles) -> None:
     """Say how a source was read."""
     for note in notes:  # several files name their own
         say(note if note.startswith(source.files) else f"{source.files[0]}: {note}", err=True)
