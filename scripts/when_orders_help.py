@@ -1,4 +1,4 @@
-"""What blocking and a search save on shipped systems: python scripts/when_orders_help.py [--seconds 20] [--json FILE]
+"""What blocking and a search save on shipped systems: python scripts/when_orders_help.py [--seconds 5] [--json FILE]
 
 Networks without structure (drawn uniformly, with rows and columns of unlike weight as pruning leaves them, and the two
 trained ones) and with it (scripts/orderbench). A line a network and system: energy of row by row, of the best simple
@@ -66,9 +66,9 @@ def energies(network: ew.Network, system: str, seconds: float) -> dict[str, floa
     blocked = judge.blocked()
     built = (order_on_machine(judge, name).edges for name in CONSTRUCTIONS)
     found = order_on_machine(judge, "auto", time_limit_s=seconds)
-    io = ew.order(network, "auto", memory=judge.shape().memory, time_limit_s=seconds / 4)
+    io = ew.order(network, "auto", memory=judge.shape().memory, time_limit_s=seconds / 2)
     rows = judge(judge.plain)
-    blocks = rows if blocked is None else min(rows, judge(blocked))
+    blocks = rows if blocked is None else min(rows, judge(blocked.edges))
     return {"row by row": rows, "blocking": blocks,
             "constructions": min([blocks, *(judge(edges) for edges in built if judge.holds(edges))]),
             "auto": judge(found.edges), "for I/Os alone": judge(io.edges)}  # fmt: skip
@@ -90,7 +90,7 @@ def summary(kind: str, points: list[dict[str, float]]) -> str:
 def main() -> None:
     """Measure, print a line a point and the medians of each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20, help="Limit of each search.")
+    parser.add_argument("--seconds", type=float, default=5, help="Limit of each search.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="Write the energies, too.")
     given = parser.parse_args()
     points: list[tuple[str, str, str, dict[str, float]]] = []
