@@ -29,7 +29,7 @@ EXTRAS = {
     "waves": ("pyvcd",),
     "dask": ("distributed",),
     "optimize": ("optuna",),
-    "learn": ("cmaes", "torch"),
+    "learn": ("torch",),
 }
 
 

@@ -33,8 +33,7 @@ import numpy as np
 import scipy.sparse
 from sweep_runs import ENVIRONMENT, canonical
 
-from reorder.edges.search.streaming import read_weights
-from reorder.learning.eon.contents import contents
+from reorder.eon.contents import contents
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
@@ -94,22 +93,17 @@ def cases(folder: Path) -> dict[str, Case]:
         curve = [replace(look, seconds=0.0) for look in held.curve]
         return held.iteration, held.generator.tobytes(), held.best.tobytes(), curve, made
 
-    def learned(out: Path) -> Any:
-        return bool(read_weights(out / "w.json")) if (out / "w.json").exists() else None
-
     def papers(out: Path) -> Any:
         return {str(f.relative_to(out)): canonical(f.parent) for f in sorted(out.rglob("records"))} or None
 
     tuples = [*EDGEWATT, "order-tuples", str(folder / "m.npz"), "-j", "2", "--effort", "4"]
     of_folder = [*EDGEWATT, "order-tuples", str(folder / "model"), "-j", "2", "--effort", "3"]
-    learning = [*EDGEWATT, "learn", "order", "--seconds", "6", "--seeds", "0"]
     figure = [str(Path(__file__).parent / "papers"), "gleinig-2a", "--seeds", "1", "--iterations", "300"]
     return {
         "tuples": Case(lambda out: [*tuples, "--checkpoint", str(out / "c.npz"), "-o", str(out / "o.npz")],
                        lambda out: whole(out, "o.npz")),
         "shards": Case(lambda out: [*of_folder, "-o", str(out)], shards),
         "eon": Case(eon_words, eon),
-        "learned": Case(lambda out: [*learning, "-o", str(out / "w.json")], learned),
         "papers": Case(lambda out: [*figure, "-r", str(out), "-j", "2"], papers),
     }  # fmt: skip
 

@@ -1,7 +1,7 @@
 """EON's attention over many frontiers and caches, and its gradient.
 
 One world at a time and none wider than its frontier, so nothing is padded and what one needs stays in the cache.
-`reorder/learning/eon/policy.py` says what is computed; attention.h how.
+`reorder/eon/policy.py` says what is computed; attention.h how.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""`edgewatt learn`: training of what learned orders go by: weights of `learned`, and Kamatar's EON."""
+"""`edgewatt learn eon`: training of Kamatar's EON."""
 
 from __future__ import annotations
 
@@ -14,64 +14,6 @@ if TYPE_CHECKING:
     from edgewatt.config.source import NetworkFiles
 
 learn = CommandGroup(no_args_is_help=True, help="Train learned orders (extra `learn`).")
-
-
-@learn.command("order")
-def learn_order(
-    network: list[str] = typer.Argument(
-        None,
-        metavar="[NETWORK]...",
-        parser=reads("a network", *NETWORKS),
-        help="Networks to train on; without any, generated ones of --kind.",
-    ),
-    kind: str = typer.Option("mixed", "--kind", help="Generated networks: mixed, dense, sparse, roomy or local."),
-    memory: int = typer.Option(100, "--memory", "-M", help="Fast memory for your own networks."),
-    policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
-    objective: str = typer.Option("io", "--objective", help="As for `edgewatt order`."),
-    seconds: float = typer.Option(120.0, "--seconds", help="CPU seconds in all, at most 300."),
-    seeds: str = typer.Option("0,1,2", "--seeds", help="One training for each; the best on validation comes first."),
-    start: str = typer.Option(None, "--start", metavar="FILE", help="Go on from the first set of a weights file."),
-    output: str = writes("Where to write the weights.", "-o", "--output", default="weights.json"),
-    page: str = writes("Write a page with the learning curves and the weights.", "--page"),
-    json_file: str = json_option("the result with its learning curve"),
-) -> None:
-    """Train the weights of the `learned` ordering.
-
-    CMA-ES on the exact objective finds the weights; they are written to a file.
-
-    Every third of your networks is kept for validation. With one or two networks, generated ones of --kind validate.
-    Example:  edgewatt learn order --kind sparse --seconds 60 -o sparse.json --page sparse.html
-    Example:  edgewatt order net.npz -m learned -s weights=sparse.json
-    """
-    from edgewatt.cli.parts.output import progress, read_value, say, show_table, write_json
-    from edgewatt.orders.training import seeds_of, train_on_files
-    from traces.base.files import check_writable, whole_file
-
-    check_writable(output, page, json_file)
-    with progress("learn order") as report:
-        training, validated = train_on_files(
-            network or [], kind=kind, memory=memory, policy=policy, objective=read_value(objective), seconds=seconds,
-            seeds=seeds_of(seeds), start=start, output=output, progress=report,
-        )  # fmt: skip
-    if page is not None:
-        from edgewatt.orders.order_pages import weights_page
-
-        with whole_file(page) as stream:
-            stream.write(weights_page(Path(output).stem, training, validated).encode())
-    result = {
-        "weights": output,
-        "sets": [one.as_dict() for one in training.sets],
-        "validation": list(training.validation),
-        "curve": [[p.seed, p.evaluations, p.seconds, p.validation] for p in training.curve],
-    }
-    if not write_json(result, json_file):
-        rows = [
-            (one.name, one.made_with["seed"], one.made_with["evaluations"], f"{value:+.4f}")
-            for one, value in zip(training.sets, training.validation, strict=True)
-        ]
-        title = f"validation: mean log of (extra I/Os / those of the plain start), {validated} networks"
-        show_table(("set", "seed", "evaluations", "validation"), rows, title=title, numeric=("seed", "evaluations"))
-        say(f"written: {output}; use it with  edgewatt order NETWORK -m learned -s weights={output}")
 
 
 @learn.command("eon")

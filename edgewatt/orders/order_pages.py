@@ -79,8 +79,7 @@ def _colour(saving: float) -> str:
 
 
 if TYPE_CHECKING:
-    from reorder.learning.eon.training import TrainingState
-    from reorder.learning.train import Training
+    from reorder.eon.training import TrainingState
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _RIGHT = 860, 340, 64, 40, 16
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")  # Okabe and Ito 2008
@@ -123,36 +122,6 @@ def eon_page(name: str, memory: int, runs: Sequence[TrainingState], rows: Sequen
         table(("order", "misses"), [(order, f"{n:,}") for order, n in rows]),
     ]
     return Page(f"EON on {name}", "".join(body)).html()
-
-
-def weights_page(name: str, training: Training, n_validation: int) -> str:
-    """Return the page of a training of weights as HTML. n_validation: networks that training did not see."""
-    words = (
-        f"Mean over {n_validation} networks that training does not see of log(extra I/Os / those of plain weights): "
-        f"at -0.1 a tenth fewer. One curve a seed; dashed: plain weights. The best set, {training.sets[0].name}, "
-        f"reaches {training.validation[0]:+.4f}."
-    )
-    seeds = list(dict.fromkeys(point.seed for point in training.curve))
-    curves = [
-        Curve(k, f"seed {seed}", [(p.seconds, p.validation) for p in training.curve if p.seed == seed], 2)
-        for k, seed in enumerate(seeds)
-    ]
-    sets = [
-        (one.name, one.made_with["seed"], f"{one.made_with['evaluations']:,}", f"{value:+.4f}")
-        for one, value in zip(training.sets, training.validation, strict=True)
-    ]
-    best = training.sets[0].as_dict()
-    weights = [
-        (f"{part}: {key}", f"{x:+.3f}") for part in ("stream", "factor", "open") for key, x in best[part].items()
-    ]
-    body = [
-        _top(words, _picture(curves, "validation over CPU seconds", "+.2f", 0.0)),
-        "<h2>Sets of weights</h2>",
-        table(("set", "seed", "evaluations", "validation"), sets),
-        "<h2>The best set</h2>",
-        table(("weight of", ""), [*weights, ("early: share of the slots", f"{training.sets[0].early:.3f}")]),
-    ]
-    return Page(f"Weights of learned orders: {name}", "".join(body)).html()
 
 
 def _top(words: str, picture: str) -> str:

@@ -1,26 +1,22 @@
-"""Training on files: weights of the `learned` ordering, and the policy of `eon` beside other methods."""
+"""Training of the policy of `eon`, and its orders beside those of other methods."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.config.source import NetworkFiles
 from hwmodel.fastmemory.iomodel import count_io
-from reorder.edges.search.streaming import read_weights, weights_file
-from reorder.learning.networks import generated
-from reorder.learning.train import Training, train
 from reorder.order import order
 from traces.base.errors import InputError, MissingExtraError
-from traces.base.files import whole_file
 from traces.base.progress import Progress
 from traces.networks.network import Network
 
-TRAINING_SEED, VALIDATION_SEED = 1, 99  # of generated networks
+if TYPE_CHECKING:
+    from reorder.eon.training import TrainingState
 
 
 def seeds_of(text: str) -> list[int]:
@@ -33,44 +29,6 @@ def seeds_of(text: str) -> list[int]:
         raise InputError(f"--seeds {text}: whole numbers from 0 to 2^32 - 1, separated by commas")
     return numbers
 
-
-def train_on_files(
-    files: Sequence[str],
-    *,
-    kind: str,
-    memory: int,
-    policy: str,
-    objective: Any,
-    seconds: float,
-    seeds: Sequence[int],
-    start: str | None,
-    output: str,
-    progress: Progress | None = None,
-) -> tuple[Training, int]:
-    """Train weights and write them; return what came of it, and on how many networks it was validated.
-
-    files: networks, every third of which validates (of one or two: generated ones); none: generated networks of `kind`.
-    start: a weights file to go on from.
-    """
-    first = read_weights(start)[0] if start else None
-    if files:
-        own = [(NetworkFiles((path,)).network("learn order"), memory) for path in files]
-        training = [pair for k, pair in enumerate(own) if k % 3 != 2]
-        validation = own[2::3] or generated(kind, VALIDATION_SEED, 12)
-    else:
-        training, validation = generated(kind, TRAINING_SEED, 80), generated(kind, VALIDATION_SEED, 24)
-    made_with = {"networks": [Path(path).name for path in files] or kind, "start": first.name if first else ""}
-    trained = train(
-        training, validation, policy=policy, objective=objective, seeds=seeds, seconds=seconds, start=first,
-        name=Path(output).stem, made_with=made_with, progress=progress,
-    )  # fmt: skip
-    with whole_file(output) as stream:
-        stream.write(weights_file(list(trained.sets)))
-    return trained, len(validation)
-
-
-if TYPE_CHECKING:
-    from reorder.learning.eon.training import TrainingState
 
 OTHERS = ("layerwise", "two-optimal", "ego", "output-stationary", "learned", "connection-reordering", "residency")
 SAVED_EVERY = 10  # iterations
@@ -103,8 +61,8 @@ def train_seeds(
         import torch  # noqa: F401
     except ImportError as error:
         raise MissingExtraError("torch", "learn") from error
-    from reorder.learning.eon.checkpoint import read, write
-    from reorder.learning.eon.training import begin, train
+    from reorder.eon.checkpoint import read, write
+    from reorder.eon.training import begin, train
 
     if memory < 3:
         raise InputError(f"memory must be at least 3, not {memory}")
@@ -141,8 +99,8 @@ def train_seeds(
 
 def against_others(network: Network, memory: int, state: TrainingState) -> list[tuple[str, int]]:
     """Return (order, misses) of the policy's own order, the best order it made, and of other methods."""
-    from reorder.learning.eon.episodes import likeliest
-    from reorder.learning.eon.policy import Graph
+    from reorder.eon.episodes import likeliest
+    from reorder.eon.policy import Graph
 
     graph = Graph(state.features, network.sources, network.targets)
     greedy, _ = likeliest(state.kept, graph, network, memory - 1)

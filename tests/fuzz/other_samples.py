@@ -21,7 +21,6 @@ from edgewatt.runs.memo import Memo
 from hwmodel.dram.command_table import command_table
 from hwmodel.energy.technology import load_technology
 from hwmodel.parts.part_file import load_part
-from reorder.edges.search.streaming import read_weights, shipped_weights, weights_file
 from reorder.operators.arena.files import read_buffers
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.accelerators.scalesim import read_run
@@ -57,7 +56,6 @@ def other_samples(net: Network, folder: Path) -> dict[str, Sample]:
     for name, file, data in (("npz", "o.npz", _npz(edges=order)), ("text", "o.txt", text)):
         add(f"order {name}", file, data, lambda path: ew.order(net, "file", memory=5, path=str(path)))
     add("order npy", "o.npy", _npy(order), lambda path: ew.order(net, "file", memory=5, path=str(path)))
-    add("weights", "w.json", weights_file(list(shipped_weights())[:1]), read_weights)
     add("buffers", "b.csv", BUFFERS, read_buffers)
     part = load_part("lpddr4-3200")
     add("commands", "d.csv", COMMANDS, lambda path: command_table(path, part=part))
@@ -142,7 +140,7 @@ def _add_own_files(add: Callable[..., None], net: Network, matrix: Any, folder: 
     stage(None)
     try:
         from edgewatt.orders.training import train_seeds
-        from reorder.learning.eon.checkpoint import read as read_eon
+        from reorder.eon.checkpoint import read as read_eon
     except ImportError:  # without PyTorch there is no such file to read
         pass
     else:

@@ -6,6 +6,8 @@ from math import exp, inf, log
 
 import numpy as np
 
+from reorder.edges.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights
+
 
 class Stream:
     """Replays the choices of a run and says how far below the best score each one was. Slow and obvious."""
@@ -69,7 +71,7 @@ class Stream:
     # scores
 
     def weigh(self, v):
-        w, left = dict(self.weights.as_dict()["stream"]), len(self.left[v])
+        w, left = dict(dict(zip(STREAM, self.weights.stream, strict=True))), len(self.left[v])
         degree = len(self.sources_of[v])
         s = self.own[v]
         x = w["log_left"] * (log(left) - 1) + w["share_left"] * left / degree + w["one_over_left"] / left
@@ -81,7 +83,7 @@ class Stream:
         self.weight_terms[v] = max(-30, min(30, x))
 
     def offset(self, v):
-        w = self.weights.as_dict()["stream"]
+        w = dict(zip(STREAM, self.weights.stream, strict=True))
         return -w["age"] * self.opened[v] / self.slots - w["depth"] * self.depth[v]
 
     def score(self, s):
@@ -89,7 +91,7 @@ class Stream:
         pending = self.pending(s)
         if not pending or not self.finished(s):
             return -inf
-        w, unserved = self.weights.as_dict()["factor"], len(self.unserved[s])
+        w, unserved = dict(zip(FACTOR, self.weights.factor, strict=True)), len(self.unserved[s])
         x = w["log_unserved_over_pending"] * log(unserved / len(pending)) + w["log_unserved"] * log(
             unserved / self.mean_out
         )
@@ -99,7 +101,11 @@ class Stream:
         return max(-30, min(30, x)) + top + log(sum(exp(e - top) for e in exponents))
 
     def open_score(self, v):
-        w, degree, h = self.weights.as_dict()["open"], len(self.sources_of[v]), dict.fromkeys("abcd", 0.0)
+        w, degree, h = (
+            dict(zip(OPEN, self.weights.open, strict=True)),
+            len(self.sources_of[v]),
+            dict.fromkeys("abcd", 0.0),
+        )
         for s in self.sources_of[v]:
             resident, hot = self.resident(s), bool(self.pending(s))
             share = 1 / len(self.unserved[s]) if self.unserved[s] else 0.0
@@ -166,8 +172,5 @@ class Stream:
 
 def random_weights(rng: np.random.Generator, spread: float = 1.0):
     """Weights of any sign."""
-    from reorder.edges.search.streaming import FACTOR, OPEN, STREAM, StreamingWeights
-
-    vector = rng.normal(0, spread, len(STREAM) + len(FACTOR) + len(OPEN) + 1)
-    vector[-1] = rng.random()
-    return StreamingWeights.from_vector(vector, "random")
+    parts = (tuple(rng.normal(0, spread, len(names)).tolist()) for names in (STREAM, FACTOR, OPEN))
+    return StreamingWeights("random", *parts, rng.random(), {})

@@ -119,7 +119,7 @@ CALLS = [
     "dram r.trc", "dram r.trc --explain", "dram r.trc --part p.json", "dram n.npz", "dram r.trc --part EVIL",
     "cache t.npz", "cache t.npz --level EVIL", "cache m.npz",
     "accelerator counts.csv tensors.npz", "accelerator b.csv tensors.npz", "accelerator s* tensors.npz", "list EVIL",
-    "list formats", "doctor", "learn order n.npz --seconds 0.1 -M 5 -o +w.json", "learn order no.npz -o +w.json",
+    "list formats", "doctor", 
     "learn eon no.npz -M 5 -o +e.safetensors", "part library ddr4-3200-x8 +l.edram", "part library EVIL +l.edram",
     "part import p.json -o +p.yaml", "part import run.yaml -o +p.yaml", "EVIL", "run EVIL --EVIL",
     "run --system EVIL run.yaml", "sweep --executor EVIL sweep.yaml", "order n.npz -M EVIL",

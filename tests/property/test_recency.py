@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from local_networks import local_network
 from oracles import recency_oracle
 from oracles.random_networks import dags
 
@@ -14,7 +15,6 @@ from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.edge_moves import horizons, offer_refreshed
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.plans import plan_search
-from reorder.learning.networks import local_network
 from reorder.order import order
 from traces.networks.network import Network
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from local_networks import local_network
 from oracles.random_networks import dags
 from oracles.strips_oracle import plan_order
 
@@ -24,7 +25,6 @@ from reorder.edges.search.locality import coordinates, places
 from reorder.edges.search.plans import changes, plan_search
 from reorder.edges.search.rank_orders import WAYS
 from reorder.edges.search.strips import DepthGroup, Strips, linked, on_rows
-from reorder.learning.networks import local_network
 from reorder.order import order
 from traces.generators.networks import random_layered
 from traces.networks.network import Network

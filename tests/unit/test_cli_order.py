@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from local_networks import local_network
 from oracles.theory import dense_layers
 from typer.testing import CliRunner
 
@@ -12,7 +13,6 @@ from edgewatt.cli import app
 from edgewatt.cli.parts.output import read_value
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
-from reorder.learning.networks import local_network
 from traces.base.errors import InputError
 from traces.readers.native import save
 

@@ -17,9 +17,9 @@ from traces.readers.native import save
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'edgewatt[learn]'")
 
 from edgewatt.orders.training import lru_misses, train_seeds  # noqa: E402
-from reorder.learning.eon.checkpoint import read, write  # noqa: E402
-from reorder.learning.eon.episodes import frontiers, likeliest, observed  # noqa: E402
-from reorder.learning.eon.policy import (  # noqa: E402
+from reorder.eon.checkpoint import read, write  # noqa: E402
+from reorder.eon.episodes import frontiers, likeliest, observed  # noqa: E402
+from reorder.eon.policy import (  # noqa: E402
     NOTHING,
     Graph,
     Tables,
@@ -29,7 +29,7 @@ from reorder.learning.eon.policy import (  # noqa: E402
     initial,
     tables,
 )
-from reorder.learning.eon.training import advantages, begin, train  # noqa: E402
+from reorder.eon.training import advantages, begin, train  # noqa: E402
 
 pytestmark = pytest.mark.application
 

@@ -8,7 +8,7 @@ from oracles.eon_oracle import policy
 from safetensors.numpy import save
 
 from cython_ext.eon.attention import Attention
-from reorder.learning.eon.contents import KINDS, VERSION, CurvePoint, contents, features, fingerprint, shapes
+from reorder.eon.contents import KINDS, VERSION, CurvePoint, contents, features, fingerprint, shapes
 from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
 

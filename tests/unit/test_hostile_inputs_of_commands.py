@@ -26,7 +26,7 @@ COMMANDS = {  # @: the file; OUT: what would be written
     "bench": (["bench", "@", "-b", "8", "--json", "OUT"], ".yaml"),
     "network": (["bench", "@", "-b", "8", "--json", "OUT"], ".npz"),
     "optimize": (["optimize", "@", "-o", "OUT", "--executor", "inline"], ".yaml"),
-    "learn": (["learn", "order", "--seconds", "1", "--start", "@", "-o", "OUT"], ".json"),
+    "learn": (["learn", "eon", "@", "--seconds", "1", "-o", "OUT"], ".npz"),
 }
 CONTENTS = {
     "empty": b"",

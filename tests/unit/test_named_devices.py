@@ -29,7 +29,6 @@ def folder(tmp_path: Path) -> Path:
         MEMORY + "network: {file: NAME}\n",
         "trace: {file: NAME}\nsystem: edge\n",
         NETWORK + MEMORY + "orderings: [{kind: file, path: NAME}]\n",
-        NETWORK + MEMORY + "orderings: [{kind: learned, weights: NAME}]\n",
         NETWORK + MEMORY + "orderings: [{kind: eon, checkpoint: NAME}]\n",
         NETWORK + "system: NAME\n",
         NETWORK + "system: edge\ntechnology: NAME\n",
@@ -43,9 +42,7 @@ def test_no_pipe_and_no_device_is_read(folder: Path, text: str, name: str) -> No
         ew.run(folder / "run.yaml", results=folder / "results")
 
 
-@pytest.mark.parametrize(
-    "line", ("kind: file, path: NAME", "kind: learned, weights: NAME", "kind: eon, checkpoint: NAME")
-)
+@pytest.mark.parametrize("line", ("kind: file, path: NAME", "kind: eon, checkpoint: NAME"))
 def test_files_of_orderings_are_looked_for_beside_the_configuration(
     folder: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +63,7 @@ def test_files_of_orderings_are_looked_for_beside_the_configuration(
 
 
 def test_a_name_that_no_file_can_have_is_one_message(folder: Path) -> None:
-    for line in ("orderings: [{kind: file, path: NAME}]", "orderings: [{kind: learned, weights: NAME}]"):
+    for line in ("orderings: [{kind: file, path: NAME}]", "orderings: [{kind: eon, checkpoint: NAME}]"):
         (folder / "run.yaml").write_text(f"{NETWORK}{MEMORY}{line.replace('NAME', 'x' * 5000)}\n")
         with pytest.raises(InputError, match="cannot be read"):
             ew.run(folder / "run.yaml", results=folder / "results")

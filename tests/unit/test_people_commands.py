@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
         ("pays net.npz --order two-optimal -o net.npz", "net.npz"), ("arena buffers.csv -o buffers.csv", "buffers.csv"),
         ("export a.din -f dinero -o a.din", "a.din"),
         ("dram a.din --commands a.din", "a.din"), ("validate --network net.npz --json net.npz", "net.npz"),
-        ("learn order net.npz -o net.npz", "net.npz"),
+        ("learn eon net.npz -o net.npz", "net.npz"),
         ("part library part.yaml part.yaml", "part.yaml"), ("part import part.yaml -o part.yaml", "part.yaml"),
     ],
 )  # fmt: skip

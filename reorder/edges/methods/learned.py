@@ -1,8 +1,8 @@
 """Learned orders. `learned`: a greedy over residency intervals whose scores are linear with trained weights, one pass.
 `eon`: the edge ordering network of Kamatar 2023, trained for one network.
 
-Weights are trained by `edgewatt learn order` (reorder.learning); those that come with this program were trained on
-generated networks. A few sets are tried and the best by exact count is kept; a short cold annealing ends it.
+Weights were trained on generated networks by `edgewatt learn order` of version 0.2.0. A few sets are tried and the best
+by exact count is kept; a short cold annealing ends it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from reorder.edges.search.streaming import (
     fitting,
     is_roomy,
     is_sparse,
-    read_weights,
     shipped_weights,
     streamed,
 )
@@ -42,20 +41,16 @@ AFTER_US, MOVE_US, CONNECTION_US = 20_000, 0.12, 0.019
 
 @dataclass(frozen=True)
 class LearnedParameters:
-    """weights: a file of `edgewatt learn order`; None: those that come with this program.
+    """slots: neurons resident at once; None: by policy.
 
-    slots: neurons resident at once; None: by policy. moves: swaps of residency intervals that cost no more, after the
-    pass; None: as many as take some 20 ms (40 where memory holds much of a layer), none where that is less than one an
-    item; 0: none.
+    moves: swaps of residency intervals that cost no more, after the pass; None: as many as take some 20 ms (40 where
+    memory holds much of a layer), none where that is less than one an item; 0: none.
     """
 
-    weights: str | None = field(default=None, metadata={"file": True})
     slots: int | None = None
     moves: int | None = None
 
     def __post_init__(self) -> None:
-        if self.weights is not None and (not isinstance(self.weights, str) or not self.weights):
-            raise InputError(f"weights must name a file of `edgewatt learn order`, not {self.weights!r}")
         count_of("slots", self.slots, 1)
         count_of("moves", self.moves, 0)
 
@@ -80,16 +75,14 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
         stream_all(items, best, learning, parameters)
     if best.edges is None:
         best.offer(two_optimal_order(network), slots=0, set="")
-    given = {} if parameters.weights is None else {"weights": parameters.weights}
-    return best.ordering("learned", {**best.parameters, **given}, learning.over)
+    return best.ordering("learned", best.parameters, learning.over)
 
 
 def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedParameters) -> None:
     """Offer what the greedy finds with one set of weights after another while `learning` has time, then swaps."""
     task = best.task
-    sets = shipped_weights() if parameters.weights is None else read_weights(parameters.weights)
     choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.sees_future else 3]
-    chosen = fitting(sets, items, task.policy, choices[0])
+    chosen = fitting(shipped_weights(), items, task.policy, choices[0])
     roomy = task.sees_future and is_roomy(items, choices[0]) and not is_sparse(items)
     if roomy and not parameters.slots:
         choices.append(round(FEWER * choices[0]))
@@ -167,9 +160,9 @@ def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
         import torch
     except ImportError as error:
         raise MissingExtraError("torch", "learn") from error
-    from reorder.learning.eon.checkpoint import read
-    from reorder.learning.eon.episodes import frontiers, likeliest, play
-    from reorder.learning.eon.policy import Graph
+    from reorder.eon.checkpoint import read
+    from reorder.eon.episodes import frontiers, likeliest, play
+    from reorder.eon.policy import Graph
 
     state = read(parameters.checkpoint, network)
     budget = Budget(task.time_limit_s)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,7 @@ from cython_ext.edges.streaming import Streaming
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import IntervalState, Items
 from reorder.edges.search.locality import places
-from traces.base.errors import InputError
-from traces.base.files import need_regular
 
-VERSION = 1
-LARGEST_FILE = 1 << 20
 # What a weight multiplies, in the order of the kernel.
 STREAM = (
     "log_left", "share_left", "log_in_degree", "one_over_left", "out_degree", "feeds_others", "unfinished_share",
@@ -37,7 +32,6 @@ OPEN = (
 )  # fmt: skip
 PLAIN = {"log_left": -1.0, "age": 2.0, "hot": 2.0, "resident": 2.0, "in_degree": -1.0, "early": -1.0, "missing": 0.9}
 PLAIN_EARLY = 0.1
-STEEPEST = 1000.0  # no weight may be larger
 
 # Items looked at per opening, candidates per streamed source: all of them while that takes some 20 ms, more for more
 # connections, so that time stays linear in the connections (measured).
@@ -66,105 +60,31 @@ class StreamingWeights:
     early: float
     made_with: Mapping[str, Any]
 
-    @classmethod
-    def from_vector(
-        cls, vector: npt.NDArray[np.float64], name: str = "", made_with: Mapping[str, Any] | None = None
-    ) -> StreamingWeights:
-        """Return the set whose weights, one after the other, are float64[26]."""
-        a, b, c = len(STREAM), len(STREAM) + len(FACTOR), len(STREAM) + len(FACTOR) + len(OPEN)
-        numbers = [float(x) for x in vector]
-        early = min(1.0, max(0.0, numbers[c]))
-        return cls(name, tuple(numbers[:a]), tuple(numbers[a:b]), tuple(numbers[b:c]), early, made_with or {})
-
-    def vector(self) -> npt.NDArray[np.float64]:
-        """Return the weights one after the other, float64[26]."""
-        return np.array([*self.stream, *self.factor, *self.open, self.early])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, as a weights file holds them."""
-        return {
-            "name": self.name,
-            "stream": dict(zip(STREAM, self.stream, strict=True)),
-            "factor": dict(zip(FACTOR, self.factor, strict=True)),
-            "open": dict(zip(OPEN, self.open, strict=True)),
-            "early": self.early,
-            "made_with": dict(self.made_with),
-        }
-
-
-def weights_file(sets: list[StreamingWeights]) -> bytes:
-    """Return the JSON of a weights file."""
-    return (json.dumps({"version": VERSION, "sets": [one.as_dict() for one in sets]}, indent=1) + "\n").encode()
-
-
-def read_weights(path: str | Path) -> tuple[StreamingWeights, ...]:
-    """Read a weights file. Raises InputError naming the file and what is wrong."""
-    path = Path(path)
-    need_regular(path)
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path}: larger than {LARGEST_FILE} bytes: no weights file")
-        content = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no weights file ({error}); `edgewatt learn order` writes one") from error
-    return parse_weights(content, str(path))
-
-
-def parse_weights(content: Any, where: str) -> tuple[StreamingWeights, ...]:
-    """Return the sets of a weights file's content. Raises InputError naming the entry at fault."""
-    if not isinstance(content, dict) or not isinstance(content.get("sets"), list) or not content["sets"]:
-        raise InputError(f"{where}: no weights file: 'version' and a list 'sets' are needed")
-    if content.get("version") != VERSION:
-        raise InputError(f"{where}: weights of version {content.get('version')!r}; this program reads {VERSION}")
-    return tuple(_parse_set(one, f"{where}: set {k + 1}") for k, one in enumerate(content["sets"]))
-
-
-def _parse_set(content: Any, where: str) -> StreamingWeights:
-    if not isinstance(content, dict):
-        raise InputError(f"{where} is no mapping")
-
-    def part(key: str, names: tuple[str, ...]) -> tuple[float, ...]:
-        given = content.get(key)
-        if not isinstance(given, dict) or set(given) != set(names):
-            raise InputError(f"{where}: {key!r} must hold exactly {', '.join(names)}")
-        return tuple(_number(given[name], f"{where}: {key}.{name}") for name in names)
-
-    early = _number(content.get("early"), f"{where}: early")
-    if not 0 <= early <= 1:
-        raise InputError(f"{where}: early is a share of the slots, 0 to 1, not {early!r}")
-    made_with = content.get("made_with", {})
-    return StreamingWeights(
-        str(content.get("name", "")), part("stream", STREAM), part("factor", FACTOR), part("open", OPEN), early,
-        made_with if isinstance(made_with, dict) else {},
-    )  # fmt: skip
-
-
-def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= STEEPEST:
-        raise InputError(f"{where} must be a number of at most {STEEPEST:g} in size, not {value!r}")
-    return float(value)
-
 
 @cache
 def plain_weights() -> StreamingWeights:
     """Return plain weights: what is nearly done first, older first; open what shares most with the open ones."""
-    values = [PLAIN.get(name, 0.0) for name in (*STREAM, *FACTOR, *OPEN)]
-    return StreamingWeights.from_vector(np.array([*values, PLAIN_EARLY]), "plain")
+    stream, factor, opened = (tuple(PLAIN.get(name, 0.0) for name in names) for names in (STREAM, FACTOR, OPEN))
+    return StreamingWeights("plain", stream, factor, opened, PLAIN_EARLY, {})
 
 
 @cache
 def shipped_weights() -> tuple[StreamingWeights, ...]:
     """Return the sets that come with this program, the most general first."""
     source = files("reorder.edges.search") / "weights.json"
-    return parse_weights(json.loads(source.read_text()), "shipped weights")
+    return tuple(_weights(one) for one in json.loads(source.read_text())["sets"])
+
+
+def _weights(one: Mapping[str, Any]) -> StreamingWeights:
+    stream, factor, opened = (
+        tuple(float(one[part][name]) for name in names)
+        for part, names in (("stream", STREAM), ("factor", FACTOR), ("open", OPEN))
+    )
+    return StreamingWeights(one["name"], stream, factor, opened, one["early"], one["made_with"])
 
 
 def kind_of(items: Items, slots: int) -> str:
-    """Return the kind of training networks (reorder.learning.networks) that a network is most like."""
+    """Return the kind of training networks that a network is most like."""
     if places(items) is not None:
         return "local"
     degree = items.network.in_degree[items.items]

@@ -34,8 +34,8 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Train on one network and count the misses of each order and the CPU seconds it took."""
-    from reorder.learning.eon.episodes import likeliest
-    from reorder.learning.eon.policy import Graph
+    from reorder.eon.episodes import likeliest
+    from reorder.eon.policy import Graph
 
     network = _network(job)
     misses, seconds = {}, {}

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from safetensors.numpy import save
 
-from reorder.learning.eon.contents import VERSION, CurvePoint, contents, fingerprint
-from reorder.learning.eon.training import TrainingState
+from reorder.eon.contents import VERSION, CurvePoint, contents, fingerprint
+from reorder.eon.training import TrainingState
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
 from traces.networks.network import Network

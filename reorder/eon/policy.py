@@ -19,7 +19,7 @@ import torch
 from torch.nn import functional
 
 from cython_ext.eon.attention import Attention
-from reorder.learning.eon.contents import shapes
+from reorder.eon.contents import shapes
 
 Parameters = Mapping[str, Any]
 NOTHING = -1e9  # the logit of what is not there

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from cython_ext.eon.frontier import Frontiers
-from reorder.learning.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, worth
+from reorder.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, worth
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import torch
 from torch.nn import functional
 
-from reorder.learning.eon.contents import CurvePoint, features
-from reorder.learning.eon.episodes import Episodes, frontiers, play
-from reorder.learning.eon.policy import Graph, Worlds, forward, initial, tables
+from reorder.eon.contents import CurvePoint, features
+from reorder.eon.episodes import Episodes, frontiers, play
+from reorder.eon.policy import Graph, Worlds, forward, initial, tables
 from traces.networks.network import Network
 
 NEVER = np.iinfo(np.int64).max

@@ -1,1 +1,0 @@
-"""Training of the weights behind learned orders, on generated networks or one's own."""
