@@ -1,7 +1,7 @@
 """What all kernels share: the SIMD level, checks of arguments, and which entries make none."""
 
 UNCHECKED = frozenset(
-    {"connections.Annealer", "contents.LineData", "engine", "greedy.Ego", "probe", "residency.Residency",
+    {"connections.Annealer", "contents.LineData", "engine", "greedy.Ego", "residency.Residency",
      "runs.Passes", "runs.read_sums", "runs.write_bytes", "schedule.Costs", "streaming.Streaming", "team"}
 )  # fmt: skip
 """Kernels, or classes and functions of them, that follow ids, pointers or addresses as they are given: wrong ones read

@@ -122,11 +122,11 @@ static inline int64_t sc_footprint(sc_scratch *s, const int32_t *order, int64_t 
     memset(s->done, 0, (size_t)g->words * 8);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         int32_t v = order[i];
-        int64_t held = live + sg_allocated(g, s->done, v), transient = held + g->work[v];
+        int64_t held = live + sg_allocated(g, s->done, v);
         live = held - sg_freed(g, s->done, v);
         sg_put(s->done, v);
-        if (transient > peak) peak = transient;
-        if (during) during[i] = transient;
+        if (held > peak) peak = held;
+        if (during) during[i] = held;
         if (after) after[i] = live;
     }
     return peak;

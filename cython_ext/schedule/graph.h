@@ -19,7 +19,6 @@ typedef struct {
     const int32_t *writers_start, *writers; /* buffer -> nodes */
     const int32_t *users_start, *users;     /* buffer -> nodes that read or write it, distinct */
     const int64_t *bytes;                   /* buffer -> size */
-    const int64_t *work;                    /* node -> further bytes needed while it runs */
     const uint8_t *kept;                    /* buffer -> 1 for outputs */
     int64_t live_at_start;                  /* 0; in a reversed graph the outputs */
 } sg_graph;
@@ -67,9 +66,9 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
     size_t n = (size_t)g->n_nodes + 1, m = (size_t)g->n_buffers + 1, edges = (size_t)g->before_start[n - 1];
     size_t written = (size_t)g->writes_start[n - 1], touched = (size_t)g->touches_start[n - 1];
     size_t words = 5 * n + 2 * m + 2 * edges + 2 * touched + 2 * written;
-    int64_t *work = (int64_t *)malloc(n * 8 + words * 4 + m);
-    if (!work) return NULL;
-    int32_t *before_start = (int32_t *)(work + n), *before = before_start + n, *after_start = before + edges;
+    int32_t *before_start = (int32_t *)malloc(words * 4 + m);
+    if (!before_start) return NULL;
+    int32_t *before = before_start + n, *after_start = before + edges;
     int32_t *after = after_start + n, *writes_start = after + edges, *writes = writes_start + n;
     int32_t *reads_start = writes + touched, *touches_start = reads_start + n, *touches = touches_start + n;
     int32_t *writers_start = touches + written, *writers = writers_start + m;
@@ -91,7 +90,6 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
         for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++)
             if (!g->kept[g->touches[i]]) writes[n_writes++] = g->touches[i];
         for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++) touches[n_touches++] = g->writes[i];
-        work[at] = g->work[v];
     }
     for (int32_t b = 0; b < g->n_buffers; b++)
         if (g->kept[b]) r->live_at_start += g->bytes[b];
@@ -105,8 +103,8 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
     r->touches_start = touches_start, r->touches = touches;
     r->writers_start = writers_start, r->writers = writers;
     r->users_start = users_start, r->users = users;
-    r->work = work, r->kept = kept;
-    return work;
+    r->kept = kept;
+    return before_start;
 }
 
 /* Double the room for `size` bytes each at `array`, from 1024 of them. Returns the array, NULL where memory is short. */
@@ -211,14 +209,14 @@ static inline void sg_point_copy(const sg_graph *g, sg_point *to, const sg_point
 /* Run the operator at position `at` of the ready list; return the bytes live while it runs. */
 static inline int64_t sg_run(const sg_graph *g, sg_point *p, int32_t at) {
     int32_t v = p->ready[at];
-    int64_t held = p->live + sg_allocated(g, p->done, v), transient = held + g->work[v];
+    int64_t held = p->live + sg_allocated(g, p->done, v);
     p->live = held - sg_freed(g, p->done, v);
     p->ready[at] = p->ready[--p->n_ready];
     sg_put(p->done, v);
     p->n_done++;
     for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
         if (sg_is_ready(g, p->done, g->after[i])) p->ready[p->n_ready++] = g->after[i];
-    return transient;
+    return held;
 }
 
 #endif

@@ -18,7 +18,6 @@ class Graph:
         writes: Any,
         reads: Any,
         sizes: npt.NDArray[np.int64],
-        work: npt.NDArray[np.int64],
         kept: npt.NDArray[np.uint8],
     ) -> None: ...
     def reversed(self) -> Graph: ...

@@ -176,7 +176,7 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
         if (v >= 0) {
             int64_t held = live + sg_allocated(g, p->done, v);
             looked++;
-            if (held + g->work[v] <= limit && depth < SS_CHAIN) {
+            if (held <= limit && depth < SS_CHAIN) {
                 gain[depth] = live;
                 live = held - sg_freed(g, p->done, v);
                 sg_put(p->done, v);
@@ -222,7 +222,7 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
 
 static inline int ss_is_safe(const sg_graph *g, const sg_point *p, int32_t v, int64_t limit) {
     int64_t allocated = sg_allocated(g, p->done, v);
-    return p->live + allocated + g->work[v] <= limit && allocated <= sg_freed(g, p->done, v);
+    return p->live + allocated <= limit && allocated <= sg_freed(g, p->done, v);
 }
 
 /* Run what is safe under `limit` (a peak that cannot be avoided): operators, then chains, that do not raise live bytes.
@@ -278,7 +278,7 @@ static inline int64_t ss_close(ss_search *s, sg_point *p, int64_t peak, int32_t 
         if (!s->safe_moves || !p->n_ready) return peak;
         int64_t least = SS_INFINITE;
         for (int32_t i = 0; i < p->n_ready && least > peak; i++) {
-            int64_t transient = p->live + sg_allocated(&s->g, p->done, p->ready[i]) + s->g.work[p->ready[i]];
+            int64_t transient = p->live + sg_allocated(&s->g, p->done, p->ready[i]);
             if (transient < least) least = transient;
         }
         if (least <= peak) return peak;
@@ -359,7 +359,7 @@ static inline int32_t ss_children(ss_search *s) {
     int32_t n = 0, most = s->max_children > 0 ? s->max_children : g->n_nodes;
     for (int32_t i = 0; i < s->here.n_ready; i++) {
         int32_t v = s->here.ready[i];
-        int64_t allocated = sg_allocated(g, s->here.done, v), peak = s->here.live + allocated + g->work[v];
+        int64_t allocated = sg_allocated(g, s->here.done, v), peak = s->here.live + allocated;
         if (peak >= s->upper) {
             if (peak < s->pruned_peak) s->pruned_peak = peak;
             continue;
@@ -409,7 +409,7 @@ static inline int ss_best_first(ss_search *s, uint64_t max_expanded) {
         int32_t n_children = ss_children(s);
         for (int32_t c = 0; c < n_children; c++) {
             int32_t i = s->chosen[c], v = s->here.ready[i];
-            int64_t peak = s->here.live + sg_allocated(g, s->here.done, v) + g->work[v];
+            int64_t peak = s->here.live + sg_allocated(g, s->here.done, v);
             int raised = peak > entry.peak;
             if (!raised) peak = entry.peak;
             sg_point_copy(g, &s->child, &s->here);
@@ -463,7 +463,7 @@ static inline int ss_levels(ss_search *s, uint64_t max_expanded, uint64_t max_le
             ss_point_of(s, from, &s->here);
             for (int32_t i = 0; i < s->here.n_ready; i++) {
                 int32_t v = s->here.ready[i];
-                int64_t peak = s->here.live + sg_allocated(g, s->here.done, v) + g->work[v];
+                int64_t peak = s->here.live + sg_allocated(g, s->here.done, v);
                 if (peak < s->states[from].peak) peak = s->states[from].peak;
                 if (peak >= s->upper) {
                     if (peak < s->pruned_peak) s->pruned_peak = peak;

@@ -1,4 +1,4 @@
-"""`ew.bench`: our inference beside the libraries, in one process, and its share of the multiply-add peak."""
+"""`ew.bench`: our inference beside the libraries, in one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edgewatt.checks.clocks import LEAST_ROUNDS, Rounds, measure, one_core
 from edgewatt.checks.peer import PEERS, Float32, MissingPeer, Step, layers_of, table_of
 from edgewatt.orders.timed import fastest_order
 from hwmodel.processor.inference import CompiledInference, compile_inference
-from hwmodel.processor.limits import cpu_name, multiply_add_gflops
+from hwmodel.processor.limits import cpu_name
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.progress import Progress
@@ -61,8 +61,6 @@ class BenchComparison:
     missing: dict[str, str]
     aa: float
     other_cpu: float
-    fma_share: float
-    fma_gflops: float
     machine: str
     date: str
     details: dict[str, Any] = field(default_factory=dict)
@@ -106,7 +104,6 @@ def bench(
     layers_of(network)  # refuses what libraries cannot compute, before anything is measured
     vectors = _vectors(network, batch, inputs, seed)
     with one_core():
-        peak = multiply_add_gflops()
         chosen, name = order, "as given"
         if isinstance(order, str):
             if order != "time":
@@ -141,9 +138,8 @@ def bench(
     return BenchComparison(
         network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
         ours.arena_bytes, sorted(rows, key=lambda r: r.microseconds), missing,
-        measured.ratio(AGAIN, OURS), measured.other_cpu, work / measured.median_s(OURS) / 1e9 / peak,
-        peak, f"{platform.machine()} {cpu_name()}", time.strftime("%Y-%m-%d"),
-        {"seconds": {title: measured.seconds[title].tolist() for title in steps}},
+        measured.ratio(AGAIN, OURS), measured.other_cpu, f"{platform.machine()} {cpu_name()}",
+        time.strftime("%Y-%m-%d"), {"seconds": {title: measured.seconds[title].tolist() for title in steps}},
     )  # fmt: skip
 
 

@@ -137,7 +137,6 @@ def bench_network(
     title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
     show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
     say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
-    say(f"{result.fma_share:.0%} of the multiply-add peak of {result.fma_gflops:.0f} GFLOP/s")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")
 

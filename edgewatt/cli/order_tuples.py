@@ -32,9 +32,7 @@ def order_tuples(
         None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."
     ),
     value_format: str = typer.Option("fp16", "--format", help="Number format of the values (`edgewatt list formats`)."),
-    stride: str = typer.Option(
-        "128", help="Tuples that may change places: a number, 'row', 'matrix' (coo), or 'auto'."
-    ),
+    stride: str = typer.Option("128", help="Tuples that may change places: a number, 'row' or 'matrix' (coo)."),
     method: str = typer.Option("local-search", help="A tuple order (`edgewatt list tuple-orders`)."),
     layout: str = typer.Option("csr", help="csr, csc, coo or ell."),
     encoder: str = typer.Option(
@@ -76,9 +74,6 @@ def order_tuples(
 
     Of a folder every matrix is streamed into shards of the same names, in memory that does not grow with it; the same
     command goes on where it was killed. Values keep the format that they are stored in.
-
-    --stride auto takes the largest multiple of 32 up to 512 that costs no time on the GPU of Feinberg et al. 2020 with
-    one --part (default lpddr4-3200) as its memory, tried with quick orders as they propose.
     """
     from dataclasses import asdict
     from pathlib import Path

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from edgewatt.config.kinds import origins_of
 from edgewatt.orders.describe import described
 from reorder.tuples import TUPLE_ORDERS, TupleOrder, order_tuples
@@ -16,10 +14,7 @@ from reorder.tuples.shards import MatrixOrder, order_weights
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
-from traces.base.units import duration
 from traces.networks.prune import prune_matrix
-
-STRIDES = (32, 64, 128, 256, 512)
 
 
 def wire_energy_pj(name: str) -> tuple[float, float]:
@@ -31,34 +26,6 @@ def wire_energy_pj(name: str) -> tuple[float, float]:
     return wire_constants_pj(part, "dq", "read", part.beat_ns)
 
 
-def choose_tuple_stride(
-    matrix: Any, *, value_format: str, id_bits: int, part: str = "lpddr4-3200"
-) -> tuple[int, dict[int | None, float]]:
-    """Return the largest stride that costs no time, 1 where every one does, and the time in ns of each tried.
-
-    matrix: scipy.sparse. The procedure of Feinberg et al. 2020, section V-A: quick orders on their GPU with one `part`
-    as its memory; None in the times is the matrix as given.
-    """
-    from hwmodel.caches.gpu import choose_stride
-    from reorder.tuples import order_tuples
-    from traces.trace.spmv import SpmvProblem, lay_out_spmv
-
-    x = np.ones(matrix.shape[1], np.float32)
-
-    def lay_out(stride: int | None) -> SpmvProblem:
-        quick = None
-        if stride is not None:
-            greedy = order_tuples(
-                matrix, value_format=value_format, id_bits=id_bits, stride=stride, method="greedy", bound=False
-            )
-            quick = greedy.positions
-        return lay_out_spmv(matrix, x, positions=quick, value_format=value_format, id_bits=id_bits)
-
-    chosen, times = choose_stride(lay_out, STRIDES, part=part)
-    return chosen or 1, dict(times)
-
-
-QUICK_PART = "lpddr4-3200"  # the memory of the GPU on which strides are tried
 _NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it
     "names": None, "density": None, "part": None, "checkpoint": None, "layout": "csr", "metric": "ones",
     "stride_restart": "row",
@@ -102,7 +69,6 @@ def order_folder(
     if output is None:
         raise InputError(f"{folder}: is a folder of shards: say with -o which folder the reordered ones go to")
     given = [name for name, default in _NOT_OF_FOLDERS.items() if options.pop(name) != default]
-    given += ["stride auto"] if stride == "auto" else []
     if given:
         raise InputError(f"{folder}: --{given[0].replace('_', '-')} is for one matrix, not for a folder of shards")
     return order_weights(
@@ -134,7 +100,7 @@ def order_file(
 ) -> tuple[TupleOrder, dict[str, Any]]:
     """Order one matrix and write it; return the order and its figures as plain data. Options as of the command.
 
-    say: is told what was read and which strides were tried. running: a context that gives the search's progress.
+    say: is told what was read. running: a context that gives the search's progress.
     """
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
@@ -143,15 +109,9 @@ def order_file(
     given = read_matrix_file(file, names=names, density=density)
     say(f"{file}: {described(given)}")
     bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
-    wanted = number_or_word(stride)
-    if stride == "auto":
-        wanted, times = choose_tuple_stride(given, value_format=value_format, id_bits=bits, part=part or QUICK_PART)
-        for tried, ns in times.items():
-            label = "as given" if tried is None else f"stride {tried}"
-            say(f"{label}: {duration(ns, 4)} ({100 * ns / times[None] - 100:+.2f} %)")
     with running() as progress:
         tuple_order = order_tuples(
-            given, stride=wanted, id_bits=bits, energy_pj=wire_energy_pj(part) if part else None,
+            given, stride=number_or_word(stride), id_bits=bits, energy_pj=wire_energy_pj(part) if part else None,
             base_interval=_interval(base_interval), effort=as_effort(effort), progress=progress, **options,
         )  # fmt: skip
     if output is not None:

@@ -1,4 +1,4 @@
-"""What the processor at hand can do: the size of its first cache, and the multiply-add peak by the clock."""
+"""What the processor at hand is: the size of its first cache, its name, and what a call takes by its clock."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-import cython_ext.inference.probe as kernel
-from cython_ext.inference.runs import level_number
 
 LINE_BYTES = 64
 SAMPLE_S = 0.002
@@ -23,14 +20,6 @@ def l1_bytes() -> int:
     except (ValueError, OSError, AttributeError):
         told = 0
     return told if told > 0 else 32 << 10
-
-
-def multiply_add_gflops() -> float:
-    """Return 1e9 floating-point operations per second of one core by its CPU time, with the widest multiply-adds
-    there are."""
-    level, steps = level_number(), 1_000_000
-    flops = kernel.multiply_add(1, level)
-    return flops * steps / seconds_of(lambda: kernel.multiply_add(steps, level)) / 1e9
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:

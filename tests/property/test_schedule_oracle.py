@@ -13,8 +13,6 @@ from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.bounds import CutBound, Peeling, lower_bound
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
-from reorder.operators.schedule.schedulers.large import fuse
-from reorder.operators.schedule.state_search import best_first
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 
@@ -52,7 +50,7 @@ def test_searches_find_the_optimum(graph: OpGraph) -> None:
     problem = OperatorProblem(graph)
     optimum, n_downsets = oracle.optimal_peak(graph)
     assert lower_bound(problem) <= optimum
-    for method in ("best-first", "large", "serenity"):
+    for method in ("best-first", "serenity"):
         found = schedule(graph, method=method)
         assert (found.peak_bytes, found.lower_bound_bytes) == (optimum, optimum), method
         assert footprint(graph, found.order).peak_bytes == optimum
@@ -110,19 +108,6 @@ def test_every_variant_of_the_state_search_is_exact(graph: OpGraph, backwards: b
     search = kernel.Search(problem.compiled, optimum - 1, optimum, 10**6)
     assert search.best_first(10**6) == kernel.EXHAUSTED
     assert search.pruned_peak == optimum
-
-
-@settings(max_examples=120, deadline=None)
-@given(graphs(), st.integers(0, 1000))
-def test_fusion_keeps_the_optimum(graph: OpGraph, seed: int) -> None:
-    problem = OperatorProblem(graph)
-    fused = fuse(problem)
-    found = best_first(fused.problem)
-    assert found.peak_bytes == oracle.optimal_peak(graph)[0]
-    assert sorted(v for run in fused.runs for v in run) == list(range(graph.n_nodes))
-    # every fused order costs exactly what the order that it stands for costs
-    order = np.array(random_order(fused.problem.graph, np.random.default_rng(seed)), np.int32)
-    assert fused.problem.costs.peak(order) == problem.costs.peak(problem.check_order(fused.expand(order)))
 
 
 @settings(max_examples=40, deadline=None)

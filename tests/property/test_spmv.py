@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from oracles.spmv_oracle import element_bytes, gpu, row_wise_trace
 from scipy.sparse import csr_array, random_array
 
-from hwmodel.caches.gpu import GpuSpec, choose_stride, gpu_time, simulate_gpu_spmv
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
+from papers.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+from papers.spmv import lay_out_spmv
 from papers.studies.cdr_strides import convolution_matrix, lay_out_convolution
 from traces.base.errors import InputError
 from traces.trace.build import final_image
-from traces.trace.spmv import lay_out_spmv
 
 
 @st.composite
@@ -141,7 +141,7 @@ def shuffled(matrix, stride, rng):
     return np.lexsort((rng.random(matrix.nnz), block, np.repeat(np.arange(len(lengths)), lengths)))
 
 
-def test_longer_strides_cost_coalescing_and_the_free_one_is_chosen():
+def test_longer_strides_cost_coalescing():
     rng = np.random.default_rng(6)
     matrix = random_array((256, 2048), density=0.2, rng=rng, format="csr")
     x = rng.random(2048)
@@ -154,7 +154,3 @@ def test_longer_strides_cost_coalescing_and_the_free_one_is_chosen():
     spec = GpuSpec()
     done = gpu_time(simulate_gpu_spmv(lay_out(32)), spec, "lpddr4-3200")
     assert done.time_ns >= done.dram.time_ns > 0
-    stride, times = choose_stride(lay_out, (32, 64, 128), part="lpddr4-3200", tolerance=10)
-    assert stride == 128 and set(times) == {None, 32, 64, 128}
-    with pytest.raises(InputError, match="stride 48 is no multiple of the warp"):
-        choose_stride(lay_out, (48,), part="lpddr4-3200")

@@ -200,8 +200,7 @@ def test_orders_that_cannot_run_are_refused() -> None:
 def test_stopping_early_keeps_a_proved_bound() -> None:
     """A graph too hard to finish: the answer stands between the bound and the simple orders."""
     graph = ew.randwire("ws", 300)
-    found = ew.schedule(graph, method="large", max_states=3000)
-    assert found.details["operators_after_fusion"] < graph.n_nodes
+    found = ew.schedule(graph, max_states=3000)
     assert not found.proved
     assert found.lower_bound_bytes < found.peak_bytes <= ew.schedule(graph, method="greedy").peak_bytes
     limited = ew.schedule(graph, time_limit_s=0.05)

@@ -70,7 +70,7 @@ class CutBound:
         flow.add_arcs_with_capacity(arcs[:, 0], arcs[:, 1], arcs[:, 2])
         if flow.solve(self.source, self.sink) != flow.OPTIMAL:
             return 0
-        return int(flow.optimal_flow()) + int(self.problem.work[v])
+        return int(flow.optimal_flow())
 
     def between(self, v: int, ran: Mask, waits: Mask) -> int:
         """Return the least memory when v runs, where all of `ran` has and nothing of `waits` has (bool[n]; v waits).
@@ -85,7 +85,7 @@ class CutBound:
         side[:n][waits] = side[n + nb : n + 2 * nb][self.users[waits[self.users[:, 1]], 0]] = self.sink
         tail, head, size = side[self.arcs[:, 0]], side[self.arcs[:, 1]], self.arcs[:, 2]
         across = (tail == self.source) & (head == self.sink)
-        base = int(size[across].sum()) + int(self.problem.work[v])
+        base = int(size[across].sum())
         left = (tail != head) & (tail != self.sink) & (head != self.source) & ~across
         flow = self._max_flow.SimpleMaxFlow()
         flow.add_arcs_with_capacity(tail[left], head[left], size[left])

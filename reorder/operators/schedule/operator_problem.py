@@ -31,19 +31,9 @@ def _rows(rows: Iterable[Sequence[int]]) -> tuple[Order, Order]:
 
 @dataclass(frozen=True, eq=False)
 class OperatorProblem:
-    """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order.
-
-    work_bytes: memory beyond inputs and outputs that each operator needs while it runs (fused operators: what they hold
-    in between, reorder.operators.schedule.schedulers.large; may be negative where that is less), empty for none.
-    """
+    """The scheduling problem of one graph. Node and buffer numbers follow the graph's file order."""
 
     graph: OpGraph
-    work_bytes: tuple[int, ...] = ()
-
-    @cached_property
-    def work(self) -> npt.NDArray[np.int64]:
-        """int64[nodes]: `work_bytes`, or zeros."""
-        return np.array(self.work_bytes or [0] * self.graph.n_nodes, np.int64)
 
     @cached_property
     def buffer_rows(self) -> dict[str, list[Sequence[int]]]:
@@ -74,8 +64,8 @@ class OperatorProblem:
         """Return the same problem with other sizes of its buffers (the tensors of its graph keep theirs)."""
         graph = copy(self.graph)
         graph.__dict__["buffer_bytes"] = buffer_bytes
-        made = OperatorProblem(graph, self.work_bytes)
-        for name in ("work", "buffer_rows", "kept"):  # none of them depends on sizes
+        made = OperatorProblem(graph)
+        for name in ("buffer_rows", "kept"):  # neither depends on sizes
             made.__dict__[name] = getattr(self, name)
         made.__dict__["compiled"] = self.compiled.with_sizes(buffer_bytes)
         return made
@@ -89,7 +79,7 @@ class OperatorProblem:
             _rows, (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
         )
         sizes = np.ascontiguousarray(self.graph.buffer_bytes)
-        return kernel.Graph(before, writes, reads, sizes, self.work, self.kept)
+        return kernel.Graph(before, writes, reads, sizes, self.kept)
 
     @cached_property
     def reversed(self) -> Any:
@@ -112,7 +102,7 @@ class OperatorProblem:
     def single_operator_bytes(self) -> npt.NDArray[np.int64]:
         """int64[nodes]: bytes of what each operator reads and writes, which are live together while it runs."""
         size = self.graph.buffer_bytes.tolist()
-        return np.array([sum([size[b] for b in row]) for row in self.buffer_rows["touches"]], np.int64) + self.work
+        return np.array([sum([size[b] for b in row]) for row in self.buffer_rows["touches"]], np.int64)
 
     def check_order(self, order: npt.ArrayLike) -> Order:
         """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""

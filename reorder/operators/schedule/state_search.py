@@ -151,7 +151,6 @@ class _Search:
 def best_first(
     problem: OperatorProblem,
     *,
-    lower_bound_bytes: int = 0,
     start: Order | None = None,
     max_states: int | None = None,
     deadline: float | None = None,
@@ -162,7 +161,7 @@ def best_first(
     A first search of QUICK_STATES settles most networks. Where it does not, minimum cuts raise the bound
     (reorder.operators.schedule.bounds), budgeted descents lower the peak, and the search starts again between the two.
 
-    lower_bound_bytes: a proved bound, if one is known. start: an order to beat (default: the best simple one).
+    start: an order to beat (default: the best simple one).
     max_states: states to expand in the last search (and at most to hold); default: what fits in 1.5 GB,
     and no more than WORK successors x operators (a minute or two). deadline: value
     of time.monotonic() at which to stop. Stopped early, the result has the best order found and the bound proved.
@@ -173,8 +172,8 @@ def best_first(
     most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes
     if max_states is None:
         max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))
-    floor = max(lower_bound_bytes, int(problem.single_operator_bytes.max()))
     start = best_simple_order(problem) if start is None else start
+    floor = int(problem.single_operator_bytes.max())
     search = _Search(problem, start, floor, max_states, deadline, progress, most_generated)
     if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
         search.exact(min(QUICK_STATES, max_states))

@@ -16,7 +16,7 @@ field of `GpuSpec` whose default is an ASSUMPTION of this project:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.spec import CacheSpec
+from papers.spmv import SpmvProblem
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.trace.chunks import STREAMS
-from traces.trace.spmv import SpmvProblem
 
 if TYPE_CHECKING:
     from hwmodel.dram.engine import DramResult
@@ -192,32 +192,6 @@ def gpu_time(result: GpuResult, spec: GpuSpec, part: Any, controller: Any = None
         controller=controller or {"front_end": "independent"},
     )
     return GpuTime(max(dram.time_ns, result.busy_cycles * clock_ns), dram)
-
-
-def choose_stride(
-    lay_out: Callable[[int | None], SpmvProblem],
-    strides: Sequence[int],
-    *,
-    part: Any,
-    controller: Any = None,
-    spec: GpuSpec | None = None,
-    tolerance: float = 0.0,
-) -> tuple[int | None, dict[int | None, float]]:
-    """Choose a stride as Feinberg et al. 2020 section V-B do: the largest one that costs no time.
-
-    lay_out(stride) gives the problem with its tuples ordered inside that stride (any order found quickly will do), and
-    lay_out(None) the unsorted one. strides: multiples of the warp. tolerance: slowdown that still counts as none.
-    Returns (stride or None where every one costs time, time in ns by stride).
-    """
-    spec = spec or GpuSpec()
-    wrong = [stride for stride in strides if stride < 1 or stride % spec.warp_lanes]
-    if wrong:
-        raise InputError(f"stride {wrong[0]} is no multiple of the warp of {spec.warp_lanes} lanes")
-    times: dict[int | None, float] = {}
-    for stride in (None, *sorted(strides)):
-        times[stride] = gpu_time(simulate_gpu_spmv(lay_out(stride), spec), spec, part, controller).time_ns
-    free = [stride for stride in strides if times[stride] <= times[None] * (1 + tolerance)]
-    return max(free, default=None), times
 
 
 def warp_accesses(problem: SpmvProblem, spec: GpuSpec, p: int) -> Iterator[WarpAccesses]:
