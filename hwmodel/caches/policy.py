@@ -1,4 +1,4 @@
-"""What a replacement policy of a line cache is: a class that registers in CACHE_POLICIES, one file each in `policies/`.
+"""What a replacement policy of a line cache is: a class that registers in CACHE_POLICIES in `policies/`.
 
 A policy is compiled (a file cython_ext/cache/policies/policy_NAME.h, or an `edgewatt_policy` structure of another
 library; the signature is in cython_ext/cache/policy.h) or plain Python: the methods below, called once per decision,

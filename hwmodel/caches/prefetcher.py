@@ -1,4 +1,4 @@
-"""What a prefetcher of a cache level is: a class that registers in PREFETCHERS, one file each in `prefetchers/`.
+"""What a prefetcher of a cache level is: a class that registers in PREFETCHERS in `prefetchers/`.
 
 After each line look-up of demand it says with which step to fetch on: the level then fetches `degree` lines, the first
 of them `distance` steps ahead. It is compiled (a file cython_ext/cache/prefetchers/prefetch_NAME.h) or plain Python.

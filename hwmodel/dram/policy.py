@@ -1,6 +1,6 @@
 """What a scheduler, page policy or refresh policy of the DRAM controller is: settings of the compiled engine.
 
-A member is a file in `policies/` (or of another distribution) that says by which settings of cython_ext/dram/tables.h
+A member stands in `policies/` (or in another distribution) and says by which settings of cython_ext/dram/tables.h
 the engine behaves so. They stand above those of the controller: a scheduler with another `hit_cap` is a member, too.
 """
 

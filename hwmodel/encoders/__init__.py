@@ -1,4 +1,4 @@
-"""The encoders, one file each; hwmodel.coding is what they are made with, and its names are handed on here."""
+"""The encoders; hwmodel.coding is what they are made with, and its names are handed on here."""
 
 from hwmodel.coding import ENCODERS, Bytes, Chain, Coded, Encoded, Geometry, decode, encode, parse_chain
 

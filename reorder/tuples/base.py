@@ -1,4 +1,4 @@
-"""What a tuple order is, what it declares, and the registry that names them (one file each in methods/)."""
+"""What a tuple order is, what it declares, and the registry that names them (in methods/)."""
 
 from __future__ import annotations
 

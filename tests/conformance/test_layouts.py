@@ -113,7 +113,7 @@ def decode_steps(data):
 
 
 def test_delta_coded_ids_are_read_back():
-    from traces.layout.runs_delta import encode_steps
+    from traces.layout.records import encode_steps
 
     rng = np.random.default_rng(0)
     for top in (2, 60, 200, 70_000, 2**40):

@@ -1,1 +1,1 @@
-"""The replacement policies of line caches, one file each."""
+"""The replacement policies of line caches."""

@@ -1,1 +1,1 @@
-"""The prefetchers of the first cache level, one file each."""
+"""The prefetchers of the first cache level."""

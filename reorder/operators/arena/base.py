@@ -177,14 +177,3 @@ def place_in_sequence(
 def by_size(buffers: Buffers) -> Int64Array:
     """int64[n]: the largest first; ties by start, then number."""
     return np.lexsort((buffers.lower, -buffers.size)).astype(np.int64)
-
-
-class BySize(Allocator):
-    """By decreasing size (ties: start of life, then number), each in the smallest (or, not best, lowest) gap."""
-
-    def __init__(self, rule: int, best: bool) -> None:
-        self.rule, self.best = rule, best
-
-    def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
-        """See Allocator. O(n^2)."""
-        return place_in_sequence(buffers, by_size(buffers), best=self.best, deadline=task.deadline)

@@ -14,9 +14,9 @@ from typing import Any
 import edgewatt as ew
 from papers.figure import Figure, Job, Row, Table
 from papers.studies.serenity_memory import REWRITE, folded, names
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.base import ScheduleTask
 from reorder.operators.schedule.operator_problem import OperatorProblem
+from reorder.operators.schedule.schedulers import constructive
 from reorder.operators.schedule.schedulers.serenity import SerenityParameters, _Part, parts_of
 
 SWIFTNET = "SwiftNet"

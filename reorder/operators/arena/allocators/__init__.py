@@ -1,1 +1,1 @@
-"""The allocators, one file each: reorder.operators.arena.base says what a member declares."""
+"""The allocators: reorder.operators.arena.base says what a member declares."""

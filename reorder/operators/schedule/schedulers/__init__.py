@@ -1,1 +1,1 @@
-"""The scheduling methods, one file each: reorder.operators.schedule.base says what a member is."""
+"""The scheduling methods: reorder.operators.schedule.base says what a member is."""

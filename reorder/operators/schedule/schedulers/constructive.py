@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 
@@ -40,3 +41,23 @@ def simple_orders(problem: OperatorProblem) -> list[Order]:
 def best_simple_order(problem: OperatorProblem) -> Order:
     """Return the one of `simple_orders` of least peak, the first of equals."""
     return min(simple_orders(problem), key=lambda order: int(problem.costs.peak(order)))
+
+
+@SCHEDULERS.register("file", summary="the order of the file")
+def _file(problem: OperatorProblem, task: ScheduleTask, parameters: None) -> SearchResult:
+    return SearchResult.of(problem, file_order(problem))
+
+
+@SCHEDULERS.register("greedy", summary="always the ready operator that leaves the fewest live bytes")
+def _greedy(problem: OperatorProblem, task: ScheduleTask, parameters: None) -> SearchResult:
+    return SearchResult.of(problem, greedy(problem))
+
+
+@SCHEDULERS.register("kahn-fifo", summary="Kahn's algorithm with a queue, as TensorFlow Lite orders operators")
+def _kahn_fifo(problem: OperatorProblem, task: ScheduleTask, parameters: None) -> SearchResult:
+    return SearchResult.of(problem, kahn(problem))
+
+
+@SCHEDULERS.register("kahn-lifo", summary="Kahn's algorithm with a stack")
+def _kahn_lifo(problem: OperatorProblem, task: ScheduleTask, parameters: None) -> SearchResult:
+    return SearchResult.of(problem, kahn(problem, stack=True))

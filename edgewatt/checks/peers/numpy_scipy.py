@@ -1,4 +1,4 @@
-"""The dense product of the same matrices, zeros included, by NumPy's BLAS."""
+"""NumPy's dense product of the same matrices, zeros included, and SciPy's compressed sparse rows."""
 
 from __future__ import annotations
 
@@ -22,5 +22,18 @@ def dense_numpy(layers: list[MatrixLayer], values: Float32) -> Step:
             np.matmul(matrix, values[layer.sources], out=target)
             target += layer.bias
             layer.finish(target)
+
+    return step
+
+
+@PEERS.register("scipy", summary="SciPy csr_array @ values, bias and activation by NumPy in place")
+def scipy_csr(layers: list[MatrixLayer], values: Float32) -> Step:
+    """One product per layer; SciPy returns a new array, which is copied to its place with the bias."""
+
+    def step() -> None:
+        for layer in layers:
+            result = values[layer.targets]
+            np.add(layer.matrix @ values[layer.sources], layer.bias, out=result)
+            layer.finish(result)
 
     return step
