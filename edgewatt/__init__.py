@@ -37,7 +37,6 @@ _FACADE = {
     "load": "traces.readers",
     "OpGraph": "traces.operators.opgraph",
     "schedule": "edgewatt.operators.energy",
-    "recompute": "reorder.operators.recompute",
     "allocate": "reorder.operators.arena.allocate",
     "Bank": "reorder.operators.arena.banks",
     "rewrite_graph": "reorder.operators.rewriting.rewrite",

@@ -117,7 +117,7 @@ def bounds() -> str:
 def reordering_engine() -> str:
     """Draw what the constructions reach on the shipped digits network."""
     network = ew.load("configs/examples/networks/digits_small.npz")
-    methods = ("two-optimal", "by-source", "depth-first", "tiles", "blocks", "output-stationary", "learned")
+    methods = ("two-optimal", "by-source", "depth-first", "tiles", "output-stationary", "learned")
     found = {m: ew.count_io(network, ew.order(network, m, memory=113), memory=113).total for m in methods}
     least = ew.io_bounds(network).lower_total
     return bars(

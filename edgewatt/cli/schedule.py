@@ -42,7 +42,6 @@ def schedule(
     onchip_bytes: int = typer.Option(None, parser=size_of, help="On-chip memory for --objective traffic (64KiB)."),
     block_bytes: int = typer.Option(256, min=1, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, parser=size_of, help="Fail unless the schedule fits in this memory."),
-    recompute: int = typer.Option(0, min=0, help="How many results may be computed twice to lower the peak."),
     system: str = typer.Option(
         None, parser=MACHINE, help="Machine for --objective energy (`edgewatt list systems`, or a YAML file)."
     ),
@@ -76,7 +75,7 @@ def schedule(
     from edgewatt.operators.request import ScheduleRequest, find_schedule
 
     request = ScheduleRequest(
-        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite, recompute=recompute,
+        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite,
         banks=banks, part=part,
         encoder=encoder, output=output, page=page,
         search={

@@ -82,7 +82,7 @@ def sample_of(network: Network, edges: Int64Array, values: npt.NDArray[np.float3
 
 
 NAMED = 3  # constructions of a note; the result has them all
-TRIED = ("two-optimal", "output-stationary", "blocks", "tiles", "depth-first")  # what a surrogate alone learns from
+TRIED = ("two-optimal", "output-stationary", "by-source", "tiles", "depth-first")  # what a surrogate alone learns from
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,6 @@ from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_ban
 from edgewatt.operators.energy import schedule
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
 from reorder.operators.arena.base import PlacementTask
-from reorder.operators.recompute import recompute
-from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
@@ -151,7 +149,6 @@ class ScheduleRequest:
     shapes: Shapes | None = None
     alignment: str = "64"
     rewrite: Sequence[str] = ()
-    recompute: int = 0
     banks: str | None = None
     part: str | None = None
     encoder: str = "raw"
@@ -187,14 +184,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     read_s = time.perf_counter() - started
     started = time.perf_counter()
     work, patterns, limit = graph, list(r.rewrite), left()
-    again: dict[str, Any] = {}
     words = list(graph.notes)
-    if r.recompute:
-        made = recompute(rewrite_graph(graph, patterns), moves=r.recompute, time_limit_s=limit)
-        work, patterns = made.graph, []
-        again = {"recomputed": list(made.copies), "recomputed_bytes": made.extra_bytes}
-        names = ", ".join(made.copies) or "no operator"
-        words.append(f"computed again: {names} ({made.extra_bytes:,} B written once more)")
     alignment = r.alignment if r.alignment == "graph" else int(r.alignment)
     result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
     search_s = time.perf_counter() - started
@@ -234,7 +224,6 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         "order": result.names,
         "buffers": buffers_of(result),
         "details": dict(result.details),
-        **again,
         **origins_of({"schedulers": [s["method"]], "allocators": [s["allocator"]], "encoders": r.encoder.split("+")}),
     }
     scheduled = FoundSchedule(result, rows, sizes, read_s, search_s, summary, words, unpriced)

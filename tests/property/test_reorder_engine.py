@@ -21,7 +21,7 @@ from reorder.edges.search.objectives import IOTerm, Objective
 from reorder.order import order
 from traces.networks.network import Network
 
-ENGINE = ("output-stationary", "blocks", "tiles", "residency", "auto")
+ENGINE = ("output-stationary", "tiles", "residency", "auto")
 MODEST = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.operators.recompute import recompute
 from reorder.operators.rewriting.rewrite import IN_PLACE, VIEWS, rewrite_graph
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from tests.model_files import make_tflite
@@ -91,35 +90,6 @@ def test_sharing_after_rewriting_computes_the_same(graph: OpGraph) -> None:
         if patterns == ("in-place",):
             assert all(np.array_equal(found[name], expected[name]) for name in graph.outputs)
         assert ew.schedule(shared).peak_bytes <= ew.schedule(rewrite_graph(graph, patterns[:-1])).peak_bytes
-
-
-@settings(max_examples=25, deadline=None)
-@given(networks())
-def test_recomputed_graphs_compute_the_same(graph: OpGraph) -> None:
-    rng = np.random.default_rng(0)
-    x = {n.output.name: rng.integers(-5, 6, n.output.shape) for n in graph.nodes if n.op == INPUT}
-    found = recompute(graph, moves=2, candidates=6)
-    before, after = (execute(g, x, arithmetic="integer") for g in (graph, found.graph))
-    assert all(np.array_equal(before[name], after[name]) for name in graph.outputs)
-    assert found.schedule.peak_bytes <= ew.schedule(graph).peak_bytes
-    assert (found.schedule.peak_bytes < ew.schedule(graph).peak_bytes) == bool(found.copies)
-
-
-def test_a_long_skip_is_computed_again() -> None:
-    """a (90 bytes) waits through the peak b -> c -> d (100 each) to be added at the end; x (10) is small."""
-    sizes = {"x": 10, "a": 90, "b": 100, "c": 100, "d": 90, "y": 90}
-    reads = {"x": (), "a": ("x",), "b": ("a",), "c": ("b",), "d": ("c",), "y": ("d", "a")}
-    graph = OpGraph(
-        "skip",
-        tuple(Operator(n, INPUT if n == "x" else "OP", reads[n], (Tensor(n, (s,), s, n),)) for n, s in sizes.items()),
-        ("y",),
-    )
-    assert ew.schedule(graph).peak_bytes == 290
-    found = recompute(graph)
-    assert (found.schedule.peak_bytes, found.copies, found.extra_bytes) == (270, ("a#2",), 90)
-    assert recompute(graph, moves=0).copies == ()
-    with pytest.raises(InputError, match="moves is at least 0"):
-        recompute(graph, moves=-1)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,6 @@ def play_reads(network: Network, edges: np.ndarray, memory: int) -> int:
 def test_runs_become_fewer_where_sources_stream(seed: int) -> None:
     network = random_layered(3, 100, 0.1, seed=seed)
     shape = MachineShape(30, "min", "literal")
-    edges = order(network, "blocks", memory=30).edges
+    edges = order(network, "tiles", memory=30).edges
     found = gathered(network, edges, shape, "targets")
     assert count_runs(network.targets[found]) < 0.95 * count_runs(network.targets[edges])

@@ -12,7 +12,7 @@ from oracles.random_networks import dags
 
 from reorder.base import check_order
 from reorder.edges.machine.links import linked, warm_tiles
-from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
+from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.order import order
 from traces.generators.networks import uniform_layers
 from traces.networks.network import Network

@@ -55,7 +55,6 @@ def test_a_search_needs_limits_it_can_keep(network: Network, where: dict, option
         ("residency", {"temperature": math.inf}, "temperature must be a finite number of at least 0, not inf"),
         ("residency", {"temperature": math.nan}, "temperature must be a finite number of at least 0, not nan"),
         ("residency", {"polish": True}, "polish must be a finite number of at least 0, not True"),
-        ("blocks", {"size": 2.5}, "size must be a whole number of at least 1, not 2.5"),
         ("tiles", {"sources": 0}, "sources must be a whole number of at least 1, not 0"),
         ("auto", {"objective": {"kind": "energy"}}, "objective 'energy' needs a machine: give machine="),
         ("auto", {"objective": {"kind": "io", "polcy": "lru"}}, "objective 'io' has no option 'polcy'"),

@@ -25,7 +25,7 @@ from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
 
 METHODS_HERE = [name for name, entry in ORDERINGS.items() if name not in ("file", "eon")]
-ENGINE = ("output-stationary", "blocks", "tiles", "residency", "auto")
+ENGINE = ("output-stationary", "tiles", "residency", "auto")
 SHORT = {"connection-reordering": {"iterations": 50}, "residency": {"moves": 2000}, "auto": {"moves": 2000}}
 
 
@@ -78,7 +78,7 @@ def test_bad_tasks_say_what_is_wrong(method: str) -> None:
 
 @pytest.mark.parametrize(
     ("method", "parameter"),
-    [("residency", "moves"), ("blocks", "size"), ("tiles", "sources"), ("auto", "starts"), ("auto", "workers")],
+    [("residency", "moves"), ("tiles", "sources"), ("auto", "starts"), ("auto", "workers")],
 )
 def test_bad_parameters(method: str, parameter: str) -> None:
     with pytest.raises(InputError, match=f"{parameter} must be a (whole|finite) number of at least"):

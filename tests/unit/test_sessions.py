@@ -83,7 +83,7 @@ def _what_calls_return(network: ew.Network, graph: ew.OpGraph) -> list[Any]:
     trace = ew.build_trace(network, ew.order(network, "two-optimal", memory=6))
     matrix = sp.random(20, 64, 0.3, format="csr", random_state=0)
     return [
-        trace, ew.replay(trace, ew.Machine()), ew.compile_inference(network), graph, ew.recompute(graph),
+        trace, ew.replay(trace, ew.Machine()), ew.compile_inference(network), graph,
         ew.encode(bytes(64), "dbi-dc", element_bytes=1), ew.order_tuples(matrix, value_format="fp16", stride=32),
         ew.load_sweep(SWEEP),
         ew.pays(network, "output-stationary", system="scratchpad-8k"),

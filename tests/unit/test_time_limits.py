@@ -35,7 +35,7 @@ def shape(name: str, n: int) -> Network:
 @pytest.mark.parametrize("name", ["hub", "fan", "chain"])
 @pytest.mark.parametrize(
     "method",
-    ["ego", "go", "output-stationary", "learned", "blocks", "connection-reordering", "residency", "sweep", "auto"],
+    ["ego", "go", "output-stationary", "learned", "connection-reordering", "residency", "sweep", "auto"],
 )
 def test_a_second_is_a_second(method: str, name: str) -> None:
     network = shape(name, 60_000)
@@ -100,17 +100,6 @@ def test_a_move_on_a_fan_takes_no_time_that_grows_with_the_square_of_its_targets
     began = time.process_time()
     search.run(50)
     assert time.process_time() - began < 1.5
-
-
-def test_blocks_are_annealed_for_the_time_there_is() -> None:
-    """The swaps of the first size alone, 400 for each of 20,000 targets, take some ten times the limit in full."""
-    network = random_layered(3, 10_000, 0.0015, seed=1)
-    order(random_layered(2, 10, 0.2), "blocks", memory=5)  # imports take no part
-    began = time.process_time()
-    found = order(network, "blocks", memory=100, time_limit_s=0.3)
-    assert time.process_time() - began < 1.5
-    assert found.truncated
-    assert sorted(found.edges.tolist()) == list(range(network.n_connections))
 
 
 def test_the_expansion_bound_of_a_chain_does_not_look_at_all_neurons_at_each_depth() -> None:

@@ -1,4 +1,4 @@
-"""Layouts of separate arrays: coordinates (coo), compressed columns (csc), compressed rows (csr), and ELLPACK (ell): rows
+"""Layouts of separate arrays: coordinates (coo), compressed columns (csc), compressed rows (csr), ELLPACK (ell): rows
 padded to the longest of their layer, so that no pointers are needed."""
 
 from __future__ import annotations

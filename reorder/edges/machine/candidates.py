@@ -213,11 +213,6 @@ class CandidatePool:
         """Return the values of constructions that were judged, by name."""
         return {name: self.judged[key] for key, names in self.names.items() if key in self.judged for name in names}
 
-    def expected(self) -> list[str]:
-        """Return the names of constructions, the one with the least value first: the judge's, or what is expected."""
-        values = {key: self.surrogate.predict(counts) for key, (_, counts) in self.waiting.items()} | self.judged
-        return [self.names[key][0] for key in sorted(self.names, key=lambda key: values[key])]
-
     def keep_time(self) -> None:
         """Let searches end early enough for what still waits, if that leaves them half of the time."""
         if self.budget.limit_s and self.waiting:

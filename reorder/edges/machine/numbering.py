@@ -1,7 +1,7 @@
 """Numberings for cache lines: which neurons share a line, and the order in tiles that goes with it.
 
-Sources are cut into tiles that fit the cache, so that sources with common targets share a tile (the swap annealing of
-`blocks`, with the roles changed). A tile then meets all its targets one after another. Targets that meet the same tiles
+Sources are cut into tiles that fit the cache, so that sources with common targets share a tile (swap
+annealing). A tile then meets all its targets one after another. Targets that meet the same tiles
 lie side by side, so a tile touches no line of which it needs little: a layer is sorted by the tile a neuron belongs to
 as a source, then by the tiles it meets as a target.
 """
@@ -14,10 +14,12 @@ import numpy as np
 
 from cython_ext.edges.blocks import swap_blocks
 from reorder.edges.machine.surrogate import CacheShape, Int64Array
-from reorder.edges.methods.blocks import COLD, COUNT_BYTES, HOT, SWAPS_PER_ITEM
 from reorder.edges.search.base_orders import sorted_by
 from traces.networks.network import Network
 
+SWAPS_PER_ITEM = 400
+COUNT_BYTES = 1 << 26  # beyond this table of loads per tile and target, sources are left as they come
+HOT, COLD = 2.0, 0.2  # temperatures of swap annealing, in loads
 SHARES = (0.25, 0.35, 0.5, 0.6)  # of the cache's lines that the sources of a tile fill
 
 

@@ -7,7 +7,7 @@ them, unless a time limit ended their turn (docs/concepts/reordering-engine.md, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,8 @@ from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, warm_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
-from reorder.edges.methods.blocks import LongRunsParameters, by_long_runs
-from reorder.edges.methods.tiles import Tile, tile_choices
+from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
+from reorder.edges.methods.tiles import tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
 from reorder.joint.inside_runs import order_run_tuples
@@ -32,7 +32,7 @@ class StageEnds:
     """Ends of stages as shares of a time limit; moves take the rest.
 
     made: of making constructions, at the latest. simulated: of simulating them, but for those that may be the best.
-    rebuilt: of rebuilding for a smaller memory, after that. plain: of what is then left for a scratchpad, for the
+    rebuilt: of tiles that bring sources together, after that. plain: of what is then left for a scratchpad, for the
     search by I/Os alone; runs count in the rest. searched: of searches for a cache. moved: of moves where wires matter;
     the last of the time is for the order of tuples inside runs. layouts: the last share of the limit, for the best
     orders in other layouts.
@@ -70,12 +70,10 @@ class MoveSettings:
 
 ENDS, MOVES = StageEnds(), MoveSettings()
 CACHE_SHARES = (1.0, 0.8, 0.65)  # of a cache that rows may fill: streams of connections pass through it as well
-TILE_SHARES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8)  # of the rows of fast memory that the sources of a tile fill
-PAD_TILE_SHARES = (1.0, 1.15, 1.35, 1.6)  # of a scratchpad: MIN keeps most of some more; fewer tiles fetch fewer sums
+# Of a scratchpad's rows that the sources of a tile fill: MIN keeps most of some more; fewer tiles fetch fewer sums.
+TILE_SHARES = (0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0, 1.15, 1.35, 1.6)
 LARGE_TILE = 0.8  # share from which sources are brought together
 HEAD_BURSTS = (2, 4, 6)  # bursts of targets with which a tile's sources are brought
-REBUILT_FOR_SMALLER_CACHE = 6  # constructions that are made again for a share of a cache, the likeliest first
-SMALLER_CACHE = (0.72, 0.8, 0.6)
 LATER_US = 3  # microseconds a connection by which constructions of no portfolio are made later than others
 LIKELIEST = 3  # of many candidates, those that the surrogate likes best
 MOVES_PER_CONNECTION = 10  # of each search for runs and I/Os, without a time limit
@@ -134,7 +132,7 @@ def order_for_machine(
         plain = construct(pool, task, holds, given)
         pool.judge_waiting(ENDS.simulated)
         pool.keep_time()
-        less_room(pool, task, holds)
+        tiles(pool, task, holds)
         if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
             search(pool, task, parameters)
             if shape.cache is not None:
@@ -235,11 +233,12 @@ def _made(pool: CandidatePool, task: Task, name: str) -> Int64Array:
     return entry.item(pool.surrogate.network, given, entry.make_parameters({})).edges
 
 
-def less_room(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], bool]) -> None:
-    """Judge tiles and, for a cache, the best constructions for a smaller memory: as many as time allows, the likeliest
-    first; without a limit, all of these and a few tiles."""
-    shape, budget = pool.surrogate.shape, pool.budget
-    names = [name for name in pool.expected() if name in ORDERINGS][:REBUILT_FOR_SMALLER_CACHE]
+def tiles(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], bool]) -> None:
+    """On a scratchpad whose rows share bursts, judge tiles whose sources fill some of it, the targets of a tile one by
+    one: they fetch neighbours together. As many as time allows, the likeliest first; without a limit, a few."""
+    network, budget, line = pool.surrogate.network, pool.budget, pool.surrogate.shape.sharing
+    if pool.surrogate.shape.cache is not None or line == 1:
+        return
     tried: list[tuple[float, str, Int64Array]] = []
     ends = ENDS.simulated if budget.limit_s is None else max(ENDS.simulated, budget.spent() / budget.limit_s)
 
@@ -247,50 +246,22 @@ def less_room(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], boo
         if holds(edges):
             tried.append((pool.surrogate.predict(pool.surrogate.counts(edges)), name, edges))
 
-    for share in SMALLER_CACHE if shape.cache is not None else ():
-        smaller = replace(task, memory=max(3, round(share * task.memory)))
-        for name in names:
-            if pool.before(ends + ENDS.rebuilt / 2):
-                consider(f"{name} with {smaller.memory}", _made(pool, smaller, name))
-    constructed = len(tried)
-    for name, edges in tiles(pool, task, ends + 0.75 * ENDS.rebuilt):
-        consider(name, edges)
-    if pool.budget.limit_s is None:
-        tried = tried[:constructed] + sorted(tried[constructed:], key=lambda one: one[0])[:LIKELIEST]
-    else:
-        tried.sort(key=lambda one: one[0])
-    for number, (expected, name, edges) in enumerate(tried):
+    for share in TILE_SHARES:
+        if not pool.before(ends + 0.75 * ENDS.rebuilt):
+            break
+        parameters = LongRunsParameters(max(1, round(share * (task.memory - 3))))
+        edges = by_long_runs(network, parameters)
+        consider(f"tiles of {parameters.sources} sources", edges)
+        for head in HEAD_BURSTS if share >= LARGE_TILE else ():
+            warm = warm_tiles(network, edges, head * line)
+            consider(f"tiles of {parameters.sources} sources, brought together", warm)
+    tried.sort(key=lambda one: one[0])
+    for number, (expected, name, edges) in enumerate(tried if budget.limit_s is not None else tried[:LIKELIEST]):
         likely = number < LIKELIEST or expected < (1 + pool.surrogate.error) * pool.value
         if (likely and pool.before(ends + 0.75 * ENDS.rebuilt)) or (
             expected < pool.value and pool.before(ends + ENDS.rebuilt)
         ):
             pool.offer(edges, name)
-
-
-def tiles(pool: CandidatePool, task: Task, ends: float) -> Iterator[tuple[str, Int64Array]]:
-    """Yield tiles whose sources fill some of fast memory, the targets of a tile one by one or a line of them at a time.
-
-    On a scratchpad only where rows share a burst: there tiles fetch neighbours together.
-    """
-    network, shape = pool.surrogate.network, pool.surrogate.shape
-    line = shape.sharing
-    if shape.cache is None:
-        for share in (*TILE_SHARES, *PAD_TILE_SHARES) if line > 1 else ():
-            if not pool.before(ends):
-                return
-            parameters = LongRunsParameters(max(1, round(share * (task.memory - 3))))
-            edges = by_long_runs(network, parameters)
-            yield f"tiles of {parameters.sources} sources", edges
-            for head in HEAD_BURSTS if share >= LARGE_TILE else ():
-                warm = warm_tiles(network, edges, head * line)
-                yield f"tiles of {parameters.sources} sources, brought together", warm
-        return
-    for share in TILE_SHARES:
-        sources = max(1, min(round(share * task.memory / line) * line, task.memory - 3))
-        for targets in (1, line, 4 * line):
-            if pool.before(ends):
-                edges = Tile(targets, sources, "sources" if targets == 1 else "targets").order(network)
-                yield f"tiles of {sources} sources", edges
 
 
 def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> None:
