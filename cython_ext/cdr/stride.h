@@ -113,49 +113,6 @@ static int64_t cdr_total(const cdr_stride *s, const int *tour) {
     return total;
 }
 
-/* Cheapest order by dynamic programming over subsets, n <= 16: best[set][last] = cost of sending `set`, `last` at its end. */
-static int cdr_exact(const cdr_stride *s, int *tour) {
-    const int n = s->n;
-    const size_t sets = (size_t)1 << n;
-    int32_t *best = malloc(sizeof(int32_t) * sets * (size_t)n);
-    if (!best) return -1;
-    for (size_t k = 0; k < sets * (size_t)n; k++) best[k] = 1 << 29;
-    for (int b = 0; b < n; b++) best[((size_t)1 << b) * n + b] = cdr_cost(s, s->slot_class[1], n, b);
-    for (size_t set = 1; set < sets; set++) {
-        int slot = __builtin_popcountll(set) + 1;
-        for (int a = 0; a < n; a++) {
-            int32_t so_far = best[set * n + a];
-            if (!(set >> a & 1) || so_far >= 1 << 29) continue;
-            for (int b = 0; b < n; b++) {
-                if (set >> b & 1) continue;
-                int32_t *to = &best[(set | (size_t)1 << b) * n + b];
-                int32_t cost = so_far + cdr_cost(s, s->slot_class[slot], a, b);
-                if (cost < *to) *to = cost;
-            }
-        }
-    }
-    int last = 0;
-    size_t set = sets - 1;
-    for (int a = 1; a < n; a++)
-        if (best[set * n + a] + cdr_cost(s, s->slot_class[n + 1], a, n) <
-            best[set * n + last] + cdr_cost(s, s->slot_class[n + 1], last, n))
-            last = a;
-    tour[0] = tour[n + 1] = n;
-    for (int slot = n; slot >= 1; slot--) {
-        tour[slot] = last;
-        size_t before = set & ~((size_t)1 << last);
-        for (int a = 0; a < n && before; a++)
-            if (before >> a & 1 &&
-                best[before * n + a] + cdr_cost(s, s->slot_class[slot], a, last) == best[set * n + last]) {
-                set = before;
-                last = a;
-                break;
-            }
-    }
-    free(best);
-    return 0;
-}
-
 /* A lower bound on the cost of every order of one stride: Lagrangian relaxation to spanning trees (Held and Karp 1970).
  *
  * An order is a spanning tree of the tuples and a root: each tuple hangs on the tuple in the slot before, or on the root

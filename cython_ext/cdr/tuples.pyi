@@ -2,9 +2,7 @@ import numpy as np
 import numpy.typing as npt
 
 GREEDY: int
-EXACT: int
 SEARCH: int
-MAX_EXACT: int
 
 def order_strides(
     out_words: npt.NDArray[np.uint64],

@@ -21,7 +21,6 @@ cdef extern from "cdr/stride.h" nogil:
     int cdr_open(cdr_stride *s)
     void cdr_close(cdr_stride *s)
     int cdr_greedy(const cdr_stride *s, int *tour, int *left, const int *lonely)
-    int cdr_exact(const cdr_stride *s, int *tour)
     int64_t cdr_total(const cdr_stride *s, const int *tour)
     int cdr_compute(const cdr_stride *s, int c, int64_t a, int64_t b)
     double cdr_bound(const cdr_stride *s, const int *start, double goal, int rounds)
@@ -36,9 +35,7 @@ cdef extern from "cdr/search.h" nogil:
     uint64_t ew_splitmix64(uint64_t *state)
 
 GREEDY = 0
-EXACT = 1
 SEARCH = 2
-MAX_EXACT = 16
 
 cdef struct Workspace:
     uint64_t *out
@@ -61,10 +58,6 @@ cdef int _solve(cdr_stride *s, Workspace *w, int method, bint from_order, int64_
     if from_order:
         for i in range(n):
             w.tour[i + 1] = i
-    elif method == EXACT_METHOD:
-        if cdr_exact(s, w.tour):
-            cdr_close(s)
-            return -1
     elif not own_start and cdr_greedy(s, w.tour, w.scratch, NULL):
         cdr_close(s)
         return -1
@@ -80,7 +73,6 @@ cdef int _solve(cdr_stride *s, Workspace *w, int method, bint from_order, int64_
     return 0
 
 cdef enum:
-    EXACT_METHOD = 1
     SEARCH_METHOD = 2
     LONG = 4096
 
@@ -102,7 +94,6 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     cdef uint64_t state
     cdef int failed = 0
     _check(out_words, in_words, keep, slot_class, bounds, first, last, order)
-    need(method != EXACT_METHOD or longest <= MAX_EXACT, "exact orders at most 16 tuples")
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
         with nogil:

@@ -1,4 +1,4 @@
-"""Checks of orderings, matrices and configurations against their definitions."""
+"""Checks of orderings and matrices against their definitions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ def validate(
     *,
     network: Network | str | Path | None = None,
     order: str | Path | None = None,
-    system: str | None = None,
-    lanes: int = 16,
     matrix: str | Path | None = None,
     reordered: str | Path | None = None,
     stride: int | None = None,
-    config: str | Path | None = None,
     seed: int = 0,
 ) -> list[Check]:
     """Run the checks that the given files ask for.
@@ -34,29 +31,18 @@ def validate(
             raise InputError(f"{one} and {two} belong together: give both")
     if stride is not None and (stride < 1 or matrix is None):
         raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
-    if system is not None and order is None:
-        raise InputError("--system goes with --order and --network: it is the machine that the order is played on")
     checks: list[Check] = []
     if order is not None and network is not None:
         from edgewatt.checks.orders import validate_order
         from reorder.edges.methods.given import read_order
 
         given = network if isinstance(network, Network) else NetworkFiles((str(network),)).network("validate")
-        edges = read_order(str(order))
-        checks += validate_order(given, edges, seed=seed)
-        if system is not None and checks[0].passed:
-            from edgewatt.checks.machines import machine_checks
-
-            checks += machine_checks(given, edges, system, lanes=lanes, seed=seed)
+        checks += validate_order(given, read_order(str(order)), seed=seed)
     if matrix is not None and reordered is not None:
         from edgewatt.checks.orders import validate_matrix
         from reorder.tuples.files import read_matrix
 
         checks += validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)
-    if config is not None:
-        from edgewatt.checks.machines import configuration_checks
-
-        checks += configuration_checks(Path(config))
     if not checks:
-        raise InputError("nothing to check: give --order with --network, --matrix with --reordered, or --config")
+        raise InputError("nothing to check: give --order with --network, or --matrix with --reordered")
     return checks

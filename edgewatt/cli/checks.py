@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from edgewatt.cli.parts.arguments import CONFIGURATIONS, MACHINE, NETWORKS, json_option, reads
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads
 from edgewatt.cli.parts.output import say
 from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _ORDER = reads("an order of connections", "order", to=Path)
 _NETWORK = reads("a network", *NETWORKS, to=Path)
 _MATRIX = reads("a sparse matrix", "matrix", to=Path)
-_CONFIG = reads("a run configuration", *CONFIGURATIONS, to=Path)
 
 
 def validate(
@@ -27,13 +26,6 @@ def validate(
     network: NetworkFiles = typer.Option(
         None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
     ),
-    system: str = typer.Option(
-        None,
-        "--system",
-        parser=MACHINE,
-        help="Also play the order on this machine (`edgewatt list systems`, or a YAML file).",
-    ),
-    lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors at a time."),
     matrix: Path = typer.Option(
         None,
         "--matrix",
@@ -45,19 +37,14 @@ def validate(
         None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
     ),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
-    config: Path = typer.Option(
-        None, "--config", metavar="FILE", parser=_CONFIG, help="Check a configuration and the parts it names."
-    ),
     seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = json_option("the checks"),
 ) -> None:
-    """Check orders, matrices and configurations.
+    """Check orders and matrices.
 
     Exit status 1 if a check fails.
 
       edgewatt validate --network net.npz --order order.txt
-
-      edgewatt validate --network net.npz --order order.npz --system scratchpad-8k
 
       edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
     """
@@ -68,12 +55,9 @@ def validate(
     checks = run.validate(
         network=None if network is None else network_of(network, "validate"),
         order=order,
-        system=system,
-        lanes=lanes,
         matrix=matrix,
         reordered=reordered,
         stride=stride,
-        config=config,
         seed=seed,
     )
     failed = sum(not check.passed for check in checks)

@@ -114,7 +114,7 @@ CALLS = [
     "report r -o +r.html", "report n.npz -o +r.html", "report r --title EVIL -o +r.html",
     "compare r s*", "compare r n.npz", "optimize best.yaml -r +y --executor inline", "optimize wrong.yaml",
     "validate o.npy n.npz", "validate p.json n.npz",
-    "validate --config wrong.yaml", "validate --config run.yaml", "validate --matrix m.npz --reordered m.npz",
+    "validate --matrix m.npz --reordered m.npz",
     "export t.npz -o +t.din -f dinero", "export n.npz -o +n.txt -f EVIL", "export run.yaml -o +m.npz -f matrices",
     "dram r.trc", "dram r.trc --explain", "dram r.trc --part p.json", "dram n.npz", "dram r.trc --part EVIL",
     "cache t.npz", "cache t.npz --level EVIL", "cache m.npz",

@@ -61,17 +61,13 @@ def test_costs_match_the_oracle_and_the_encoders(matrix, value_format, dbi, inte
 
 @quick
 @given(matrices(1, 7), st.sampled_from(("fp16", "int8", "fp32")))
-def test_exact_finds_the_optimum(matrix, value_format):
+def test_search_is_between_the_optimum_and_the_greedy_order(matrix, value_format):
     bits = to_bits(matrix.data, value_format)[0]
     fields = [(bits.tolist(), bits.dtype.itemsize), (matrix.indices.tolist(), 2)]
     best = oracle.exact(fields, (0, matrix.nnz), [])
-    got = order_tuples(matrix, value_format=value_format, stride="row", method="exact")
-    assert got.cost == best
-    assert got.lower_bound <= best
-    assert (
-        order_tuples(matrix, value_format=value_format, stride="row").cost
-        <= order_tuples(matrix, value_format=value_format, stride="row", method="greedy").cost
-    )
+    got, greedy = (order_tuples(matrix, value_format=value_format, stride="row", method=method)
+                   for method in ("local-search", "greedy"))  # fmt: skip
+    assert got.lower_bound <= best <= got.cost <= greedy.cost
 
 
 @quick

@@ -183,7 +183,6 @@ def test_the_advice_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ("pays net.npz --order w.npz", "w.npz: this is a sparse matrix, not an order of connections"),
         ("dram a.din --part my.yaml", "my.yaml: this is a run configuration, not a memory part"),
         ("validate --network order.npz --order order.npz", "order.npz: this is an order of connections, not a network"),
-        ("validate --config part.yaml", "part.yaml: this is a memory part, not a run configuration"),
         ("export net.npz -f dinero -o x", "net.npz: this is a network, not a run configuration or a trace"),
         ("run mu.yaml", "mu.yaml: no such file (did you mean 'my.yaml'?)"),
         ("run my.ymll", "my.ymll: no such file (did you mean 'my.yml'?)"),

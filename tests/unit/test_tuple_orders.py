@@ -109,7 +109,6 @@ def test_worked_example_of_the_encoder_readme():
         (dict(effort=-1), "effort must be"),
         (dict(efort=1), "did you mean 'effort'"),
         (dict(effort="fats"), "unknown effort 'fats' .did you mean 'fast'"),
-        (dict(method="exact"), "at most 12"),
         (dict(workers=0), "at least 1"),
     ],
 )

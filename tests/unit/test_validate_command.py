@@ -12,7 +12,6 @@ from edgewatt.checks.check import Check, equal
 from edgewatt.checks.run import validate
 from edgewatt.cli import app
 from traces.base.errors import InputError
-from traces.base.resources import shipped_path
 from traces.networks.network import Network
 from traces.readers.native import save
 
@@ -68,22 +67,3 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
 def test_bad_requests_say_what_to_do(given: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         validate(**given)  # type: ignore[arg-type]
-
-
-def test_a_configuration_is_loaded_and_its_controller_obeys_the_part() -> None:
-    checks = validate(config=shipped_path("examples", "quickstart"))
-    assert len(checks) >= 4
-    assert failures(checks) == []
-
-
-def test_a_configuration_without_a_trace_has_no_bytes_to_check(tmp_path: Path) -> None:
-    config = tmp_path / "c.yaml"
-    config.write_text("network: {generate: {kind: uniform-layers, widths: [8, 8], density: 0.5}}\nmeasure: io\n")
-    checks = validate(config=config)
-    assert len(checks) >= 3 and failures(checks) == []
-
-
-def test_a_bad_configuration_is_named_with_its_place(tmp_path: Path) -> None:
-    (tmp_path / "bad.yaml").write_text("orderings: [two-optimal]\nfast_memory: {size: 2}\n")
-    with pytest.raises(InputError, match=r"bad\.yaml:2:21: must be at least 3, not 2"):
-        validate(config=tmp_path / "bad.yaml")
