@@ -1,5 +1,5 @@
-/* Residency-interval annealing: the state, one body for two widths of lanes, plain C or AVX-512 (body.h),
- * and one for networks of few targets, plain C or AVX2 (few.h). Other levels gain less than a tenth of a search.
+/* Residency-interval annealing: the state, and one body for two widths of lanes, plain C or AVX-512 (body.h). Other
+ * levels gain less than a tenth of a search.
  *
  * Every neuron with connections into it (an "item") is resident once, from its open to its drop; P items at most are
  * resident at once. A state is two permutations of the items: the stage of drop k is k, and open i comes as soon as a
@@ -33,20 +33,7 @@ typedef struct {
     int64_t points;  /* the first of its points: out_start + s */
     int32_t release; /* the stage until which it is resident for nothing: its drop; an input never stays, 0 */
     int32_t n_points;
-    int32_t block;   /* the first of its blocks; those of the last source end where that of one more begins (few.h) */
-    int32_t loads;   /* what it costs, by its blocks */
 } ew_source;
-
-#define EW_BLOCK 16
-#define EW_NEVER 0xffffu /* no stage */
-#define EW_DRAWN 16      /* proposals drawn at a time */
-#define EW_TRIED 32      /* sources of an item that an estimate looks at, at most */
-#define EW_PARTNER_SAVES 2 /* I/Os that the second item of a swap may seem to save */
-
-/* The intervals of 16 targets of one source; unused ones open at 0 and never finish. */
-typedef struct {
-    uint16_t open[EW_BLOCK], finish[EW_BLOCK];
-} ew_block;
 
 typedef struct {
     int64_t item;
@@ -58,17 +45,6 @@ typedef struct {
     int opens, drops;
     uint32_t random32;
 } ew_proposal;
-
-/* What a source would cost if it stayed until `release` and the interval at `at` (-1: none) were [open, finish]. */
-typedef struct {
-    int32_t source, at;
-    uint16_t open, finish, release, proposal;
-} ew_trial;
-
-typedef struct {
-    ew_proposal proposal;
-    int32_t limit, estimate; /* I/Os more */
-} ew_drawn;
 
 typedef struct {
     int64_t n, n_sources, slots;
@@ -92,10 +68,6 @@ typedef struct {
     void *lines;                    /* per source a cache line: its release, its first points, sentinels; another: 0 and
                                      * its first early points (AVX-512) */
     int64_t has_early;              /* the early points are known: annealing asks for them, counting does not */
-    ew_block *blocks;               /* where sources have few targets, else NULL */
-    const int32_t *in_block;        /* [edges]: place of each connection's open in the blocks, in 16-bit words */
-    ew_trial trials[EW_DRAWN * (EW_TRIED + 1)];
-    ew_drawn drawn[EW_DRAWN];
     int64_t cost;                   /* sum over sources of their loads, plus one write if a hidden one has any */
     /* scratch of a move */
     int64_t move;
@@ -288,75 +260,6 @@ static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
     r->accepted++;
 }
 
-/* 1 for a hidden source with loads, without a branch that nobody can predict. */
-static inline int32_t ew_written(const ew_residency *r, int64_t s, int32_t loads) {
-    return (int32_t)(~(uint32_t)r->item[s] >> 31) & (int32_t)((uint32_t)-loads >> 31);
-}
-
-static inline void ew_place_open(ew_residency *r, int64_t v) {
-    uint16_t *const words = (uint16_t *)r->blocks;
-    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) words[r->in_block[e]] = (uint16_t)r->opened[v];
-}
-
-static inline void ew_place_finish(ew_residency *r, int64_t v) {
-    uint16_t *const words = (uint16_t *)r->blocks;
-    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++)
-        words[r->in_block[e] + EW_BLOCK] = (uint16_t)r->finish[v];
-}
-
-/* Put a proposal in place, in the blocks too; 0, with nothing changed, if it is not legal. */
-static inline int ew_put_few(ew_residency *r, const ew_proposal *p) {
-    if (!ew_put(r, p)) return 0;
-    if (p->opens) {
-        ew_place_open(r, p->v);
-        ew_place_open(r, p->w);
-    }
-    for (int64_t k = 0; k < r->n_moved; k++) ew_place_finish(r, r->moved[k]);
-    return 1;
-}
-
-/* Take a proposal back that was put in place. The items it moved are still in `moved` then. */
-static inline void ew_put_back_few(ew_residency *r, const ew_proposal *p) {
-    const int64_t n_moved = r->n_moved;
-    ew_put_back(r, p);
-    for (int64_t k = 0; k < n_moved; k++) ew_place_finish(r, r->moved[k]);
-    if (!p->opens) return;
-    ew_place_open(r, p->v);
-    ew_place_open(r, p->w);
-}
-
-static inline void ew_list_source(ew_residency *r, int64_t s, int64_t *n_listed) {
-    if (s < 0 || r->source[s].listed == r->move) return;
-    r->source[s].listed = r->move;
-    r->list[(*n_listed)++] = (int32_t)s;
-}
-
-static inline void ew_list_sources(ew_residency *r, int64_t v, int64_t *n_listed) {
-    for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) ew_list_source(r, r->in_source[e], n_listed);
-}
-
-/* Add trials of one item of a proposal: v, or w if `second`. Returns how many there are now. */
-static inline int64_t ew_add_trials(ew_residency *r, const ew_proposal *p, int second, int64_t proposal,
-                                    int64_t n_trials) {
-    const int64_t v = second ? p->w : p->v, w = second ? p->v : p->w;
-    const uint16_t open = (uint16_t)r->opened[p->opens ? w : v];
-    const uint16_t drop = (uint16_t)r->drop_rank[p->drops ? w : v];
-    const uint16_t finish = p->opens && p->drops ? drop : (uint16_t)(r->finish[v] == r->drop_rank[v] || r->finish[v] > drop ? drop : r->finish[v]);
-    const int32_t begin = r->in_start[v], end = r->in_start[v + 1] - begin > EW_TRIED ? begin + EW_TRIED : r->in_start[v + 1];
-    for (int32_t e = begin; e < end; e++) {
-        const int32_t s = r->in_source[e];
-        const ew_trial t = {s, r->in_block[e], open, finish, (uint16_t)r->source[s].release, (uint16_t)proposal};
-        r->trials[n_trials++] = t;
-    }
-    if (p->drops && r->own[v] >= 0) {
-        const ew_trial t = {r->own[v], -1, 0, 0, drop, (uint16_t)proposal};
-        r->trials[n_trials++] = t;
-    }
-    return n_trials;
-}
-
-#define EW_AVX2 0
-#include "residency/few.h"
 #define EW_BITS 16
 #define EW_MASKS 0
 #include "residency/body.h"
@@ -364,33 +267,21 @@ static inline int64_t ew_add_trials(ew_residency *r, const ew_proposal *p, int s
 #define EW_MASKS 0
 #include "residency/body.h"
 #if EDGEWATT_X86
-#define EW_AVX2 1
-#include "residency/few.h"
 #define EW_BITS 16
 #define EW_MASKS 1
 #include "residency/body.h"
 #define EW_BITS 32
 #define EW_MASKS 1
 #include "residency/body.h"
-#define EW_FEW_BODY(f) (edgewatt_simd_level() ? f##_avx2 : f##_plain)
 #define EW_BODY(f, bits) \
     (edgewatt_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
 #else
-#define EW_FEW_BODY(f) f##_plain
 #define EW_BODY(f, bits) ((bits) == 32 ? f##_32 : f##_16)
 #endif
 
-static void ew_residency_run(ew_residency *r, int bits, int64_t moves) {
-    if (r->blocks)
-        EW_FEW_BODY(ew_anneal_few)(r, moves);
-    else
-        EW_BODY(ew_anneal, bits)(r, moves);
-}
+static void ew_residency_run(ew_residency *r, int bits, int64_t moves) { EW_BODY(ew_anneal, bits)(r, moves); }
 
-static void ew_residency_refresh(ew_residency *r, int bits) {
-    EW_BODY(ew_refresh, bits)(r);
-    if (r->blocks) EW_FEW_BODY(ew_fill_blocks)(r);
-}
+static void ew_residency_refresh(ew_residency *r, int bits) { EW_BODY(ew_refresh, bits)(r); }
 
 static void ew_residency_stages(const ew_residency *r, int bits, int32_t *stage) { EW_BODY(ew_stages, bits)(r, stage); }
 

@@ -12,10 +12,7 @@ from cython_ext.common.checks cimport need
 
 cdef extern from "residency/residency.h" nogil:
     enum: EW_SLACK
-    enum: EW_BLOCK
     ctypedef struct ew_source:
-        int32_t n_points, block
-    ctypedef struct ew_block:
         pass
     ctypedef struct ew_residency:
         int64_t n, n_sources, slots
@@ -28,8 +25,6 @@ cdef extern from "residency/residency.h" nogil:
         void *rank_drop, *rank_depth
         double scans
         ew_source *source
-        ew_block *blocks
-        const int32_t *in_block
         int64_t cost, move
         int32_t *list, *first, *last, *gain
         const void *lane_item
@@ -54,7 +49,6 @@ cdef class Residency:
     """One state and everything a search over it needs. Memory: 22 bytes per connection, 32 with 32-bit lanes.
 
     in_lane: None where states are only looked at, for their costs and stages, and not changed.
-    blocks: anneal where sources have few targets (few.h), at least 68 bytes a source and 4 a connection more; scans are left out.
     """
 
     cdef ew_residency r
@@ -63,15 +57,13 @@ cdef class Residency:
 
     def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane or None,
                  const int32_t[::1] own, const int32_t[::1] item, const int64_t[::1] out_start,
-                 const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False,
-                 bint blocks=False):
+                 const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False):
         cdef uint8_t[::1] view
         cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = out_start[n_sources]
         self.bits = 32 if wide or n >= 0xffff else 16
         self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "own": own,
                        "item": item, "out_start": out_start, "out_target": out_target}
         self.r.n, self.r.n_sources, self.r.slots = n, n_sources, slots
-        need(in_lane is not None or not blocks, "blocks are for annealing, which needs lanes")
         self.r.in_start, self.r.in_source = &in_start[0], &in_source[0]
         if in_lane is not None:
             self.r.in_lane = &in_lane[0]
@@ -97,31 +89,8 @@ cdef class Residency:
         self.r.last, self.r.gain = self._int32("last", n_sources), self._int32("gain", n_sources)
         self.r.seen = self._int64("seen", n)
         self.r.old_end, self.r.new_end = self._int32("old_end", n_sources), self._int32("new_end", n_sources)
-        if blocks:
-            need(self.bits == 16, "blocks hold 16-bit stages")
-            self._make_blocks()
         state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self.r.random[0], self.r.random[1] = int(state[0]) | 1, int(state[1])
-
-    cdef int _make_blocks(self) except -1:
-        """Give every source blocks for its targets."""
-        cdef int64_t s, e, n_blocks = 0
-        cdef const int32_t[::1] in_source = self.arrays["in_source"], in_lane = self.arrays["in_lane"]
-        cdef int32_t[::1] place
-        cdef uint8_t[::1] view
-        for s in range(self.r.n_sources):
-            need(self.r.out_start[s + 1] - self.r.out_start[s] <= 1 << 15, "a source has too many targets for blocks")
-            self.r.source[s].block = n_blocks
-            n_blocks += (self.r.out_start[s + 1] - self.r.out_start[s] + EW_BLOCK - 1) // EW_BLOCK
-        self.r.source[self.r.n_sources].block = n_blocks
-        self.r.in_block = self._int32("in_block", in_source.shape[0])
-        place = self.arrays["in_block"]
-        for e in range(in_source.shape[0]):
-            s = in_lane[e] - self.r.out_start[in_source[e]]
-            place[e] = 2 * EW_BLOCK * (self.r.source[in_source[e]].block + s // EW_BLOCK) + s % EW_BLOCK
-        view = self.arrays["blocks"] = np.zeros(sizeof(ew_block) * (n_blocks + 1), np.uint8)
-        self.r.blocks = <ew_block *> &view[-<size_t> &view[0] % 64]
-        return 0
 
     cdef int32_t *_int32(self, str name, int64_t size) except NULL:
         cdef int32_t[::1] view = np.zeros(size, np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles.residency_oracle import Annealing, anneal_drawn, cost
+from oracles.residency_oracle import Annealing, cost
 from oracles.residency_oracle import anneal as annealed
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
@@ -91,7 +91,7 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
     network: Network, slots: int, seed: int, wide: bool, guided: float, moves: int
 ) -> None:
     items = Items(network)
-    search = items.search(slots, seed, wide, blocks=not wide and seed % 2 == 1)
+    search = items.search(slots, seed, wide)
     state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
     search.set_state(state.opens, state.drops)
     search.tune(1.0, len(items.items), 0.4, 0.3, guided)
@@ -149,47 +149,6 @@ def test_annealing_takes_the_moves_the_oracle_takes(
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
     expected = annealed(network, *start, slots, Annealing(seed, temperature, (0.2, 0.2), longest, 200, doubt, scans))
     assert (search.cost, opens, drops) == expected
-
-
-@MODEST
-@given(
-    network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), temperature=st.sampled_from((0.0, 0.3, 1.0)),
-    doubt=st.sampled_from((-2, 0, 1, 1000)),
-)  # fmt: skip
-def test_annealing_in_blocks_takes_the_moves_the_oracle_takes(
-    network: Network, slots: int, seed: int, temperature: float, doubt: int
-) -> None:
-    """Sources are counted anew from their blocks; proposals are drawn and estimated 16 at a time."""
-    items = Items(network)
-    state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
-    search = items.search(slots, seed, blocks=True)
-    search.set_state(state.opens, state.drops)
-    longest = len(items.items)
-    search.tune(temperature, longest, 0.3, 0.3, doubt=doubt)
-    search.run(100)
-    opens, drops = (items.items[part].tolist() for part in search.state())
-    start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    expected = anneal_drawn(network, *start, slots, Annealing(seed, temperature, (0.3, 0.3), longest, 100, doubt))
-    assert (search.cost, opens, drops) == expected
-
-
-@pytest.mark.parametrize("widths", [(15, 40, 33, 16), (20, 3, 33, 16)])
-def test_blocks_of_sources_with_many_targets(widths: tuple[int, ...]) -> None:
-    """16 targets a block: a source may have several, or fill one."""
-    from traces.generators.networks import uniform_layers
-
-    network = uniform_layers(list(widths), 0.9, seed=1)
-    items = Items(network)
-    slots = 7
-    state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
-    start = [items.items[part].tolist() for part in (state.opens, state.drops)]
-    search = items.search(slots, 4, blocks=True)
-    search.set_state(state.opens, state.drops)
-    search.tune(0.5, 30, 0.2, 0.2)
-    search.run(48)
-    opens, drops = (items.items[part].tolist() for part in search.state())
-    assert (search.cost, opens, drops) == anneal_drawn(network, *start, slots, Annealing(4, 0.5, (0.2, 0.2), 30, 48, 0))
-    assert search.cost == search.refresh()
 
 
 @pytest.mark.parametrize(("wide", "slots"), [(False, 3), (False, 12), (True, 12)])

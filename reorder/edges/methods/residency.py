@@ -129,7 +129,7 @@ class Annealing:
 
     def __init__(self, items: Items, state: IntervalState, seed: int, moves: MoveShares) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed, blocks=items.in_blocks)
+        self.search: Residency = items.search(state.slots, seed)
         self.search.set_state(state.opens, state.drops)
         self.moves = moves
         self.done = 0
@@ -361,7 +361,7 @@ def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, param
     parameters: what it is offered with; the order is decoded with their `delay`.
     """
     kinds = SPARSE_MOVES if items.sparse else DENSE_MOVES
-    search = items.search(state.slots, best.task.seed, blocks=items.in_blocks)
+    search = items.search(state.slots, best.task.seed)
     search.set_state(state.opens, state.drops)
     reach = max(2, min(REACH * state.slots, len(items.items) // 2))
     search.tune(kinds.end, reach, kinds.opens, kinds.drops, kinds.guided)

@@ -24,8 +24,6 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
-MOST_TARGETS = 64  # four blocks of few.h (estimate)
-NARROW = 0xFFFF  # items that 16-bit lanes can tell apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,22 +126,14 @@ class Items:
         """Whether there are so few that a hot start finds less."""
         return self.network.n_connections <= FEW * len(self.items)
 
-    @cached_property
-    def in_blocks(self) -> bool:
-        """Whether no source has more targets than it takes little time to go through one by one."""
-        return self.few and len(self.items) < NARROW and int(np.diff(self.by_source[0]).max(initial=0)) <= MOST_TARGETS
-
-    def search(
-        self, slots: int, seed: int = 0, wide: bool = False, blocks: bool = False, still: bool = False
-    ) -> Residency:
+    def search(self, slots: int, seed: int = 0, wide: bool = False, still: bool = False) -> Residency:
         """Return a kernel object over these items with `slots` slots, without a state yet.
 
-        blocks: anneal by counting sources anew (few.h); it knows no scans and no 32-bit lanes. still: it is asked for
-        costs and stages alone and cannot anneal; `lane` is not made for it.
+        still: it is asked for costs and stages alone and cannot anneal; `lane` is not made for it.
         """
         start, target = self.by_source
         lane = None if still else self.lane
-        return Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide, blocks)
+        return Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide)
 
     def decode(self, search: Residency, delay: int = 0) -> Int64Array:
         """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
