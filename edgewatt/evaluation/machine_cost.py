@@ -19,7 +19,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.search import MachineParameters, order_for_machine
-from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate, TupleWires
+from reorder.edges.machine.surrogate import CacheShape, Int64Array, MachineShape, Surrogate
 from reorder.edges.methods.tiles import BestTile, best_tile
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
@@ -28,7 +28,7 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import engineering, shares_in_words
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, BEST, CUT_KINDS, Layout
+from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.checks import checked_memory
 from traces.networks.forward import forward
 from traces.networks.network import Network
@@ -182,13 +182,10 @@ class MachineCost:
         """Return what a search sees of the machine."""
         memory = rows_of(self.machine, self.layout)
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
-        wires = None
-        if self.objective == "energy" and self.layout.kind in (AUTO, CUT_KINDS[0]):
-            wires = TupleWires(self.layout.value_format, self.machine.encoder, burst)
         if pad is None:
-            return MachineShape(memory, "lru", "literal", self._cache_shape(), wires=wires)
+            return MachineShape(memory, "lru", "literal", self._cache_shape())
         sharing = max(1, burst // self.layout.row_pitch)
-        return MachineShape(memory, pad.policy, pad.pinning, burst_rows=sharing, wires=wires)
+        return MachineShape(memory, pad.policy, pad.pinning, burst_rows=sharing)
 
     def _cache_shape(self) -> CacheShape:
         from cython_ext.cache.level import compiled_policy

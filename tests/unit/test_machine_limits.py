@@ -23,9 +23,8 @@ from edgewatt.evaluation.machine_cost import (
 from edgewatt.orders import request
 from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.orders.request import OrderRequest, find_order
-from reorder.base import ORDERINGS, Ordering
+from reorder.base import ORDERINGS
 from reorder.edges.machine import candidates
-from reorder.edges.machine import search as searching
 from reorder.edges.machine.search import MachineParameters, order_for_machine
 from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
 from reorder.edges.search.budget import Budget
@@ -136,26 +135,6 @@ def test_what_was_judged_is_told_again() -> None:
     other = np.array([300.0, 400, 500, 600, 700, 1])
     assert surrogate.predict(other) == pytest.approx(weights @ other, rel=0.05)
     assert surrogate.error == LEAST_ERROR
-
-
-@pytest.mark.parametrize("system", [CACHE, PAD])
-def test_tuples_inside_runs_come_last(system: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_layered(2, 120, 0.3, seed=5)  # where both searches end at the same runs
-
-    def energy(encoder: str) -> Ordering:
-        judge = machine_cost_for(
-            network, "energy", {**system, "encoder": encoder}, lanes=1, layout="tuples", timing="replay"
-        )
-        return order_on_machine(judge, "auto", rounds=2, moves=500)
-
-    found = energy("base-xor+dbi-dc")
-    assert "runs by" in found.parameters["found_by"]
-    monkeypatch.setattr(searching, "TUPLE_METHODS", ())
-    plain = energy("base-xor+dbi-dc")
-    assert "runs by" not in plain.parameters["found_by"]
-    assert found.parameters["value"] < plain.parameters["value"]
-    assert np.array_equal(network.targets[found.edges], network.targets[plain.edges])
-    assert machine_cost_for(network, "bytes", system, lanes=1).shape().wires is None
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.edges.methods.tiles import tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.objectives import weighted
-from reorder.joint.inside_runs import order_run_tuples
 from traces.base.progress import Progress
 from traces.networks.checks import is_only_order
 from traces.networks.network import Network
@@ -33,9 +32,8 @@ class StageEnds:
 
     made: of making constructions, at the latest. simulated: of simulating them, but for those that may be the best.
     rebuilt: of tiles that bring sources together, after that. plain: of what is then left for a scratchpad, for the
-    search by I/Os alone; runs count in the rest. searched: of searches for a cache. moved: of moves where wires matter;
-    the last of the time is for the order of tuples inside runs. layouts: the last share of the limit, for the best
-    orders in other layouts.
+    search by I/Os alone; runs count in the rest. searched: of searches for a cache. layouts: the last share of the
+    limit, for the best orders in other layouts.
     """
 
     made: float = 0.5
@@ -43,7 +41,6 @@ class StageEnds:
     rebuilt: float = 0.2
     plain: float = 0.7
     searched: float = 0.55
-    moved: float = 0.95
     layouts: float = 0.1
 
 
@@ -78,7 +75,6 @@ LATER_US = 3  # microseconds a connection by which constructions of no portfolio
 LIKELIEST = 3  # of many candidates, those that the surrogate likes best
 MOVES_PER_CONNECTION = 10  # of each search for runs and I/Os, without a time limit
 MOVES_ON_PAD, MOVES_ON_CACHE = (2000, 1_000_000), (300, 200_000)  # at least so many a neuron, up to so many in all
-TUPLE_METHODS = (("greedy", 2.0), ("local-search", 80.0))  # and microseconds per connection, roughly
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,7 @@ def order_for_machine(
     budget = Budget(time_limit_s)
     pool = CandidatePool(judge, budget, Surrogate(network, shape), progress, sampler)
     whole = 1.0 - (ENDS.layouts if layouts else 0.0)
-    pool.ends = whole * (1.0 if shape.wires is None else ENDS.moved)
+    pool.ends = whole
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
     plain = ""
     in_layouts: dict[str, Any] = {}
@@ -138,7 +134,7 @@ def order_for_machine(
             if shape.cache is not None:
                 move(pool, seed, parameters)
         pool.judge_waiting(pool.ends)
-        finish(pool, seed, holds)
+        link(pool, pool.best, pool.found_by, holds)
         pool.judge_waiting(whole)
         in_layouts = judged_in_layouts(pool, layouts or {})
     except KeyboardInterrupt:
@@ -334,24 +330,6 @@ def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
             kernel.replace(pool.best)
             warm *= MOVES.cooling
         done += 1
-
-
-def finish(pool: CandidatePool, seed: int, holds: Callable[[Int64Array], bool]) -> None:
-    """Permute the best order inside its stretches, as far as time allows: so that they meet at shared neurons, and so
-    that connections inside runs put few ones on the wires."""
-    network, wires = pool.surrogate.network, pool.surrogate.shape.wires
-    assert pool.best is not None
-    runs, found_by = pool.best, pool.found_by
-    link(pool, runs, found_by, holds)
-    for method, each_us in TUPLE_METHODS if wires is not None else ():
-        assert wires is not None
-        if pool.before(1.0, -1e-6 * each_us * network.n_connections):
-            edges = order_run_tuples(
-                network, runs, stride="row", method=method, value_format=wires.value_format, encoder=wires.encoder,
-                block_bytes=wires.block_bytes, seed=seed,
-            )  # fmt: skip
-            pool.offer(edges, f"{found_by}, runs by {method}")
-            link(pool, edges, f"{found_by}, runs by {method}", holds)
 
 
 def link(pool: CandidatePool, edges: Int64Array, found_by: str, holds: Callable[[Int64Array], bool]) -> None:

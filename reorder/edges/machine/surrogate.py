@@ -63,19 +63,9 @@ class CacheShape:
 
 
 @dataclass(frozen=True)
-class TupleWires:
-    """How the tuples of a connection travel: the format of weights, the chain of encoders, bytes of a block."""
-
-    value_format: str
-    encoder: str
-    block_bytes: int
-
-
-@dataclass(frozen=True)
 class MachineShape:
     """memory, policy, pinning: M and the eviction of the I/O model; a scratchpad's own, or LRU and as many rows as a
     cache has room for. cache: None for a scratchpad. burst_rows: rows that one burst of the memory brings.
-    wires: None where the order of tuples inside a run changes nothing on the wires that counts.
     """
 
     memory: int
@@ -83,7 +73,6 @@ class MachineShape:
     pinning: str
     cache: CacheShape | None = None
     burst_rows: int = 1
-    wires: TupleWires | None = None
 
     @property
     def sharing(self) -> int:
