@@ -118,10 +118,3 @@ cdef class EngineClock:
     def instructions(self):
         """Instructions so far: accesses, multiply-adds of access_bytes, and those of each connection beside them."""
         return self.instructed + edgewatt_instructions(&self.ports, &self.now)
-
-
-def cycles_of(engine, int64_t elements, int64_t sources, int64_t targets, int64_t stores, int64_t values, int64_t pieces):
-    """Return the cycles an engine takes for one operation (trace/ports.h): so many accesses, of `values` multiply-adds."""
-    cdef edgewatt_ports ports = open_ports(engine)
-    cdef edgewatt_operation operation = [elements, sources, targets, stores, values, pieces]
-    return edgewatt_cycles(&ports, &operation)

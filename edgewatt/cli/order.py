@@ -138,7 +138,7 @@ def order_network(
     if not write_json(result, json_file):
         show_order(result)
         if view is not None:
-            for words in filter(None, (view.sure, view.sentence, view.bound, view.choices, view.note)):
+            for words in filter(None, (view.sure, view.sentence, view.choices, view.note)):
                 say(words)
         elif "measured_us" in result:
             say(speed_in_words(result, made.lanes))

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
-from edgewatt.evaluation.least import LeastEnergy, least_energy
 from edgewatt.results.verdict import Gain, gain_of
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
@@ -211,9 +210,9 @@ class MachineCost:
 @dataclass(frozen=True)
 class MachineView:
     """What an order and two-optimal cost on a machine (`costs_of`) in a pass of `lanes` inputs, and a sentence about
-    both. note: what a time limit left open, empty for nothing. least: what every order costs at least; None where
-    nothing is proved. blocking: costs of the best simple blocking and its `tile`; empty where the layout holds none.
-    choices: its two numbers as a configuration has them, and the layout in which the order lies best."""
+    both. note: what a time limit left open, empty for nothing. blocking: costs of the best simple blocking and its
+    `tile`; empty where the layout holds none. choices: its two numbers as a configuration has them, and the layout in
+    which the order lies best."""
 
     name: str
     objective: str
@@ -221,7 +220,6 @@ class MachineView:
     plain: Mapping[str, Any]
     sentence: str
     note: str = ""
-    least: LeastEnergy | None = None
     blocking: Mapping[str, Any] = field(default_factory=dict)
     lanes: int = 1
     choices: str = ""
@@ -233,23 +231,9 @@ class MachineView:
         said = [f"{gain_between(self.cost, other).words} against {name}" for name, other in others.items() if other]
         return f"Energy of {self.name}, within the ranges of the constants: {', '.join(said)}."
 
-    @property
-    def bound(self) -> str:
-        """How far both orders are above the least that is proved; empty where nothing is."""
-        if self.least is None:
-            return ""
-        least = self.least.total_pj if self.objective == "energy" else self.least.bytes
-        amount = write_amount(least / self.lanes, self.objective)
-        mine, other = (100 * (float(cost[self.objective]) / least - 1) for cost in (self.cost, self.plain))
-        return (
-            f"No order takes less than {amount} there, with each connection and neuron read once and no result written "
-            f"twice: {self.name} is {mine:.1f} % above that, two-optimal {other:.1f} %."
-        )
-
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        least = None if self.least is None else self.least.as_dict()
-        return {"objective": self.objective, "sentence": self.sentence, "note": self.note, "least": least,
+        return {"objective": self.objective, "sentence": self.sentence, "note": self.note,
                 "gain": vars(gain_between(self.cost, self.plain)),
                 "blocking": dict(self.blocking) or None,
                 self.name: dict(self.cost), "two-optimal": dict(self.plain)}  # fmt: skip
@@ -336,17 +320,13 @@ def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress |
     judge.check_plain()
     cost, plain = judge.costs(ordering.edges, progress), judge.costs(judge.plain, progress)
     words = sentence(judge, ordering.method, cost, plain)
-    least = None
-    if judge.objective != "time":
-        layout, timing = judge.layout, judge.timing
-        least = least_energy(judge.network, judge.plain, judge.machine, layout, timing=timing, seed=judge.seed)
     block = judge.blocked()
     blocking = {} if block is None else {**judge.costs(block.edges), "tile": asdict(block.tile)}
     more = "" if block is None else f"The best simple blocking: {block.tile.words}."
     if ordering.parameters.get("layout"):
         amount = write_amount(ordering.parameters["layout_value"] / judge.layout.lanes, judge.objective)
         more += f" {ordering.method} lies best in layout {ordering.parameters['layout']}: {amount}."
-    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), least, blocking,
+    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), blocking,
                        judge.layout.lanes, more)  # fmt: skip
 
 

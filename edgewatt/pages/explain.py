@@ -78,7 +78,7 @@ def explain_page(
 
 def machine_part(view: MachineView) -> str:
     """Return the part of the page about a machine: the sentence, bytes per stream and energy terms of both orders."""
-    words = filter(None, (view.sentence, view.bound, view.choices, view.note))
+    words = filter(None, (view.sentence, view.choices, view.note))
     parts = ["<h2>On the machine</h2>", *(f"<p>{text(each)}</p>" for each in words)]
     for title, key, factor, si in (("Bytes over the memory bus", "streams", 1.0, "B"), ("Energy", "terms", 1e-12, "J")):
         mine, other = view.cost[key], view.plain[key]

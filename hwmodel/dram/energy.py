@@ -151,14 +151,6 @@ def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
     return {row.term: row.energy_pj for row in core_rows(counts, part)}
 
 
-def energy_by_term(rows: Iterable[EnergyRow]) -> dict[str, float]:
-    """Return energy per term in pJ, rows of one term added."""
-    result: dict[str, float] = {}
-    for row in rows:
-        result[row.term] = result.get(row.term, 0.0) + row.energy_pj
-    return result
-
-
 @dataclass(frozen=True)
 class InterfaceEnergy:
     """Counts and energy of the wires, and the bits of data they moved.

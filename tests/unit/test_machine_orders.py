@@ -106,15 +106,13 @@ def test_the_command_line(network: Network, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*arguments, "-s", "moves=1000", "--explain", str(page)])
     assert done.exit_code == 0, done.output
     said = " ".join(done.stdout.split())
-    sentence, bound = said[said.index("It pays in ") : said.index(" No order")], said[said.index("No order takes") :]
-    bound, kernel = bound.split(" The best simple blocking: ")
-    assert bound.startswith("No order takes less than ") and "auto is " in bound and "% above that" in bound
+    sentence, kernel = said[said.index("It pays in ") :].split(" The best simple blocking: ")
     assert sentence.startswith(
         "It pays in energy on 8 KiB of cache with lpddr4-3200, layout tuples, per inference of 64 at a time: "
     )
     assert sentence.count(". ") == 0 and sentence.endswith(".") and "because" in sentence
     html = page.read_text()
-    assert sentence in html and bound in html and "Bytes over the memory bus" in html and "l1_<wbr>read" in html
+    assert sentence in html and "Bytes over the memory bus" in html and "l1_<wbr>read" in html
     assert "width=device-width" in html and "@MACHINE@" not in html
     done = CliRunner().invoke(app, [*arguments, "-s", "moves=1000", "--json", "-"])
     view = json.loads(done.stdout)["machine"]
@@ -122,7 +120,6 @@ def test_the_command_line(network: Network, tmp_path: Path) -> None:
     numbers = ", ".join(f"{key}: {value}" for key, value in tile.items())
     assert kernel == f"orderings: [{{kind: tiles, {numbers}}}]."
     assert kernel in html and set(tile) == {"targets", "sources", "outer"}
-    assert 0 < view["least"]["total_pj"] < view["auto"]["energy"] and view["least"]["bytes"] < view["auto"]["bytes"]
     assert view["sentence"] == sentence and view["auto"]["energy"] < view["two-optimal"]["energy"]
     assert sum(view["auto"]["terms"].values()) == pytest.approx(view["auto"]["energy"])
 

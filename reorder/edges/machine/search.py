@@ -134,7 +134,7 @@ def order_for_machine(
             if shape.cache is not None:
                 move(pool, seed, parameters)
         pool.judge_waiting(pool.ends)
-        link(pool, pool.best, pool.found_by, holds)
+        link(pool, holds)
         pool.judge_waiting(whole)
         in_layouts = judged_in_layouts(pool, layouts or {})
     except KeyboardInterrupt:
@@ -332,8 +332,10 @@ def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
         done += 1
 
 
-def link(pool: CandidatePool, edges: Int64Array, found_by: str, holds: Callable[[Int64Array], bool]) -> None:
-    """Judge an order whose stretches meet at shared neurons."""
+def link(pool: CandidatePool, holds: Callable[[Int64Array], bool]) -> None:
+    """Judge the best order with its connections permuted inside its stretches, so that these meet at shared neurons."""
+    edges, found_by = pool.best, pool.found_by
+    assert edges is not None
     for by in ("targets", "sources"):
         if pool.before(1.0):
             candidate = linked(pool.surrogate.network, edges, by)
