@@ -44,11 +44,8 @@ def keep(claims: Sequence[dict[str, Any]], selection: str, runs: Sequence[Run]) 
     dates = {run.name: max(str(r.provenance["finished"])[:10] for r in run.records) for run in runs if run.records}
     kept = recorded()
     for claim in claims:
-        if (
-            claim["readings"]
-            and all(name in dates for name in claim["figures"])
-            and not claim["verdict"].startswith("not ")
-        ):
+        run = all(name in dates for name in claim["figures"])
+        if claim["readings"] and run and not claim["verdict"].startswith("not "):
             kept[claim["key"]] = {
                 "verdict": claim["verdict"], "readings": claim["readings"], "ours": claim["ours_numbers"],
                 "date": max(dates[name] for name in claim["figures"]), "commit": said.stdout.strip() or "unknown",

@@ -46,7 +46,6 @@ LAYERS: dict[str, tuple[tuple[int, ...], float, int]] = {  # shape, density, sha
     "vd_agp lstm": ((6000, 1500), 0.2, 0),
     "vd_bd encoder": ((33278, 1500), 0.1, 0),
 }
-SHARED = tuple(name for name, (_, _, shared) in LAYERS.items() if shared)
 ENCODERS = ("dbi-dc", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc")
 
 

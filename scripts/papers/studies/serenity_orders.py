@@ -54,15 +54,14 @@ def compute(job: Job) -> dict[str, Any]:
 
 def count_orders(graph: OpGraph) -> tuple[int, dict[int, tuple[float, float]]]:
     """Return the number of orders, and by bytes at the peak the share of them, every order alike and drawn."""
-    before = [sum(1 << u for u in graph.predecessors[v]) for v in range(graph.n_nodes)]
-    memory = LiveBytes(graph)
+    live = LiveBytes(graph)
     reached: dict[int, Ways] = {0: {0: (1, 1.0)}}
     for _ in range(graph.n_nodes):
         then: dict[int, Ways] = {}
         for done, ways in reached.items():
-            ready = [v for v in range(graph.n_nodes) if not done >> v & 1 and not before[v] & ~done]
-            for v in ready:
-                into, now = then.setdefault(done | 1 << v, {}), memory.during(done, v)
+            ready = live.ready(done)
+            for v, now in ready:
+                into = then.setdefault(done | 1 << v, {})
                 for peak, (orders, weight) in ways.items():
                     here = into.get(max(peak, now), (0, 0.0))
                     into[max(peak, now)] = here[0] + orders, here[1] + weight / len(ready)
@@ -76,6 +75,7 @@ class LiveBytes:
     """Live bytes while an operator runs, by the set of operators done before it."""
 
     def __init__(self, graph: OpGraph) -> None:
+        self.before = [sum(1 << u for u in graph.predecessors[v]) for v in range(graph.n_nodes)]
         number = {buffer: k for k, buffer in enumerate(graph.buffers)}
         of_tensor = {t.name: number[t.buffer] for node in graph.nodes for t in node.outputs}
         self.sizes = graph.buffer_bytes.tolist()
@@ -88,10 +88,12 @@ class LiveBytes:
                 self.users[k] |= 1 << v
         self.kept = {number[buffer] for buffer in graph.output_buffers}
 
-    def during(self, done: int, v: int) -> int:
+    def ready(self, done: int) -> list[tuple[int, int]]:
+        """Return the operators that may run next, each with the bytes alive while it does."""
         begun = (k for k, writers in enumerate(self.writers) if writers & done)
         live = {k for k in begun if k in self.kept or self.users[k] & ~done}
-        return sum(self.sizes[k] for k in live | self.written[v])
+        ready = (v for v, before in enumerate(self.before) if not done >> v & 1 and not before & ~done)
+        return [(v, sum(self.sizes[k] for k in live | self.written[v])) for v in ready]
 
 
 def _cell_a(case: str) -> OpGraph:
@@ -130,15 +132,10 @@ def count_products(graph: OpGraph) -> dict[str, int]:
 
 def least_orders(graph: OpGraph, peak: int, n: int, seed: int) -> tuple[int, Iterator[list[int]]]:
     """Return how many orders need at most `peak` bytes, and n of them, each drawn as likely as any other."""
-    nodes = range(graph.n_nodes)
-    before, memory = [sum(1 << u for u in graph.predecessors[v]) for v in nodes], LiveBytes(graph)
+    live, reached = LiveBytes(graph), {0}
     levels: list[dict[int, list[int]]] = []  # sets of operators done -> what may run next
-    reached = {0}
-    for _ in nodes:
-        levels.append({
-            done: [v for v in nodes if not done >> v & 1 and not before[v] & ~done and memory.during(done, v) <= peak]
-            for done in reached
-        })  # fmt: skip
+    for _ in range(graph.n_nodes):
+        levels.append({done: [v for v, now in live.ready(done) if now <= peak] for done in reached})
         reached = {done | 1 << v for done, ready in levels[-1].items() for v in ready}
     ways = {(1 << graph.n_nodes) - 1: 1}
     for level in reversed(levels):
