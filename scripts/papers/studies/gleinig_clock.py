@@ -63,7 +63,7 @@ def timed(job: Job) -> dict[str, Any]:
     }
     ways = {f"{name}, {how}": Way(order, how) for name, order in orders.items() for how in READINGS}
     if job["threads"] == 1:
-        fastest = ew.fastest_order(network, batch=BATCH)
+        fastest = ew.orders.fastest_order(network, batch=BATCH)
         ways["fastest"] = Way(fastest.ordering, "runs", fastest.lanes)
     return times_of(network, ways, PEERS, BATCH, seed, threads=job["threads"])
 

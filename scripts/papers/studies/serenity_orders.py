@@ -97,7 +97,7 @@ class LiveBytes:
 
 
 def _cell_a(case: str) -> OpGraph:
-    return cast(OpGraph, ew.rewrite_graph(folded(CELLS[0]), CASES[case]))
+    return cast(OpGraph, ew.operators.rewrite_graph(folded(CELLS[0]), CASES[case]))
 
 
 def _arenas(job: Job) -> dict[str, Any]:
