@@ -1,4 +1,4 @@
-"""`ew.bench`: our inference beside the libraries, in one process."""
+"""`ew.orders.bench`: our inference beside the libraries, in one process."""
 
 from __future__ import annotations
 
