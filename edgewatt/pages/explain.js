@@ -68,10 +68,10 @@ function build() {
   for (const side of data.sides) {
     const panel = add(document.getElementById("slots"), "div", undefined, { class: "panel" });
     add(panel, "h3", side.title);
-    const canvas = add(panel, "canvas", undefined, { class: "slots", role: "img", "aria-label": "fast memory over time, " + side.title });
+    const canvas = add(panel, "canvas", undefined, { class: "slots", role: "img", "aria-label": "moves along the order, " + side.title });
     const axis = add(panel, "div", undefined, { class: "axis" });
     ["first connection", side.shares.map((share, k) => k ? `${data.kinds[k]}s ${(100 * share).toFixed(0)} %` : "").filter(Boolean).join(", "), "last"].forEach(text => add(axis, "span", text));
-    explain(canvas, side.slots, (x, y, v) => `slot ${y}, connection ${number(x / Math.max(1, side.slots.columns - 1) * (data.connections - 1))}: ${data.kinds[v]}`);
+    explain(canvas, side.slots, (x, y, v) => `connection ${number(x / Math.max(1, side.slots.columns - 1) * (data.connections - 1))}: ${data.kinds[v]}`);
     const other = add(document.getElementById("edges"), "div", undefined, { class: "panel" });
     add(other, "h3", side.title);
     const map = add(other, "canvas", undefined, { class: "edges", role: "img", "aria-label": "time of each connection, " + side.title });

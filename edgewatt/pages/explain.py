@@ -3,22 +3,67 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.iomodel.counts import LOAD, STORE_LIVE, STORE_OUTPUT
 from edgewatt.evaluation.machine_cost import MachineView
 from edgewatt.pages.html.page import Page, asset, text
-from hwmodel.fastmemory.iomodel import KINDS, Occupancy, count_io, gap, io_bounds, occupancy
+from hwmodel.fastmemory.iomodel import count_io, gap, io_bounds, moves_of
 from reorder.base import Ordering
 from reorder.edges.bounds.bounds import NetworkBound, lower_bound
 from reorder.order import order as make_order
 from traces.base.units import in_one_unit
 from traces.networks.network import Network
+from traces.networks.processing import processing_arrays
 
 PIXELS = 280  # of the picture of edges, each way
 MOST_SPILLED = 12
+KINDS = ("nothing", "input value", "partial sum", "finished hidden value")
+STRETCHES, HEIGHT = 300, 100  # of the picture of moves: columns along the order, rows for the most moves of one
+
+
+@dataclass(frozen=True, eq=False)
+class NeuronMoves:
+    """Loads and stores of neuron values: int64[N] reads and writes of each; reads_by, writes_by: int64[len(KINDS)],
+    repeated reads and live writes by kind; picture: uint8[HEIGHT, up to STRETCHES], the moves of each stretch by kind.
+    """
+
+    reads: npt.NDArray[np.int64]
+    writes: npt.NDArray[np.int64]
+    reads_by: npt.NDArray[np.int64]
+    writes_by: npt.NDArray[np.int64]
+    first_reads: int
+    writes_outputs: int
+    picture: npt.NDArray[np.uint8]
+
+
+def neuron_moves(network: Network, order: Any, *, memory: int, policy: str, pinning: str) -> NeuronMoves:
+    """Return what moves under an order, by kind and along it. O(W + N)."""
+    sources, targets = processing_arrays(network, order)
+    made = moves_of(sources, targets, network.is_output, memory=memory, policy=policy, pinning=pinning)
+    n, w, width = network.n_neurons, len(sources), len(KINDS)
+    last = np.full(n, -1)
+    np.maximum.at(last, targets, np.arange(w))
+    kind = np.where(last[made.neuron] < 0, 1, np.where(made.step <= last[made.neuron], 2, 3))
+    loads, live = made.kind == LOAD, made.kind == STORE_LIVE
+    first = np.flatnonzero(loads)[np.unique(made.neuron[loads], return_index=True)[1]]
+    again = loads.copy()
+    again[first] = False
+    columns = min(STRETCHES, w)
+    cells = np.bincount(np.minimum(made.step, w - 1) * columns // w * width + kind, minlength=columns * width)
+    ends = np.cumsum(cells.reshape(columns, width), axis=1)  # the pile of each stretch, kind upon kind
+    rows = ends * HEIGHT / max(1, int(ends.max()))
+    level = np.arange(HEIGHT, 0, -1)[:, None]
+    picture = 1 + np.stack([level > rows[:, k] + 0.5 for k in range(1, width)]).sum(axis=0)
+    return NeuronMoves(
+        np.bincount(made.neuron[loads], minlength=n), np.bincount(made.neuron[live], minlength=n),
+        np.bincount(kind[again], minlength=width), np.bincount(kind[live], minlength=width), len(first),
+        int((made.kind == STORE_OUTPUT).sum()), np.where(picture == width, 0, picture).astype(np.uint8),
+    )  # fmt: skip
 
 
 def explain_page(
@@ -31,7 +76,7 @@ def explain_page(
     view: MachineView | None = None,
     bound: NetworkBound | None = None,
 ) -> str:
-    """Return the page as HTML: fast memory over time, spills, convergence and the order itself, beside two-optimal.
+    """Return the page as HTML: moves along the order, spills, convergence and the order itself, beside two-optimal.
 
     view: what both orders cost on a machine, shown first. bound: on the I/Os (None: the best known here).
     Everything is inside the page; it loads nothing from elsewhere. Time and memory linear in the connections.
@@ -42,18 +87,19 @@ def explain_page(
     sides = []
     for title, compared in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
         counts = count_io(network, compared, **machine)  # type: ignore[arg-type]
-        seen = occupancy(network, compared, **machine)  # type: ignore[arg-type]
+        seen = neuron_moves(network, compared, **machine)  # type: ignore[arg-type]
+        moved = seen.reads_by + seen.writes_by
         sides.append(
             {
                 "title": title,
                 "total": counts.total,
                 "runs": counts.runs,
                 "costs": _costs(network, counts.total, seen),
-                "slots": _grid(seen.slots),
+                "slots": _grid(seen.picture),
                 "edges": _grid(edge_picture(network, compared.edges)),
                 "reads": _histogram(seen.reads[network.touched]),
                 "spilled": _most_spilled(network, seen),
-                "shares": [round(float((seen.slots == kind).mean()), 4) for kind in range(len(KINDS))],
+                "shares": (moved / max(1, moved.sum())).round(4).tolist(),
             }
         )
     data = {
@@ -121,11 +167,11 @@ def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> s
     return f"{ours['total']:,} I/Os, {word} two-optimal{share}.{why}"
 
 
-def _costs(network: Network, total: int, seen: Occupancy) -> list[tuple[str, int]]:
+def _costs(network: Network, total: int, seen: NeuronMoves) -> list[tuple[str, int]]:
     """(what, count) of every kind of I/O; they add up to `total`."""
     costs = [("connections", network.n_connections), ("first reads of values and biases", seen.first_reads)]
-    costs += [(f"repeated reads, {kind}", seen.reads_by[kind]) for kind in KINDS[1:]]
-    costs += [(f"spill writes, {kind}", seen.writes_by[kind]) for kind in KINDS[2:]]
+    costs += [(f"repeated reads, {KINDS[k]}", int(seen.reads_by[k])) for k in (1, 2, 3)]
+    costs += [(f"spill writes, {KINDS[k]}", int(seen.writes_by[k])) for k in (2, 3)]
     costs.append(("output writes", seen.writes_outputs))
     assert sum(count for _, count in costs) == total
     return costs
@@ -168,7 +214,7 @@ def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
     return often
 
 
-def _most_spilled(network: Network, seen: Occupancy) -> list[list[int]]:
+def _most_spilled(network: Network, seen: NeuronMoves) -> list[list[int]]:
     """[neuron, depth, connections in, out, reads, writes] of those that move most often."""
     moved = seen.reads + seen.writes
     order = np.argsort(-moved, kind="stable")[:MOST_SPILLED]

@@ -15,11 +15,10 @@ from oracles.occupancy_oracle import occupancy as play_occupancy
 from oracles.random_networks import dags
 from typer.testing import CliRunner
 
-from cython_ext.iomodel.occupancy import play
 from edgewatt.cli import app
-from edgewatt.pages.explain import explain_page
+from edgewatt.pages.explain import HEIGHT, KINDS, explain_page, neuron_moves
 from edgewatt.pages.html.page import text
-from hwmodel.fastmemory.iomodel import count_io, occupancy
+from hwmodel.fastmemory.iomodel import count_io
 from reorder.order import order
 from traces.base.units import energy
 from traces.generators.networks import random_layered
@@ -37,49 +36,30 @@ def network() -> Network:
 @pytest.mark.parametrize("pinning", ["literal", "pin_both"])
 @pytest.mark.parametrize("policy", ["min", "lru", "rr"])
 @pytest.mark.parametrize("method", ["two-optimal", "random-topological", "output-stationary"])
-def test_occupancy_counts_what_the_kernels_count(network: Network, method: str, policy: str, pinning: str) -> None:
+def test_moves_are_those_that_are_counted(network: Network, method: str, policy: str, pinning: str) -> None:
     found = order(network, method, memory=12)
     for memory in (3, 12, 30):
         counts = count_io(network, found, memory=memory, policy=policy, pinning=pinning)
-        seen = occupancy(network, found, memory=memory, policy=policy, pinning=pinning)
-        assert seen.reads.sum() == counts.reads_neurons == seen.first_reads + sum(seen.reads_by.values())
-        assert seen.writes.sum() == counts.writes_live == sum(seen.writes_by.values())
+        seen = neuron_moves(network, found, memory=memory, policy=policy, pinning=pinning)
+        assert seen.reads.sum() == counts.reads_neurons == seen.first_reads + seen.reads_by.sum()
+        assert seen.writes.sum() == counts.writes_live == seen.writes_by.sum()
         assert seen.writes_outputs == counts.writes_outputs
-        assert seen.slots.shape[1] == len(seen.moments) and seen.slots.max() <= 3
+        assert seen.picture.shape == (HEIGHT, 300) and seen.picture.max() < len(KINDS)
+        piles = seen.picture > 0
+        assert (np.diff(piles, axis=0) >= 0).all() and piles[0].any()  # the highest pile reaches the top
 
 
 @given(dags(), st.integers(3, 12), st.sampled_from(["min", "lru", "rr"]), st.booleans(), st.data())
 @settings(deadline=None)
-def test_occupancy_is_that_of_plain_python(
+def test_moves_are_those_of_plain_python(
     network: Network, memory: int, policy: str, pin_both: bool, data: st.DataObject
 ) -> None:
-    pinning = "pin_both" if pin_both else "literal"
     edges = order(network, "random-topological", memory=3, seed=data.draw(st.integers(0, 9))).edges
-    seen = occupancy(network, edges, memory=memory, policy=policy, pinning=pinning, moments=7)
-    how = {"memory": memory, "policy": policy, "pinning": pinning}
-    true = play_occupancy(network, edges, **how, moments=seen.moments.tolist(), slots=list(range(memory - 1)))
-    assert len(seen.moments) == min(7, len(edges)) and seen.moments[-1] == len(edges) - 1
-    assert seen.slots.tolist() == true["grid"]
+    how = {"memory": memory, "policy": policy, "pinning": "pin_both" if pin_both else "literal"}
+    seen, true = neuron_moves(network, edges, **how), play_occupancy(network, edges, **how, moments=[0], slots=[0])
     assert (seen.reads.tolist(), seen.writes.tolist()) == (true["reads"], true["writes"])
-    assert [*seen.reads_by.values()] == true["reads_by"][1:] and [*seen.writes_by.values()] == true["writes_by"][1:]
+    assert (seen.reads_by.tolist()[1:], seen.writes_by.tolist()[1:]) == (true["reads_by"][1:], true["writes_by"][1:])
     assert (seen.first_reads, seen.writes_outputs) == (true["first_reads"], true["writes_outputs"])
-
-
-def test_the_kernel_of_occupancy_refuses_what_does_not_fit() -> None:
-    """Ids, places and slots by which it would read beyond its arrays."""
-    ends, outputs, none = np.array([0], np.int32), np.zeros(2, np.uint8), np.zeros(0, np.int64)
-    for change in (
-        {"sources": np.array([2], np.int32)}, {"targets": np.array([-1], np.int32)}, {"memory": 2}, {"policy": 3},
-        {"targets": np.zeros(0, np.int32)}, {"moments": np.array([1])}, {"moments": np.array([0, 0])},
-        {"moments": np.array([-1])}, {"drawn": np.array([-1])},
-    ):  # fmt: skip
-        given = {
-            "sources": ends, "targets": ends + 1, "is_output": outputs, "memory": 3, "policy": 0, "pinning": 0,
-            "moments": none, "drawn": none,
-        }  # fmt: skip
-        play(**given)
-        with pytest.raises(ValueError):
-            play(**{**given, **change})
 
 
 def test_the_page_is_self_contained_and_escaped(network: Network) -> None:
