@@ -1,1 +1,1 @@
-"""Line caches: levels, policies, prefetchers, and a GPU's view of them."""
+"""Line caches: levels, policies, prefetchers."""
