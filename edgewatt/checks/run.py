@@ -17,7 +17,6 @@ def validate(
     matrix: str | Path | None = None,
     reordered: str | Path | None = None,
     stride: int | None = None,
-    seed: int = 0,
 ) -> list[Check]:
     """Run the checks that the given files ask for.
 
@@ -37,7 +36,7 @@ def validate(
         from reorder.edges.methods.given import read_order
 
         given = network if isinstance(network, Network) else NetworkFiles((str(network),)).network("validate")
-        checks += validate_order(given, read_order(str(order)), seed=seed)
+        checks += validate_order(given, read_order(str(order)))
     if matrix is not None and reordered is not None:
         from edgewatt.checks.orders import validate_matrix
         from reorder.tuples.files import read_matrix

@@ -37,7 +37,6 @@ def validate(
         None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
     ),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
-    seed: int = typer.Option(0, help="Seed of the random cases."),
     json_file: str = json_option("the checks"),
 ) -> None:
     """Check orders and matrices.
@@ -58,7 +57,6 @@ def validate(
         matrix=matrix,
         reordered=reordered,
         stride=stride,
-        seed=seed,
     )
     failed = sum(not check.passed for check in checks)
     passed = sum(check.passed for check in checks)
