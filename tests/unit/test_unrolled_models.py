@@ -11,7 +11,7 @@ from traces.networks.forward import forward
 from traces.operators.execute import execute
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers import load
-from traces.readers.parts.model_network import to_network
+from traces.readers.parts.model_network import part_of, to_network
 from traces.trace.build import build_trace, stored_activations
 
 pytestmark = pytest.mark.application
@@ -175,6 +175,18 @@ def test_maxima_by_hand() -> None:
         assert forward(network, [values])[0, network.outputs].tolist() == [max(values)]
     assert network.n_connections == 8 and network.n_neurons == 3 + 4
     assert compile_inference(network).run(np.array([[-5, -4, -7]], np.float32)).tolist() == [[-4]]
+
+
+def test_some_operators_of_a_model() -> None:
+    graph = resnet(False, 1)
+    part = part_of(graph, ["g", "su[lm]", "s"])
+    assert [node.name for node in part.nodes] == ["d", "c1", "g", "s", "sum"] and part.outputs == ("sum",)
+    network, rng = to_network(part), np.random.default_rng(5)
+    given = {name: rng.standard_normal(graph.tensors[name].shape).astype(np.float32) for name in ("d", "c1")}
+    found = forward(network, np.concatenate([x.ravel() for x in given.values()])[None])[0, network.outputs]
+    assert np.allclose(found, execute(part, given)["sum"].ravel(), atol=1e-5)
+    with pytest.raises(InputError, match="model: no operator 'conv\\*' .known: c1, d"):
+        part_of(graph, ["g", "conv*"])
 
 
 def test_too_large_a_model_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

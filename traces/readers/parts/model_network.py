@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
 from traces.networks.forward import SLOPE, activated
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
@@ -419,6 +420,25 @@ def named_activation(op: str, node: Operator, at: str) -> str:
     return NAMED[op]
 
 
+def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
+    """Return the operators whose names are given, or match a pattern, in the model's order.
+
+    What they read of others are inputs, what others read of them are outputs. Raises InputError for names of nothing.
+    """
+    known = [node.name for node in graph.nodes if node.op != INPUT]
+    for pattern in names:
+        if not any(name == pattern or fnmatchcase(name, pattern) for name in known):
+            raise InputError(f"{graph.source or graph.name}: no operator {pattern!r}{did_you_mean(pattern, known[:8])}")
+    nodes = [node for node in graph.nodes if any(node.name == p or fnmatchcase(node.name, p) for p in names)]
+    made = {tensor.name for node in nodes for tensor in node.outputs}
+    wanted = {*graph.outputs, *(name for node in graph.nodes if node not in nodes for name in node.inputs)}
+    read = dict.fromkeys(name for node in nodes for name in node.inputs if name not in made)
+    begin = [Operator(name, INPUT, (), (graph.tensors[name],)) for name in read]
+    constants = {name: graph.constants[name] for node in nodes for name in node.constants}
+    outputs = [name for node in nodes for name in (tensor.name for tensor in node.outputs) if name in wanted]
+    return graph.with_(nodes=(*begin, *nodes), outputs=tuple(outputs), constants=constants, allow_disconnected=True)
+
+
 def to_network(graph: OpGraph) -> Network:
     """Return a model of convolutions, fully connected layers, sums, means and maxima as a network.
 
@@ -484,7 +504,11 @@ class _Model:
                 per_output = np.count_nonzero(weights) / max(1, self._channels_of(node, weights))
                 connections += int(per_output * math.prod(node.output.shape))
         what = f"a network of {connections:,} connections in its layers alone ({_BYTES} bytes each)"
-        claim(_BYTES * connections, f"{self.where}give a smaller --shape, or schedule it as operators", what)
+        claim(
+            _BYTES * connections,
+            f"{self.where}choose operators (--names) or a smaller input (--shape)",
+            what,
+        )
 
     def _channels_of(self, node: Operator, weights: Any) -> int:
         last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
