@@ -36,7 +36,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Search with parts of the published algorithm switched off; states, transitions and CPU seconds of this thread."""
-    graph = ew.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
+    graph = ew.operators.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
     start = time.thread_time()
     limit = {"max_level_states": job["limit"]} if "limit" in job else {}
     done = ew.schedule(graph, method="serenity", divide=job["divide"], soft_budget=job["budget"], **limit)
