@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.memory import token
 from hwmodel.dram.tables import address_map, channel_of
 from hwmodel.parts.part_file import load_part
 from traces.base.errors import InputError
@@ -175,6 +176,40 @@ def test_workers_count_the_same(tmp_path: Path, channels: int, format: str, enco
     how: dict[str, Any] = {"part": PART, "channels": channels, "format": format, "encoder": encoder, "context": 9}
     alone = ew.token_energy(folder, **how).as_dict()
     assert ew.token_energy(folder, **how, workers=2, executor="threads").as_dict() == alone
+
+
+@pytest.mark.parametrize(
+    ("encoder", "first", "then"),
+    [("raw", 1, 1), ("raw", 1, 2), ("raw", 2, 1), ("dbi-ac", 1, 1), ("base-xor+dbi-dc", 2, 2)],
+)
+def test_a_killed_run_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoder: str, first: int, then: int
+) -> None:
+    folder, journal = llama(tmp_path / "m"), tmp_path / "j"
+    how: dict[str, Any] = {"part": PART, "channels": 2, "encoder": encoder, "context": 9, "executor": "threads"}
+    alone = ew.token_energy(folder, **how).as_dict()
+    counted: list[str] = []
+    count_read = token.count_read
+
+    def counts(read: Any, *given: Any) -> dict[str, Any]:
+        counted.append(read.name)
+        if len(counted) == 5:
+            raise KeyboardInterrupt
+        return count_read(read, *given)
+
+    monkeypatch.setattr(token, "count_read", counts)
+    with pytest.raises(KeyboardInterrupt):
+        ew.token_energy(folder, **how, workers=first, journal=journal)
+    before = len(counted)
+    with open(journal, "a") as stream:
+        stream.write('{"read":7,"sta')  # cut off
+    assert ew.token_energy(folder, **how, workers=then, journal=journal).as_dict() == alone
+    again = len(counted)
+    assert before < again < before + len(alone["tensors"]) - (2 if first == 1 else 0)
+    assert ew.token_energy(folder, **how, journal=journal).as_dict() == alone
+    assert len(counted) == again
+    other = ew.token_energy(folder, **(how | {"channels": 1}), journal=journal).as_dict()
+    assert other == ew.token_energy(folder, **(how | {"channels": 1})).as_dict()
 
 
 def test_what_workers_cannot_share_is_told(tmp_path: Path) -> None:
