@@ -44,7 +44,8 @@ STREAM_FORMATS: dict[str, StreamFormat | None] = {
 }
 LAYOUTS = ("plain", "byte-planes")
 PLANE = 4096  # values whose high bytes stand together in byte-planes
-CHUNK_BYTES = 1 << 22  # of a tensor that are read together
+CHUNK_BYTES = 1 << 20  # of a tensor that are read together
+IN_CACHE = 1 << 17  # values that are converted together: what becomes of them on the way stays in the cache
 PIECE_BYTES = 1 << 12
 """Whole bursts of every part: a tensor that is sent in pieces is cut at multiples of it."""
 _FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
@@ -162,30 +163,38 @@ def converted(values: npt.NDArray[Any], to: StreamFormat, where: str = "values")
         if values.dtype.itemsize == 2:  # 65,536 values there are
             return _table(values.dtype, to.values)[values.view(np.uint16)].reshape(-1).view(np.uint8)
         return _encoded(values, to.values).reshape(-1).view(np.uint8)
-    size = to.group or values.shape[1]
-    whole = values.shape[1] // size * size if size else 0
-    pieces = [values[:, :whole].reshape(len(values), -1, size)] if whole else []
-    if whole < values.shape[1]:
-        pieces.append(values[:, None, whole:])
-    made = [_groups(piece.astype(np.float32), to, where) for piece in pieces]
-    return np.concatenate(made, axis=1).reshape(-1) if made else np.zeros(0, np.uint8)
+    rows, columns = values.shape
+    size = to.group or columns
+    whole = columns // size * size if size else 0
+    ends = [(at, end) for at, end in ((0, whole), (whole, columns)) if at < end]
+    made = []
+    for row in range(0, rows if columns else 0, step := max(1, IN_CACHE // max(1, columns))):
+        some = values[row : row + step]
+        groups = [_groups(some[:, at:end].reshape(len(some), -1, min(size, end - at)), to, where) for at, end in ends]
+        made.append(groups[0] if len(groups) == 1 else np.concatenate(groups, axis=1))
+    return np.concatenate(made).reshape(-1) if made else np.zeros(0, np.uint8)
 
 
-def _groups(values: npt.NDArray[np.float32], to: StreamFormat, where: str) -> Bytes:
+def _groups(values: npt.NDArray[Any], to: StreamFormat, where: str) -> Bytes:
     """Return groups[rows, n, size] as bytes[rows, n * (scale and codes)]."""
-    form = FORMATS[to.values].item
-    largest = np.abs(values).max(axis=2, keepdims=True, initial=0.0)
+    form, (rows, n, size) = FORMATS[to.values].item, values.shape
+    values = values.astype(np.float32)
+    largest, left = np.abs(values).reshape(-1).view(np.int32), size  # which are ordered as their numbers are
+    while left < 128 and left % 2 == 0:  # of short rows: five times as fast as `max` along them
+        largest, left = np.maximum(largest[::2], largest[1::2]), left // 2
+    most = largest.reshape(rows, n, left).max(axis=2, keepdims=True).view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = (largest / form.code_max).astype(to.scale)
+        scale = (most / form.code_max).astype(to.scale)
     if not np.isfinite(scale).all():
         raise InputError(f"{where} holds a value that is not finite, or too large for the scales of {to.values}")
     step = np.where(scale > 0, scale.astype(np.float32), np.float32(np.inf))  # all codes 0 where the scale is
-    codes = form.encode(values / step, np.float32(1.0))[0]  # type: ignore[arg-type]
-    rows, n, size = codes.shape
+    codes = form.encode(values, step)[0]
     if form.bits < 8 and size % 2:
         codes = np.concatenate((codes, np.zeros((rows, n, 1), codes.dtype)), axis=2)
-    packed = pack(codes, to.values).reshape(rows, n, -1)
-    return np.concatenate((scale.view(np.uint8).reshape(rows, n, -1), packed), axis=2).reshape(rows, -1)
+    packed = pack(codes, to.values).reshape(rows * n, -1)
+    made = np.empty(rows * n, [("scale", to.scale), ("codes", f"V{packed.shape[1]}")])
+    made["scale"], made["codes"] = scale.reshape(-1), packed.view(made.dtype["codes"]).reshape(-1)
+    return made.view(np.uint8).reshape(rows, -1)
 
 
 def _encoded(values: npt.NDArray[Any], to: str) -> npt.NDArray[Any]:
