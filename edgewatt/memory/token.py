@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -291,26 +293,32 @@ def _pieces_of(
 ) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
     """Yield (number of a read, state of a player that streamed it) as they are done; those of a journal first.
 
-    team: who does them; None: one after the other, each behind the state of the one before."""
+    team: who does them; None: one after the other, each behind the state of the one before.
+    """
     size, at_once = player.part.organisation.burst_bytes, player.tile_bytes
-    known = {} if journal is None else {line["read"]: line["state"] for line in journal.lines}
+    sent = [(r.kv_read, r.kv_written) if r.tensor is None else (form.sent_bytes(r),) for r in plan.reads]
+    starts = list(accumulate((sum(-(-n // size) * size for n in each) for each in sent), initial=0))
+    known: dict[int, dict[str, Any]] = {}
+    for line in () if journal is None else journal.lines:
+        with suppress(InputError, LookupError, TypeError, ValueError, AttributeError):  # what does not fit is not ours
+            k, state = line["read"], line["state"]
+            if k in range(len(sent)) and StreamPlayer(**memory, start=starts[k]).add(state).bytes == sum(sent[k]):
+                known[k] = state
     yield from known.items()
 
     def calls() -> Iterator[tuple[int, tuple[Any, ...]]]:
-        start, before = 0, b""
+        before = b""
         for k, read in enumerate(plan.reads):
             if k not in known:
-                yield k, (read, form, memory, start, before)
-            sent = (form.sent_bytes(read),) if read.tensor is not None else (read.kv_read, read.kv_written)
-            start += sum(-(-n // size) * size for n in sent)
+                yield k, (read, form, memory, starts[k], before)
             if team is not None and read.tensor is not None:
-                end = form.end(read, at_once) + bytes(-sent[0] % size)
+                end = form.end(read, at_once) + bytes(-sent[k][0] % size)
                 before = (before + end[len(end) % size :])[-at_once:]
 
     def in_turn() -> Iterator[tuple[int, dict[str, Any]]]:
         last: Any = b""
         for k, (read, _, _, start, _) in calls():
-            last = count_read(read, form, memory, start, known.get(k - 1, last))
+            last = count_read(read, form, memory, start, known.get(k - 1, last))  # a journal's may have gaps
             yield k, last
 
     done = in_turn() if team is None else team.map(count_read, calls(), len(plan.reads) - len(known))

@@ -97,11 +97,11 @@ class StreamChain:
         ]
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Go on from the `state` of a chain of the same kind."""
+        """Go on from the `state` of a chain of the same kind. Raises ValueError for others."""
         for part, (offsets, states) in zip(self._each, state, strict=True):
             part.offsets = list(offsets)
             part.states = [
-                np.array(each, was.dtype) if isinstance(was, np.ndarray) else each
+                np.array(each, was.dtype).reshape(was.shape) if isinstance(was, np.ndarray) else each
                 for each, was in zip(states, part.states, strict=True)
             ]
 

@@ -300,11 +300,11 @@ class StreamPlayer:
 
     def _carry(self, state: Mapping[str, Any]) -> None:
         """Take over what wires and encoders carry."""
-        for (_, *buses), levels in zip(self._channels, state["levels"], strict=True):
-            for bus, (level, flags) in zip(buses, levels, strict=False):
-                assert bus is not None
-                bus.restore(level, flags, 0)
-        for (chain, *_), kept_by in zip(self._channels, state["chains"], strict=False):
+        for (_, bus, extra), levels in zip(self._channels, state["levels"], strict=True):
+            for wires, (level, flags) in zip([bus] if extra is None else [bus, extra], levels, strict=True):
+                wires.restore(level, flags, 0)
+        chains = [] if self._chain.by_block else [each.chain for each in self._channels]
+        for chain, kept_by in zip(chains, state["chains"], strict=True):
             chain.restore(kept_by)
 
     def add(self, state: Mapping[str, Any]) -> StreamCounts:
@@ -313,7 +313,8 @@ class StreamPlayer:
         Raises InputError for the state of another memory, or one that began elsewhere.
         """
         at = self._next * self.part.organisation.burst_bytes
-        if state["kind"] != self._kind or state["start"] != at:
+        whole = self._next + sum(whole_number(bursts, "bursts", 0) for bursts, _ in state["runs"]) == state["next"]
+        if state["kind"] != self._kind or state["start"] != at or not whole:
             raise InputError(f"this state does not continue the stream at address {at} of {self._kind}")
         self._added = [mine + np.array(its, np.int64) for mine, its in zip(self._added, state["wires"], strict=True)]
         self._carry(state)

@@ -19,6 +19,7 @@ from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
 from tests.oracles.stream_oracle import places, recount_rows
 from traces.base.errors import InputError
+from traces.base.journal import _line
 from traces.checkpoints import TensorStream, plan_token, read_checkpoint
 
 PART = "lpddr5x-8533"
@@ -250,6 +251,19 @@ def test_a_killed_run_goes_on_where_it_was(
     assert len(counted) == again
     other = ew.token_energy(folder, **(how | {"channels": 1}), journal=journal).as_dict()
     assert other == ew.token_energy(folder, **(how | {"channels": 1})).as_dict()
+
+
+@pytest.mark.parametrize("change", ["levels", "chains", "wires", "runs", "next", "read", "counts", "kind", "state"])
+def test_a_line_that_does_not_fit_is_streamed_again(tmp_path: Path, change: str) -> None:
+    folder, path = llama(tmp_path / "m"), tmp_path / "j"
+    how: dict[str, Any] = {"part": PART, "channels": 2, "encoder": "dbi-ac", "journal": path}
+    expected = ew.token_energy(folder, **how).as_dict()
+    first, *lines = path.read_text().splitlines(keepends=True)
+    for wrong in (None, -1, 10**30, [], [[1]], "text"):
+        line = json.loads(lines[3].rpartition(" ")[0])
+        (line if change in line else line["state"])[change] = wrong
+        path.write_text("".join([first, *lines[:3], _line(line), *lines[4:]]))
+        assert ew.token_energy(folder, **how).as_dict() == expected
 
 
 def test_what_workers_cannot_share_is_told(tmp_path: Path) -> None:

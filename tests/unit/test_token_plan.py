@@ -305,15 +305,20 @@ def test_vectors_become_bf16_and_packed_tensors_stay(tmp_path: Path) -> None:
 
 
 def test_quantised_and_sparse_layouts_are_streamed_with_all_their_parts(tmp_path: Path) -> None:
+    """Names, types and axes as compressed-tensors .20 and .9.4 (sparse) and torchao .18 write them."""
     at = "model.layers.0.self_attn.q_proj"
     parts = {
         f"{at}.weight_packed": np.arange(32, dtype=np.int32).reshape(16, 2), f"{at}.weight_shape": np.array([16, 16]),
         f"{at}.weight_scale": weights(16, 1), f"{at}.weight_zero_point": np.zeros((2, 1), np.int32),
         "model.layers.1.self_attn.q_proj._weight_qdata": np.ones((16, 16), np.int8),
         "model.layers.1.self_attn.q_proj._weight_scale": weights(16, 1, dtype=np.float32),
-        "model.layers.1.mlp.down_proj.compressed": weights(40),
-        "model.layers.1.mlp.down_proj.row_offsets": np.arange(8),
+        "model.layers.1.self_attn.q_proj._weight_zero_point": np.zeros((16, 1), np.int8),
+        "model.layers.1.mlp.down_proj.compressed": weights(16, 12),
+        "model.layers.1.mlp.down_proj.shape": np.array([[16], [24]]),
         "model.layers.1.mlp.down_proj.bitmask": np.ones((16, 3), np.uint8),
+        "model.layers.0.mlp.down_proj.weight.compressed": weights(40),
+        "model.layers.0.mlp.down_proj.weight.row_offsets": np.arange(8),
+        "model.layers.0.mlp.down_proj.weight.bitmask": np.ones((16, 3), np.uint8),
     }  # fmt: skip
     (tmp_path / "m").mkdir()
     save_file(parts, tmp_path / "m" / "model.safetensors")
