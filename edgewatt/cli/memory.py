@@ -188,7 +188,7 @@ def token(
     part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),
     channels: int = typer.Option(8, help="Channels of the part side by side: a power of two."),
     format: str = typer.Option("as-stored", help="as-stored, bf16, fp8, int8 or int4: convert the weights first."),
-    layout: str = typer.Option("plain", help="plain, or byte-planes: exponents of 4,096 values together (bf16, fp16)."),
+    layout: str = typer.Option("plain", help="plain; byte-planes, bit-planes: exponents of 4,096 values together."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. dbi-dc (`edgewatt list encoders`)."),
     context: int = typer.Option(0, help="Tokens before this one, whose keys and values are read."),
     batch: int = typer.Option(1, help="Texts decoded together: weights are read once for all."),

@@ -230,7 +230,7 @@ def token_energy(
 
     folder: safetensors shards with config.json, GGUF files, or one such file. part, channels: so many channels of a
     part side by side; controller: fields of ControllerSpec. format: as-stored (None), bf16, fp8, int8 or int4, as
-    `edgewatt token`; layout: plain or byte-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
+    `edgewatt token`; layout: plain, byte-planes, bit-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
     context, batch, experts, kv_bits: traces.checkpoints.plan_token. flat_pj_per_bit: the constant beside the answer.
     workers, executor, scheduler: who counts the wires of the tensors, as of `order_weights`; with the same result, for
     encoders that code each burst by itself and the plain layout. journal: file that lets a killed run continue.

@@ -340,6 +340,16 @@ def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     assert data == expected
 
 
+def test_bit_planes_are_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PLANE", 16)
+    values = weights(5, 9)  # two blocks, and 13 values left
+    data = streamed(tensor_read(tmp_path / "m", values), "as-stored", "bit-planes")
+    words = values.view(np.uint16).reshape(-1)
+    planes = [words[at : at + 16] >> place & 1 for at in (0, 16) for place in range(15, -1, -1)]
+    left = np.concatenate((words[32:] >> 8, words[32:] & 255)).astype(np.uint8)
+    assert data == np.packbits(np.concatenate(planes).astype(np.uint8), bitorder="little").tobytes() + left.tobytes()
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])
 def test_what_no_scale_holds_is_named(value: float) -> None:
     with pytest.raises(InputError, match="int4"):

@@ -42,8 +42,8 @@ STREAM_FORMATS: dict[str, StreamFormat | None] = {
     "int8": StreamFormat("int8", "<f4"),
     "int4": StreamFormat("int4", "<f2", 32),
 }
-LAYOUTS = ("plain", "byte-planes")
-PLANE = 4096  # values whose high bytes stand together in byte-planes
+LAYOUTS = ("plain", "byte-planes", "bit-planes")
+PLANE = 4096  # values whose high bytes, or bits of one place, stand together
 CHUNK_BYTES = 1 << 20  # of a tensor that are read together
 IN_CACHE = 1 << 17  # values that are converted together: what becomes of them on the way stays in the cache
 PIECE_BYTES = 1 << 12
@@ -58,8 +58,10 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class TensorStream:
-    """How tensors become bytes. format: one of STREAM_FORMATS. layout: `byte-planes` sends of each 4,096 values of
-    bf16 or fp16 the high bytes (sign and exponent) first, then the low ones. Raises InputError for other names."""
+    """How tensors become bytes. format: one of STREAM_FORMATS. layout: of each 4,096 values of bf16 or fp16
+    `byte-planes` sends the high bytes (sign and exponent) first, then the low ones; `bit-planes` all signs, then the
+    bits of the next place, and so on. What is left at the end of a tensor are byte planes. Raises InputError for other
+    names."""
 
     format: str = AS_STORED
     layout: str = "plain"
@@ -137,8 +139,22 @@ class TensorStream:
             return data
         whole = len(data) // (2 * PLANE) * 2 * PLANE
         body = data[:whole].reshape(-1, PLANE, 2)[..., ::-1].transpose(0, 2, 1).reshape(-1)
+        if self.layout == "bit-planes":
+            body = transposed_bits(body).reshape(-1, PLANE // 8, 8)[..., ::-1].transpose(0, 2, 1).reshape(-1)
         tail = data[whole:].reshape(-1, 2)[..., ::-1].T.reshape(-1)
         return np.concatenate((body, tail))
+
+
+def transposed_bits(data: Bytes) -> Bytes:
+    """Return each eight bytes as a matrix of bits, transposed: bit i of byte k of eight is bit k of byte i.
+
+    Warren, Hacker's Delight, 2nd ed., section 7-3.
+    """
+    words = data.view("<u8")
+    for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        moved = (words ^ words >> np.uint64(shift)) & np.uint64(mask)
+        words = words ^ moved ^ moved << np.uint64(shift)
+    return words.view(np.uint8)
 
 
 def _is_packed(name: str) -> bool:
