@@ -331,6 +331,13 @@ def test_quantised_and_sparse_layouts_are_streamed_with_all_their_parts(tmp_path
     assert {read.kind for read in plan.reads} == {"attention q", "mlp down", "kv cache"}
 
 
+@pytest.mark.parametrize("format", ["int8", "int4"])
+def test_a_convolution_has_a_row_for_each_output(tmp_path: Path, format: str) -> None:
+    kernels = weights(4, 8, 3)
+    rows = streamed(tensor_read(tmp_path / "r", kernels.reshape(4, 24)), format)
+    assert streamed(tensor_read(tmp_path / "c", kernels, "conv1.weight"), format) == rows
+
+
 def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "PLANE", 8)
     values = weights(3, 7)
