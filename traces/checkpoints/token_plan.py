@@ -60,7 +60,8 @@ class TokenRead:
     """One tensor, or the keys and values of one layer, as a step moves it.
 
     rows: ranges [first, last) of the rows of the tensor as a matrix of `matrix` = (rows, columns): its first axis the
-    rows, of stacked experts all but the last. kv_read, kv_written: bytes of keys and values, whose data is not known (tensor None).
+    rows, of stacked experts all but the last. kv_read, kv_written: bytes of keys and values, whose data is not known
+    (tensor None).
     """
 
     name: str
@@ -319,7 +320,7 @@ class _Planner:
 
 
 def _matrix(tensor: StoredTensor, *, stacked: bool = False) -> tuple[int, int]:
-    """Return rows (outputs; stacked: of all matrices) and columns of a tensor; one row where they are no whole bytes."""
+    """Return rows (outputs; stacked: of all matrices) and columns of a tensor; one row if they are no whole bytes."""
     rows = math.prod(tensor.shape[:-1] if stacked else tensor.shape[:1])
     n_bytes = tensor.stop - tensor.start
     if not rows or not n_bytes or len(tensor.shape) < 2 or n_bytes % rows:
