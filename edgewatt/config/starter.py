@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
-from edgewatt.config.source import NetworkFiles
+from edgewatt.config.source import NetworkFiles, network_file
 from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -64,7 +64,10 @@ def starter(network: Network, source: NetworkFiles, *, system: str, folder: str 
             str(file).encode()
         except UnicodeEncodeError:
             raise InputError(f"{file}: a configuration is UTF-8, and this name is not: rename the file first") from None
-    named = [json.dumps(os.path.relpath(file, folder)) for file in source.files]
+    named = []
+    for file in source.files:
+        shipped = network_file(Path(file).stem, folder) == str(file)
+        named.append(json.dumps(Path(file).stem if shipped else os.path.relpath(file, folder)))
     files = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
     how = "".join(f"\n  {key}: {json.dumps(value)}" for key, value in source.options.items())
     widths = _widths(network)

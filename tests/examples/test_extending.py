@@ -72,7 +72,7 @@ import edgewatt as ew
 from edgewatt.cli import app
 from typer.testing import CliRunner
 commands, members = json.loads(sys.argv[1])
-schema = json.dumps(ew.schema())
+schema = json.dumps(ew.config.schema())
 
 def command(*arguments):
     done = CliRunner().invoke(app, arguments)
@@ -81,7 +81,7 @@ def command(*arguments):
 
 found = {}
 for kind, name, config, plain, settings in members:
-    listed = command("list", kind, "--json", "-") if commands else ew.catalogue(kind)
+    listed = command("list", kind, "--json", "-") if commands else ew.config.catalogue(kind)
     one = found[name] = {"entry": next(entry for entry in listed if entry["name"] == name), "schema": name in schema}
     if config is None:
         continue
@@ -184,7 +184,7 @@ def test_the_same_from_outside(theirs: list[tuple[Path, dict[str, dict]]], path:
 LIST = """
 import json, sys
 import edgewatt as ew
-print(json.dumps({kind: ew.catalogue(kind) for kind in sys.argv[1:]}))
+print(json.dumps({kind: ew.config.catalogue(kind) for kind in sys.argv[1:]}))
 """
 
 

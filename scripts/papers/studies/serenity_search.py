@@ -40,7 +40,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Search with parts of the published algorithm switched off; states, transitions and CPU seconds of this thread."""
-    graph = ew.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
+    graph = ew.operators.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
     start = time.thread_time()
     if job["budget"] == "printed":
         found = [_printed(part, job["limit"]) for _, part in parts_of(OperatorProblem(graph), 2)]
