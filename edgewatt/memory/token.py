@@ -29,10 +29,10 @@ from traces.checkpoints.stream import AS_STORED, LAYOUTS, PIECE_BYTES
 from traces.checkpoints.token_plan import KV_CACHE, layer_group
 
 FLAT_PJ = {
-    "hbm": (3.92, "HBM2, O'Connor et al., MICRO 2017"),
-    "": (20.3, "1.3 nJ for 64 bits of DRAM, Horowitz, ISSCC 2014"),
+    "hbm": (3.92, 3.92, "HBM2, O'Connor et al., MICRO 2017"),
+    "": (20.3, 40.6, "1.3 to 2.6 nJ for 64 bits of DRAM, Horowitz, ISSCC 2014"),
 }
-"""Beginning of a part's name -> pJ a bit that people multiply by, and whose figure it is."""
+"""Beginning of a part's name -> pJ a bit that people multiply by, at least and at most, and whose figure it is."""
 _COMMANDS = {"ACT": ("ACT",), "RD": ("RD", "RDA"), "WR": ("WR", "WRA", "MWR"), "PRE": ("PRE", "PREA"),
              "REF": ("REFab", "REFpb", "REF2b")}  # fmt: skip
 
@@ -69,9 +69,11 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True)
 class FlatAnswer:
-    """Bits times a constant. error: what it is above the stream's energy, as a share."""
+    """Bits times a constant, at least; most_pj_per_bit: the end of its range. error: what the energy is above the
+    stream's, as a share."""
 
     pj_per_bit: float
+    most_pj_per_bit: float
     source: str
     energy_pj: float
     error: float
@@ -179,7 +181,9 @@ class TokenEnergy:
         least, most = self.stream.range_pj
         step = f"a step of {tokens} tokens" if self.plan.decoder else f"a pass of {tokens} tokens"
         one = "a token" if tokens == 1 and self.plan.decoder else step
-        above = f"{abs(100 * self.flat.error):.0f} % too {'much' if self.flat.error > 0 else 'little'}"
+        flat, ranged = self.flat, self.flat.most_pj_per_bit > self.flat.pj_per_bit
+        at_most = f" to {flat.most_pj_per_bit:g}" if ranged else ""
+        above = f"{abs(100 * flat.error):.0f} % too {'much' if flat.error > 0 else 'little'}"
         lines = [
             f"{one}: {energy(pj['total'])} ({energy(pj['dynamic'])} dynamic, {energy(pj['static'])} static; "
             f"{energy(least)} to {energy(most)} over the ranges of the part's estimates) "
@@ -190,8 +194,8 @@ class TokenEnergy:
         lines += [
             f"{significant(self.tokens_per_s)} tokens a second at most: the memory streams without a pause, "
             f"{significant(c.bytes / max(self.stream.time_ns, 1e-9))} GB/s",
-            f"{self.pj_per_bit:.2f} pJ a bit; {self.flat.pj_per_bit:g} pJ a bit ({self.flat.source}) would be "
-            f"{energy(self.flat.energy_pj)}, {above}",
+            f"{self.pj_per_bit:.2f} pJ a bit; {flat.pj_per_bit:g}{at_most} pJ a bit ({flat.source}) would be "
+            f"{energy(flat.energy_pj)}{' at least' if ranged else ''}, {above}",
         ]
         if c.known_bytes < c.bytes:
             lines.append(f"{c.bytes - c.known_bytes:,} bytes of keys and values: data not known, random bits assumed")
@@ -266,9 +270,9 @@ def token_energy(
     )  # fmt: skip
     own = player.part.name.lower()
     known = next(flat for start, flat in FLAT_PJ.items() if own.startswith(start))
-    each, source = known if flat_pj_per_bit is None else (flat_pj_per_bit, "given")
+    each, at_most, source = known if flat_pj_per_bit is None else (flat_pj_per_bit, flat_pj_per_bit, "given")
     flat_pj, spent = each * 8 * result.counts.bytes, result.energy_pj()["total"]
-    flat = FlatAnswer(each, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
+    flat = FlatAnswer(each, at_most, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
     return TokenEnergy(str(part) if isinstance(part, str | Path) else player.part.name, channels, encoder, form.format,
                        layout, plan, result, tensors, flat)  # fmt: skip
 
