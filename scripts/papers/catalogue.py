@@ -12,7 +12,7 @@ from typing import Any
 from papers.claim import RECORD, Claim, recorded
 from papers.claims import ahn, feinberg, gleinig, kamatar
 from papers.figure import Figure, Paper, Run
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import unknown_name
 from traces.base.files import whole_file
 
 STUDIES = (
@@ -32,8 +32,6 @@ def chosen(names: Sequence[str]) -> list[str]:
         if not hits:
             raise unknown_name("figure", name, [*FIGURES, "all"])
         picked += hits
-    if not picked:
-        raise InputError("name at least one figure (`python scripts/papers` lists them), or 'all'")
     return list(dict.fromkeys(picked))
 
 

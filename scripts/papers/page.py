@@ -156,7 +156,8 @@ def _claims(rows: list[dict[str, Any]]) -> str:
 
 def _line(row: dict[str, Any]) -> str:
     links = "".join(f' <a href="#{text(name)}">{text(name)}</a>' for name in row["figures"])
-    why = f"<details><summary>why</summary>{_code(row['because'])}</details>" if row["because"] else ""
+    because = sub(r"`([^`]+)`", r"<code>\1</code>", text(row["because"]))  # backticks are code, as in the guide
+    why = f"<details><summary>why</summary>{because}</details>" if because else ""
     before = f"<br><small>{text(row['recorded'])}</small>" if row["recorded"] else ""
     cells = (
         f"{text(row['claim'])}<br><small>{text(row['where'])}{links}</small>",
@@ -165,11 +166,6 @@ def _line(row: dict[str, Any]) -> str:
     )  # fmt: skip
     body = "".join(f'<td data-head="{text(h)}">{cell}</td>' for h, cell in zip(HEADS, cells, strict=True))
     return f"<tr{' class=muted' if row['verdict'] == NOT_RUN else ''}>{body}</tr>"
-
-
-def _code(words: str) -> str:
-    """What stands between backticks is code, as in the guide."""
-    return sub(r"`([^`]+)`", r"<code>\1</code>", text(words))
 
 
 def _tally(rows: list[dict[str, Any]]) -> str:

@@ -21,6 +21,7 @@ from traces.operators.opgraph import OpGraph
 
 CELLS = ("SwiftNet cell A", "SwiftNet cell C", "DARTS normal cell", "RandWire WS32 seed 0")
 DRAWN = 1000
+ORDERS = ("file", "kahn-fifo")  # of the whole network, not scheduled
 CASES: dict[str, list[str]] = {"scheduled": [], "rewritten": REWRITE}
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 Ways = dict[int, tuple[int, float]]  # bytes at the peak so far -> orders that lead there, and their weight when drawn
@@ -39,7 +40,9 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 def compute(job: Job) -> dict[str, Any]:
     """Count the orders of the cell with its concatenations folded, as the paper's node counts have them."""
     if "whole" in job:
-        return {"arenas": {method: _whole(method) for method in ("file", "kahn-fifo")}}
+        held = (graph := swiftnet(), graph.with_(outputs=(*graph.outputs, IMAGE)))  # its image dropped, and to the end
+        sizes = {m: [ew.schedule(g, method=m, allocator=ALLOCATOR).arena_bytes for g in held] for m in ORDERS}
+        return {"arenas": sizes}
     if "arenas" in job:
         return _arenas(job)
     if "live" in job:
@@ -107,13 +110,6 @@ def _arenas(job: Job) -> dict[str, Any]:
     total, drawn = least_orders(graph, peak, job["drawn"], job["seed"])
     arenas = Counter(arena(graph, order, ALLOCATOR).n_bytes for order in drawn)
     return {"peak": peak, "orders": str(total), "arenas": [[size, n] for size, n in sorted(arenas.items())]}
-
-
-def _whole(method: str) -> list[int]:
-    """Return the bytes of the arena of the whole network, the image dropped after its use and held to the end."""
-    graph = swiftnet()
-    held = (graph, graph.with_(outputs=(*graph.outputs, IMAGE)))
-    return [ew.schedule(g, method=method, allocator=ALLOCATOR).arena_bytes for g in held]
 
 
 def count_products(graph: OpGraph) -> dict[str, int]:
