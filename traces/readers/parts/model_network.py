@@ -704,10 +704,8 @@ class _Model:
         if node.op == "AVERAGE_POOL_2D":
             counted = bool(node.attributes.get("count_include_pad"))
             out = self.made.pool(image, sides, window, at, count_padding=counted)
-            if (self.made.codes[image[image != NOBODY]] == RELU).all():
-                self.made.codes[out] = RELU  # the mean of what ReLU gave is no lower than 0
-                self.ids[node.output.name] = self._as_stored(out, node.output.shape, at)
-                return
+            self._finish_mean(node, image, self._as_stored(out, node.output.shape, at), at)
+            return
         else:
             out = image
             size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
@@ -730,11 +728,20 @@ class _Model:
         axes = sorted({int(axis) % ids.ndim for axis in (range(ids.ndim) if listed is None else listed)})
         n = math.prod(ids.shape[axis] for axis in axes)
         values = np.moveaxis(ids, axes, range(len(axes))).reshape(n, -1)
-        if n == 1 or not values.size:
-            out = values[0]
+        if "MEAN" in node.op:
+            out = self._shaped(self.made.mean(values, at), node.output.shape, at)
+            self._finish_mean(node, values, out, at)
         else:
-            out = self.made.mean(values, at) if "MEAN" in node.op else self.made.highest(values, 0, at)
-        self._finish(node, self._shaped(out, node.output.shape, at), at, own=n > 1)
+            out = self._shaped(self.made.highest(values, 0, at), node.output.shape, at)
+            self._finish(node, out, at, own=n > 1)
+
+    def _finish_mean(self, node: Operator, given: Ids, out: Ids, at: str) -> None:
+        """As `_finish`; the mean of what ReLU gave is no lower than 0, so it has ReLU too, as all neurons may then."""
+        rectified = (self.made.codes[given[given != NOBODY]] == RELU).all()
+        self._finish(node, out, at)
+        if rectified and node.output.name in self.own:
+            self.own.remove(node.output.name)
+            self.made.codes[out] = RELU
 
     def _highest(self, node: Operator, at: str) -> None:
         constant = node.constants and real_values(self.graph, node.constants[0])
