@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
-from traces.networks.forward import SLOPE, activated
+from traces.networks.forward import SLOPE
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
 from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
@@ -324,7 +324,7 @@ class Unrolled:
         source, target, weight, weight_id = _added(source, target, weight, weight_id)
         ids: Any = (np.cumsum(np.bincount(weight_id) > 0, dtype=np.int32) - 1)[weight_id]  # from 0, without gaps
         outputs = outputs.ravel()
-        used = np.zeros(self.n_neurons, bool)
+        used = positions[:, 1] < 0  # those of an image that nothing reaches are left out
         for neurons in (inputs.ravel(), outputs, source, target):
             used[neurons] = True
         keep = np.flatnonzero(used)
@@ -333,7 +333,6 @@ class Unrolled:
         fed[target] = True
         biases, codes, slopes = self.biases, self.codes, self.slopes
         if activation is None:
-            biases[~fed] = activated(biases[~fed], codes[~fed], slopes[~fed])  # all their weights are zero
             activation = self._one_activation(outputs, fed)
         mixed = activation == MIXED
         shared = len(ids) != ids.max() + 1
