@@ -520,6 +520,13 @@ class _Model:
         if op in LAST and self._is_last(name):
             self._note(f"the final {op} is left out: outputs are what goes into it")
             self._rename(node, at)
+        elif op == "LOGISTIC" and self._gated(self._only_reader(name)) == node.inputs[0]:
+            return  # with the product behind it it is SiLU
+        elif gated := self._gated(node):
+            alone = gated in self.own and self.readers[gated] == 2
+            ids = self._given(gated, at)
+            self.ids[name] = ids if alone else self.made.identity(ids, self.made.like(ids), at)
+            self._activate(self.ids[name], "SILU", node, at)
         elif op in WEIGHTED and node.constants and len(node.inputs) == 1:
             add = self._weighted(node, at)
             total = self._sum_of(node)
@@ -559,6 +566,20 @@ class _Model:
         after = self.graph.successors[self.graph.producer[name]]
         nodes = [self.graph.nodes[k] for k in after]
         return all(node.op in SAME_NUMBERS | {"TRANSPOSE"} and self._is_last(node.output.name) for node in nodes)
+
+    def _only_reader(self, name: str) -> Operator | None:
+        after = self.graph.successors[self.graph.producer[name]]
+        return self.graph.nodes[after[0]] if len(after) == 1 and self.readers[name] == 1 else None
+
+    def _gated(self, node: Operator | None) -> str | None:
+        """Return x where an operator is x times the sigmoid of x, and nobody else reads that sigmoid."""
+        if node is None or node.op != "MUL" or len(node.inputs) != 2 or node.constants:
+            return None
+        for x, gate in (node.inputs, node.inputs[::-1]):
+            made = self.graph.nodes[self.graph.producer[gate]]
+            if made.op == "LOGISTIC" and made.inputs == (x,) and self._only_reader(gate) is node:
+                return x
+        return None
 
     def _rename(self, node: Operator, at: str) -> None:
         given, name = node.inputs[0], node.output.name
@@ -641,8 +662,14 @@ class _Model:
         name = node.output.name
         if node.attributes.get("activation", "NONE") != "NONE" or self.readers[name] != 1 or name in self.graph.outputs:
             return None
-        after = self.graph.nodes[self.graph.successors[self.graph.producer[name]][0]]
-        if after.op != "ADD" or len(after.inputs) != 2 or after.constants or after.output.shape != node.output.shape:
+        after = self._only_reader(name)
+        if (
+            after is None
+            or after.op != "ADD"
+            or len(after.inputs) != 2
+            or after.constants
+            or after.output.shape != node.output.shape
+        ):
             return None
         return after.output.name
 
