@@ -12,6 +12,7 @@ import numpy.typing as npt
 from traces.base.errors import EdgewattError, InputError
 from traces.base.registry import Registry
 from traces.networks.checks import weights_of
+from traces.networks.forward import start_values
 from traces.networks.network import ACTIVATIONS, Network
 
 Step = Callable[[], object]
@@ -105,11 +106,6 @@ def table_of(network: Network, row: npt.NDArray[np.int64], batch: Float32) -> Fl
     """Return float32[N, B]: the inputs and the neurons without incoming connections in place."""
     values = np.zeros((network.n_neurons, len(batch)), np.float32)
     unfed = np.flatnonzero(network.in_degree == 0)
-    biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
-    held = biases[unfed]
-    held = np.where(network.codes[unfed] == 1, np.maximum(held, 0), held)  # 1: relu
-    if network.activation == "clipped-relu":
-        held = np.zeros_like(held)
-    values[row[unfed]] = held[:, None]
+    values[row[unfed]] = start_values(network)[unfed, None]
     values[row[network.inputs]] = batch.T
     return values

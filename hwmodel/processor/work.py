@@ -14,6 +14,7 @@ from cython_ext.streams.places import assign_rows
 from cython_ext.streams.streams import run_starts, shared_quads
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
+from traces.networks.forward import start_values
 from traces.networks.network import COMPILED_ACTIVATIONS, Network
 from traces.networks.processing import processing_arrays
 from traces.networks.quantization import Quantized, quantize
@@ -69,11 +70,7 @@ class OrderedWork:
         unfed = network.in_degree == 0
         unfed[network.inputs] = False
         ids = np.flatnonzero(unfed & (network.touched | network.is_output))
-        values = self.biases[ids]
-        values = np.where(network.codes[ids] == 1, np.maximum(values, 0), values)  # 1: relu
-        if network.activation == "clipped-relu":
-            values = np.zeros_like(values)
-        return ids, values.astype(np.float32)
+        return ids, start_values(network)[ids]
 
     @cached_property
     def fed_inputs(self) -> npt.NDArray[np.int64]:

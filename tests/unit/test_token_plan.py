@@ -338,6 +338,13 @@ def test_a_convolution_has_a_row_for_each_output(tmp_path: Path, format: str) ->
     assert streamed(tensor_read(tmp_path / "c", kernels, "conv1.weight"), format) == rows
 
 
+def test_keys_and_values_are_read_behind_all_tensors_and_written_last(tmp_path: Path) -> None:
+    """One run of reads and one of writes, which are short to play."""
+    reads = plan_token(read_checkpoint(llama(tmp_path / "m")), context=3).reads
+    assert [(r.layer, r.kv_read, r.kv_written) for r in reads[-4:]] == [(0, 96, 0), (1, 96, 0), (0, 0, 32), (1, 0, 32)]
+    assert all(read.tensor is not None for read in reads[:-4])
+
+
 def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "PLANE", 8)
     values = weights(3, 7)

@@ -166,6 +166,24 @@ def test_neurons_with_unlike_activations(first: bool, seed: int) -> None:
     assert np.allclose(held[network.outputs], expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("more", [False, True])
+def test_a_value_times_its_sigmoid_is_silu(more: bool) -> None:
+    b = Builder(False, 4)
+    b.add("x", INPUT, (), (1, 6))
+    b.add("z", "FULLY_CONNECTED", ["x"], (1, 5), [b.weights("w", 5, 6, density=1)])
+    b.add("g", "LOGISTIC", ["z"], (1, 5))
+    b.add("s", "MUL", ["g", "z"], (1, 5))
+    b.add("y", "FULLY_CONNECTED", ["s"], (1, 3), [b.weights("v", 3, 5, density=1)])
+    graph = b.graph("y", *["z"] * more)
+    network, x = to_network(graph), b.rng.standard_normal((1, 6)).astype(np.float32)
+    values = execute(graph, {"x": x})
+    expected = np.concatenate([values[name].ravel() for name in graph.outputs])
+    assert np.allclose(forward(network, x)[0, network.outputs], expected, atol=1e-5)
+    assert more or network.activation == "silu"
+    with pytest.raises(InputError, match="a product of two results is no sum"):
+        to_network(b.graph("y", "g"))
+
+
 def test_maxima_by_hand() -> None:
     b = Builder(True, 1)
     b.add("x", INPUT, (), (1, 1, 1, 3))

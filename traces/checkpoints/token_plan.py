@@ -266,15 +266,17 @@ class _Planner:
         return _joined(chosen)
 
     def _caches(self, inside: Mapping[int, Sequence[TokenRead]]) -> list[TokenRead]:
-        """Return the keys and values of each layer, which lie behind all tensors."""
-        caches = []
+        """Return the keys and values of each layer, which lie behind all tensors: those read, then those written."""
+        caches, new = list[TokenRead](), list[TokenRead]()
         for layer, reads in sorted(inside.items()) if self.decoder else ():
             if any(read.kind.startswith("attention") for read in reads):
                 each = self._kv_bytes(layer)
                 read, written = self.batch * self._seen(layer) * each, self.batch * each
                 name = f"layer {layer}: keys and values"
-                caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read, kv_written=written))
-        return caches
+                new.append(TokenRead(f"{name}, new", KV_CACHE, layer, None, kv_written=written))
+                if read:
+                    caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read))
+        return caches + new
 
     def _seen(self, layer: int) -> int:
         """Return how many tokens of its context a layer looks at."""

@@ -50,7 +50,7 @@ def forward(
 
     z + bias, then the activation, in float64; outputs stay linear. clipped-relu (the Graph Challenge's rule),
     outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
-    incoming connections hold their input, or their bias if they are no inputs.
+    incoming connections hold their input, or what their activation makes of their bias if they are no inputs.
 
     O(B * W) time, O(B * N) memory. Raises InputError without weights or inputs, or where integers would overflow.
     """
@@ -67,8 +67,7 @@ def forward(
     biases = _converted(biases, sum_kind, "biases")
 
     values = np.zeros((len(inputs), network.n_neurons), kind)
-    unfed = network.in_degree == 0
-    values[:, unfed] = biases[unfed]
+    values[:] = start_values(network, biases)
     values[:, network.inputs] = _converted(inputs, kind, "batch")
 
     # Connections by (depth of target, target): each depth is one slice whose sources are all done.
@@ -104,7 +103,26 @@ def _activate(
     if network.activation == "clipped-relu":
         return np.where(sums == 0, 0, np.clip(sums + biases, 0, CLIP).astype(sums.dtype))
     sums = sums + biases
-    return activated(sums, network.codes[targets], None if network.slopes is None else network.slopes[targets])
+    return activated(sums, network.codes[targets], _at(network.slopes, targets))
+
+
+def start_values(network: Network, biases: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+    """Return what neurons hold before anything is computed: their bias, behind the activation where nothing comes in.
+
+    biases: of any type, [N]; None: the network's, float32. clipped-relu adds a bias to sums alone that are not 0.
+    """
+    held = network.biases if biases is None else biases
+    held = np.zeros(network.n_neurons, np.float32) if held is None else held.copy()
+    unfed = network.in_degree == 0
+    if network.activation == "clipped-relu":
+        held[unfed] = 0
+    else:
+        held[unfed] = activated(held[unfed], network.codes[unfed], _at(network.slopes, unfed))
+    return held
+
+
+def _at(slopes: npt.NDArray[np.float32] | None, neurons: npt.NDArray[Any]) -> npt.NDArray[np.float32] | None:
+    return None if slopes is None else slopes[neurons]
 
 
 def activated(

@@ -13,7 +13,7 @@ from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
-from traces.networks.forward import SLOPE
+from traces.networks.forward import SLOPE, start_values
 from traces.networks.network import Network
 from traces.networks.quantization import Quantized, quantized_network, to_bytes
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region
@@ -328,14 +328,12 @@ def _lowest(ids: Int64Array, layer: Int64Array) -> Int64Array:
 
 
 def _initial_values(network: Network, samples: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float32]:
-    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, elsewhere the bias.
+    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, or `start_values`.
 
     Lanes of the last pass that no vector fills have inputs of 0.
     """
     n_passes = -(-len(samples) // lanes)
-    values = np.zeros((n_passes * lanes, network.n_neurons), np.float32)
-    if network.biases is not None:
-        values[:] = network.biases
+    values = np.tile(start_values(network), (n_passes * lanes, 1))
     values[:, network.inputs] = 0
     values[: len(samples), network.inputs] = samples
     return np.ascontiguousarray(values.reshape(n_passes, lanes, -1).transpose(0, 2, 1))

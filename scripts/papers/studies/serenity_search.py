@@ -19,6 +19,7 @@ from reorder.operators.schedule.schedulers.serenity import PRINTED_STEPS
 SWIFTNET = "SwiftNet"
 REWRITES = {"no": [], "channel-wise": REWRITE, "and additions": [*REWRITE, "absorb-add"],
             "and kernel-wise": [*REWRITE, "kernel-wise"]}  # fmt: skip
+BUDGETS = {"ours": "ours", "printed": "printed", "none": "unbounded"}
 LIMITS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 20_000, 100_000)
 
 
@@ -39,7 +40,7 @@ def compute(job: Job) -> dict[str, Any]:
     graph = ew.operators.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
     start = time.thread_time()
     limit = {"max_level_states": job["limit"]} if "limit" in job else {}
-    done = ew.schedule(graph, method="serenity", divide=job["divide"], soft_budget=job["budget"], **limit)
+    done = ew.schedule(graph, method="serenity", divide=job["divide"], soft_budget=BUDGETS[job["budget"]], **limit)
     seconds, parts = time.thread_time() - start, done.details["parts"]
     if job["budget"] == "printed":
         steps = {key: sum(part[key] for part in parts) for key in ("states", "transitions")}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
-from traces.networks.forward import SLOPE, activated
+from traces.networks.forward import SLOPE
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
 from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
@@ -324,7 +324,7 @@ class Unrolled:
         source, target, weight, weight_id = _added(source, target, weight, weight_id)
         ids: Any = (np.cumsum(np.bincount(weight_id) > 0, dtype=np.int32) - 1)[weight_id]  # from 0, without gaps
         outputs = outputs.ravel()
-        used = np.zeros(self.n_neurons, bool)
+        used = positions[:, 1] < 0  # those of an image that nothing reaches are left out
         for neurons in (inputs.ravel(), outputs, source, target):
             used[neurons] = True
         keep = np.flatnonzero(used)
@@ -333,7 +333,6 @@ class Unrolled:
         fed[target] = True
         biases, codes, slopes = self.biases, self.codes, self.slopes
         if activation is None:
-            biases[~fed] = activated(biases[~fed], codes[~fed], slopes[~fed])  # all their weights are zero
             activation = self._one_activation(outputs, fed)
         mixed = activation == MIXED
         shared = len(ids) != ids.max() + 1
@@ -521,6 +520,13 @@ class _Model:
         if op in LAST and self._is_last(name):
             self._note(f"the final {op} is left out: outputs are what goes into it")
             self._rename(node, at)
+        elif op == "LOGISTIC" and self._gated(self._only_reader(name)) == node.inputs[0]:
+            return  # with the product behind it it is SiLU
+        elif gated := self._gated(node):
+            alone = gated in self.own and self.readers[gated] == 2
+            ids = self._given(gated, at)
+            self.ids[name] = ids if alone else self.made.identity(ids, self.made.like(ids), at)
+            self._activate(self.ids[name], "SILU", node, at)
         elif op in WEIGHTED and node.constants and len(node.inputs) == 1:
             add = self._weighted(node, at)
             total = self._sum_of(node)
@@ -560,6 +566,20 @@ class _Model:
         after = self.graph.successors[self.graph.producer[name]]
         nodes = [self.graph.nodes[k] for k in after]
         return all(node.op in SAME_NUMBERS | {"TRANSPOSE"} and self._is_last(node.output.name) for node in nodes)
+
+    def _only_reader(self, name: str) -> Operator | None:
+        after = self.graph.successors[self.graph.producer[name]]
+        return self.graph.nodes[after[0]] if len(after) == 1 and self.readers[name] == 1 else None
+
+    def _gated(self, node: Operator | None) -> str | None:
+        """Return x where an operator is x times the sigmoid of x, and nobody else reads that sigmoid."""
+        if node is None or node.op != "MUL" or len(node.inputs) != 2 or node.constants:
+            return None
+        for x, gate in (node.inputs, node.inputs[::-1]):
+            made = self.graph.nodes[self.graph.producer[gate]]
+            if made.op == "LOGISTIC" and made.inputs == (x,) and self._only_reader(gate) is node:
+                return x
+        return None
 
     def _rename(self, node: Operator, at: str) -> None:
         given, name = node.inputs[0], node.output.name
@@ -642,8 +662,14 @@ class _Model:
         name = node.output.name
         if node.attributes.get("activation", "NONE") != "NONE" or self.readers[name] != 1 or name in self.graph.outputs:
             return None
-        after = self.graph.nodes[self.graph.successors[self.graph.producer[name]][0]]
-        if after.op != "ADD" or len(after.inputs) != 2 or after.constants or after.output.shape != node.output.shape:
+        after = self._only_reader(name)
+        if (
+            after is None
+            or after.op != "ADD"
+            or len(after.inputs) != 2
+            or after.constants
+            or after.output.shape != node.output.shape
+        ):
             return None
         return after.output.name
 
@@ -704,10 +730,8 @@ class _Model:
         if node.op == "AVERAGE_POOL_2D":
             counted = bool(node.attributes.get("count_include_pad"))
             out = self.made.pool(image, sides, window, at, count_padding=counted)
-            if (self.made.codes[image[image != NOBODY]] == RELU).all():
-                self.made.codes[out] = RELU  # the mean of what ReLU gave is no lower than 0
-                self.ids[node.output.name] = self._as_stored(out, node.output.shape, at)
-                return
+            self._finish_mean(node, image, self._as_stored(out, node.output.shape, at), at)
+            return
         else:
             out = image
             size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
@@ -730,11 +754,20 @@ class _Model:
         axes = sorted({int(axis) % ids.ndim for axis in (range(ids.ndim) if listed is None else listed)})
         n = math.prod(ids.shape[axis] for axis in axes)
         values = np.moveaxis(ids, axes, range(len(axes))).reshape(n, -1)
-        if n == 1 or not values.size:
-            out = values[0]
+        if "MEAN" in node.op:
+            out = self._shaped(self.made.mean(values, at), node.output.shape, at)
+            self._finish_mean(node, values, out, at)
         else:
-            out = self.made.mean(values, at) if "MEAN" in node.op else self.made.highest(values, 0, at)
-        self._finish(node, self._shaped(out, node.output.shape, at), at, own=n > 1)
+            out = self._shaped(self.made.highest(values, 0, at), node.output.shape, at)
+            self._finish(node, out, at, own=n > 1)
+
+    def _finish_mean(self, node: Operator, given: Ids, out: Ids, at: str) -> None:
+        """As `_finish`; the mean of what ReLU gave is no lower than 0, so it has ReLU too, as all neurons may then."""
+        rectified = (self.made.codes[given[given != NOBODY]] == RELU).all()
+        self._finish(node, out, at)
+        if rectified and node.output.name in self.own:
+            self.own.remove(node.output.name)
+            self.made.codes[out] = RELU
 
     def _highest(self, node: Operator, at: str) -> None:
         constant = node.constants and real_values(self.graph, node.constants[0])

@@ -17,16 +17,16 @@ from traces.base.errors import unknown_name
 from traces.operators.opgraph import INPUT, OpGraph
 
 SLICE_STATES = 8192
-SOFT_BUDGETS = ("ours", "printed", "none")
+SOFT_BUDGETS = ("ours", "printed", "unbounded")
 PRINTED_STEPS = 40
 STEPS, LONGER = 100, 4  # first step of the budget as a part of the hard one; factor of the limit on a search step
 
 
 @dataclass(frozen=True)
 class SerenityParameters:
-    """divide: schedule the parts between waists one by one. soft_budget: adaptive soft budgeting, 'ours', 'none', or
-        'printed': Algorithm 2 line by line, which moves both budgets at once and may not end; after 40 budgets
-        a part is given up.
+    """divide: schedule the parts between waists one by one. soft_budget: adaptive soft budgeting, 'ours',
+        'unbounded' or 'printed': Algorithm 2 line by line, which moves both budgets at once and may not end; after 40
+        budgets a part is given up.
 
     min_part: parts of fewer operators are joined with the next one (1: cut at every waist; 2 gives the cells of the
         paper). Times in `details` are of this thread.
@@ -184,7 +184,7 @@ class _Part:
         """Return an optimal order, or None if a limit was hit."""
         import cython_ext.schedule.schedule as kernel
 
-        if self.parameters.soft_budget == "none":
+        if self.parameters.soft_budget == "unbounded":
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
         hard = int(self.problem.costs.peak(constructive.kahn(self.problem)))  # tau_max, Algorithm 2 line 3
         limit = self.parameters.max_level_states
