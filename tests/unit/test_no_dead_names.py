@@ -15,6 +15,7 @@ PACKAGES = ("cython_ext", "traces", "hwmodel", "reorder", "edgewatt")
 SOURCES = {".py", ".pyx", ".pxd", ".h"}
 CALLED_BY_OTHERS = {
     "readinto": "io.RawIOBase",
+    "format_commands": "click",
     "model_post_init": "pydantic",
     "model_config": "pydantic",
     "_repr_html_": "Jupyter",
