@@ -15,7 +15,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "Network": "traces.networks.network",
         "load": "traces.readers",
         "from_matrices": "traces.readers.scipy_sparse",
-        "from_torch": "traces.readers.parts.torch_modules",
+        **dict.fromkeys(("from_torch", "to_torch"), "traces.readers.parts.torch_modules"),
         "order": "edgewatt.orders.ordering",
         "Ordering": "reorder.base",
         **dict.fromkeys(("count_io", "io_bounds"), "hwmodel.fastmemory.iomodel"),
