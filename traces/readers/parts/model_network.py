@@ -451,7 +451,7 @@ def to_network(graph: OpGraph) -> Network:
         return _Model(graph).network()
     except InputError:
         raise
-    except (ValueError, IndexError, TypeError, KeyError, OverflowError) as error:  # attributes that contradict
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:  # they contradict each other
         raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
 
 
