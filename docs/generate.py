@@ -1,4 +1,4 @@
-"""Pages made from the code: the configuration reference from its models, the names, the API from the façade."""
+"""Pages made from the code: the configuration reference from its models, the names, the API, the papers' claims."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from claims import claims
 from commands import commands
 from pydantic import BaseModel
 
@@ -20,10 +21,9 @@ from edgewatt.names import PUBLIC
 def write(folder: Path) -> None:
     """Write all pages; a page that has not changed keeps its time, so that Sphinx need not read it again."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"commands.md": commands, "configuration.md": configuration, "names.md": names, "api.md": api}
-    for name, make in pages.items():
+    for make in (commands, configuration, names, api, claims):
         text = make()
-        path = folder / name
+        path = folder / f"{make.__name__}.md"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 

@@ -1,6 +1,8 @@
 """The papers' figures: their jobs, runs and pages; and that every verdict is computed from the run at hand."""
 
 import json
+import re
+import runpy
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -269,8 +271,14 @@ def test_the_command_lists_and_asks_for_its_charts_before_the_work(
     assert not (tmp_path / "papers").exists()
 
 
-def test_the_guide_has_every_claim_and_every_figure() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "papers.md").read_text()
+def test_the_pages_have_every_claim_and_every_figure() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    page = runpy.run_path(str(docs / "claims.py"))["claims"]()
     for _, claim in EVERY:
-        assert f"| {claim.says} | {claim.where} |" in guide, claim.says
+        assert f"| {claim.says} | {claim.where} |" in page, claim.says
+    guide = (docs / "guides" / "papers.md").read_text()
     assert all(f"`{name}`" in guide for name in FIGURES)
+    for paper in PAPERS:  # the guide's table of verdicts is that of the record
+        kept = [recorded()[f"{paper}/{claim.key}"] for claim in CLAIMS[paper] if f"{paper}/{claim.key}" in recorded()]
+        agree, differ = (sum(one["verdict"] == verdict for one in kept) for verdict in (AGREES, DIFFERS))
+        assert re.search(rf"\| {len(CLAIMS[paper])} \| {agree} \| \d+ \| {differ} \| \d+ \|", guide), paper
