@@ -103,10 +103,11 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
 def empty_counters(uint8_t[::1] counters, int64_t[:, :, ::1] counts):
     """Add the counters to the counts and set them to zero."""
     cdef int64_t lanes = counts.shape[2] // 9
-    need(1 <= lanes <= EW_LANES and counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes),
-         "counters for each stream")
+    need(1 <= lanes <= EW_LANES and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
+    need(counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes), "counters for each stream")
     if counts.shape[0] == 0:
         return
+    need(<size_t>&counters[0] % 64 == 0, "counters of new_counters")
     with nogil:
         ew_empty(&counters[0], counts.shape[0], lanes, &counts[0, 0, 0])
 
