@@ -110,7 +110,8 @@ cdef class OnCache:
         line_bytes, c.sets, c.ways = cache
         row_bytes, c.banks = memory
         c.line_shift, c.row_shift = int(line_bytes).bit_length() - 1, int(row_bytes).bit_length() - 1
-        need(0 < line_bytes == 1 << c.line_shift and 0 < row_bytes == 1 << c.row_shift and c.sets > 0
+        need(0 < line_bytes < 1 << 31 and line_bytes & (line_bytes - 1) == 0 and 0 < row_bytes < 1 << 31
+             and row_bytes & (row_bytes - 1) == 0 and c.sets > 0
              and c.sets & (c.sets - 1) == 0, "lines, sets and rows of memory of a power of two")
         need(c.ways > 0 and c.sets * int(c.ways) <= MOST_LINES and 0 < c.banks <= OC_BANKS,
              f"from 1 to {MOST_LINES} lines and to {OC_BANKS} banks")

@@ -28,7 +28,7 @@ _TYPES = {
 }  # fmt: skip
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_LONGEST = 1 << 24  # bytes of a string: chat templates take some 10 KB
+_KEY = 1 << 16  # bytes of a key, as the format has it
 _KEPT = 4096  # numbers of an array that are kept; vocabularies are passed over
 _NAME = 256  # bytes of a tensor's name: ggml takes 63
 _TENSOR_BYTES = 24  # at least, of a tensor's entry
@@ -63,16 +63,16 @@ class _Header:
     def number(self, code: str) -> Any:
         return struct.unpack(f"<{code}", self.take(struct.calcsize(code)))[0]
 
-    def string(self, longest: int = _LONGEST) -> str:
+    def string(self, longest: int) -> str:
         length = self.number("Q")
         if length > longest:
             raise InputError(f"{self.file}: a text of {length} bytes in its header: damaged")
         return self.take(length).decode("utf-8", "replace")
 
-    def value(self, kind: int) -> Any:
-        """Return a value of the metadata; of long arrays and those of texts None."""
+    def value(self, kind: int, kept: bool) -> Any:
+        """Return a value of the metadata; of long arrays, those of texts, and what is not kept None."""
         if kind == _STRING:
-            return self.string()
+            return self.string(_NAME) if kept else self.skip(self.number("Q"))
         if kind != _ARRAY:
             return self.number(self.code(kind))
         of, count = self.number("I"), self.number("Q")
@@ -83,7 +83,7 @@ class _Header:
             return None
         code = self.code(of)
         size = struct.calcsize(code)
-        if count > _KEPT:
+        if count > _KEPT or not kept:
             self.skip(count * size)
             return None
         return list(struct.unpack(f"<{count}{code}", self.take(count * size)))
@@ -127,10 +127,11 @@ def _read(header: _Header) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
     claim(_TAKEN * n_tensors, str(file), f"{n_tensors} tensors")
     metadata: dict[str, Any] = {}
     for _ in range(n_values):
-        key = header.string()
-        value = header.value(header.number("I"))
-        if key in _GENERAL or key.partition(".")[2] in _NAMES:
-            metadata[key] = value[:_NAME] if isinstance(value, str) else value
+        key = header.string(_KEY)
+        kept = key in _GENERAL or key.partition(".")[2] in _NAMES
+        value = header.value(header.number("I"), kept)
+        if kept:
+            metadata[key] = value
         if len(metadata) > _MOST_KEPT:
             raise InputError(f"{file}: describes several models: damaged")
     entries = []
