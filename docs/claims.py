@@ -1,12 +1,7 @@
-"""Write the claims of docs/guides/papers.md from the recorded run.
-
-python scripts/papers all --record
-python docs/claims.py
-"""
+"""The claims of four papers beside the recorded run (`python scripts/papers all --record`)."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,13 +11,18 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 from papers.catalogue import CLAIMS, PAPERS
 from papers.claim import recorded, shown
 
-GUIDE = Path(__file__).parent / "guides" / "papers.md"
 HEAD = "| printed | where | found | decides | verdict | why |\n|---|---|---|---|---|---|\n"
+INTRODUCTION = """# Claims of the papers
+
+Generated from the recorded run: its verdict, date, commit and selection stand beside those of a later run and never in
+their place. What is compared and how: [The papers, read again](../guides/papers.md).
+
+"""
 
 
-def tables() -> str:
-    """Return a table a paper: every claim, the numbers and the verdict recorded."""
-    kept, parts = recorded(), []
+def claims() -> str:
+    """Return the page: a table a paper, with every claim, the numbers and the verdict recorded."""
+    kept, parts = recorded(), [INTRODUCTION]
     for key, paper in PAPERS.items():
         rows, verdicts = [], Counter[str]()
         for claim in CLAIMS[key]:
@@ -42,9 +42,3 @@ def tables() -> str:
         body = "\n".join(rows)
         parts.append(f"## {paper.short}: {paper.title}\n\n{len(rows)} claims; {tally}.\n\n{HEAD}{body}\n\n")
     return "".join(parts)
-
-
-if __name__ == "__main__":
-    GUIDE.write_text(
-        re.sub(r"(?s)(?<=\n)## Gleinig.*?(?=## Running it)", lambda _: tables(), GUIDE.read_text(), count=1)
-    )

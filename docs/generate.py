@@ -1,4 +1,4 @@
-"""Pages made from the code: the configuration reference from its models, the names, the API from the façade."""
+"""Pages made from the code: the configuration reference from its models, the names, the API, the papers' claims."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from claims import claims
 from commands import commands
 from pydantic import BaseModel
 
-import edgewatt
 from edgewatt.catalogue import catalogue, lists
 from edgewatt.config.models import OptimizeSection, RunConfig, SweepConfig, ordering_section, stride_section
 from edgewatt.config.sections import Section, keys_of
+from edgewatt.names import PUBLIC
 
 
 def write(folder: Path) -> None:
     """Write all pages; a page that has not changed keeps its time, so that Sphinx need not read it again."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"commands.md": commands, "configuration.md": configuration, "names.md": names, "api.md": api}
-    for name, make in pages.items():
+    for make in (commands, configuration, names, api, claims):
         text = make()
-        path = folder / name
+        path = folder / f"{make.__name__}.md"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 
@@ -157,13 +157,15 @@ def names() -> str:
 def api() -> str:
     """Return the API page: signatures and docstrings of the façade, as their authors wrote them."""
     lines = ["# API", "", "`import edgewatt as ew`; each name loads its module on first use.", ""]
-    for name in sorted(edgewatt.__all__):
-        item = getattr(edgewatt, name)
-        if isinstance(item, str) or inspect.ismodule(item):
-            continue
-        signature = _signature(item)
-        doc = inspect.getdoc(item) or ""
-        lines += [f"## `{name}`", "", "```python", f"ew.{name}{signature}", "```", "", "```text", doc, "```", ""]
+    for space, members in PUBLIC.items():
+        module, short = import_module(space), space.replace("edgewatt", "ew", 1)
+        if space != "edgewatt":
+            lines += [f"## `{short}`", "", str(module.__doc__), ""]
+        for name in sorted(members):
+            item = getattr(module, name)
+            signature, doc = _signature(item), inspect.getdoc(item) or ""
+            lines += [f"{'##' if space == 'edgewatt' else '###'} `{name}`", "", "```python"]
+            lines += [f"{short}.{name}{signature}", "```", "", "```text", doc, "```", ""]
     return "\n".join(lines)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.tuples.shards.output import Place, Shard, write_index
+from reorder.tuples.shards.output import Place, Shard, make_folder, write_index
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.base.progress import Progress
@@ -267,12 +266,7 @@ def _write(
     checkpoint: Checkpoint, target: Path, files: Sequence[Path], moves: dict[str, list[tuple[_Use, Order]]]
 ) -> None:
     """Write the shards: a tensor of channels permuted, all else as it is; config.json beside them."""
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        if (config := files[0].parent / "config.json").is_file():
-            shutil.copyfile(config, target / "config.json")
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from error
+    make_folder(target, files[0].parent)
     where: dict[str, Any] = {}
     for file in files:
         tensors = [tensor for tensor in checkpoint.tensors.values() if tensor.file == file]

@@ -403,6 +403,8 @@ def reading(reader: str) -> Callable[[Path], Any]:
     import scipy.sparse  # noqa: F401
 
     import edgewatt as ew
+    from edgewatt.runs.plan import load_sweep
+    from hwmodel.dram.engine import load_part
     from reorder.edges.methods.given import read_order
     from reorder.operators.arena.files import read_buffers
     from reorder.tuples.files import read_matrix
@@ -441,8 +443,8 @@ def reading(reader: str) -> Callable[[Path], Any]:
 
     return {
         "matrix": read_matrix, "weights": weights, "traces": open_trace, "scalesim": run, "order": read_order,
-        "buffers": read_buffers, "opgraph": schedule, "gguf": token, "config": token, "part": ew.load_part,
-        "network-source": ew.load_sweep, **dict.fromkeys(TEXT_TRACES, traced),
+        "buffers": read_buffers, "opgraph": schedule, "gguf": token, "config": token, "part": load_part,
+        "network-source": load_sweep, **dict.fromkeys(TEXT_TRACES, traced),
     }.get(reader, ew.load)  # fmt: skip
 
 

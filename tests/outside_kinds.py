@@ -87,7 +87,7 @@ def last_first(problem, task, parameters):
                 ready.append(u)
     return SearchResult.of(problem, np.array(order, np.int32))
 ''',
-        'assert ew.schedule(ew.cell("darts_v2"), method="last-first").states == 0',
+        'assert ew.schedule(ew.generators.cell("darts_v2"), method="last-first").states == 0',
         ("schedule", "darts_v2", "--method", "last-first", "--json", "-"), '"method": "last-first"',
         because="a configuration describes sparse networks; models of operators go to `edgewatt schedule`",
     ),
@@ -289,7 +289,7 @@ def fan(n_inputs: int, weight: float = 1.0) -> Network:
     Case(
         "trace-writers", "own-lines",
         OWN_LINES,
-        'assert ew.export_trace(trace, "python.own", "own-lines") > 0',
+        'assert ew.cache.export_trace(trace, "python.own", "own-lines") > 0',
         ("export", "t.din", "-f", "own-lines", "-o", "out"), "r 40\nw 80\n",
         because="what a trace is written as is no part of a point",
     ),
@@ -345,7 +345,7 @@ def einsum(layers, values):
 
     return step
 ''',
-        'found = ew.bench(network, batch=4, order=None, peers=["einsum"])\n'
+        'found = ew.orders.bench(network, batch=4, order=None, peers=["einsum"])\n'
         'assert "einsum" in [row.name for row in found.rows]',
         ("bench", "net.npz", "--order", "own", "--batch", "4", "--peer", "einsum", "--json", "-"), '"einsum"',
         because="what is timed beside our kernel is no part of a point",
@@ -354,7 +354,7 @@ def einsum(layers, values):
         "parts", "own-part",
         "extends: lpddr4-3200\nname: own-part\nnote: slower\n"
         "timing: {tRCD_ns: {value: 25, source: a guess}}\n",
-        'assert ew.load_part("own-part").timing.tRCD > ew.load_part("lpddr4-3200").timing.tRCD',
+        'assert ew.dram.load_part("own-part").timing.tRCD > ew.dram.load_part("lpddr4-3200").timing.tRCD',
         ("dram", "trace.npz", "--part", "own-part", "--json", "-"), '"own-part"',
         {"dram": {"part": "own-part"}},
     ),
@@ -393,7 +393,7 @@ def einsum(layers, values):
         "description: two encoders\n"
         "base: {network: {generate: {kind: random-layered, n_layers: 2, width: 8, density: 0.5}}}\n"
         "grid: {encoder: [raw, dbi-dc]}\n",
-        'assert len(ew.load_sweep("own-sweep").points) == 2',
+        'assert len(ew.config.load_sweep("own-sweep").points) == 2',
         ("sweep", "own-sweep", "--dry-run", "--json", "-"), '"points": 2',
         because="a sweep is a set of points, each of which is named by what it computes",
     ),

@@ -316,10 +316,18 @@ cdef class Memory:
             self.memory.limited = 1
 
     def feed(self, int port, const int64_t[::1] request, const uint64_t[::1] address, const uint8_t[::1] is_write,
-             const int64_t[::1] arrival):
-        """Give a port its next block; the previous one must be used up. `request`: the caller's numbers."""
+             const int64_t[::1] arrival, bint more=False):
+        """Give a port its next block; the previous one must be used up. `request`: the caller's numbers. more: others
+        follow whatever becomes of these, so that the last ones wait for those that may be accepted in one clock with them.
+        """
         self.check_port(port)
         cdef dram_port *p = &self.memory.port[port]
+        if p.next < p.length and p.next >= p.pause:
+            request, address, is_write, arrival = (
+                np.concatenate((kept[p.next:], new))
+                for kept, new in zip(self.held[port], (request, address, is_write, arrival), strict=True)
+            )
+            p.next = p.length
         cdef Py_ssize_t n = address.shape[0]
         if is_write.shape[0] != n or arrival.shape[0] != n or request.shape[0] != n:
             raise ValueError("request, address, is_write and arrival differ in length")
@@ -329,6 +337,7 @@ cdef class Memory:
         p.next = p.parked = 0
         p.asleep = 0
         p.length = n
+        p.pause = max(n - self.memory.width + 1, 0) if more else NEVER
         if n:
             p.request, p.address, p.write, p.arrival = &request[0], &address[0], &is_write[0], &arrival[0]
         port_moved(self.memory, p)
@@ -338,6 +347,7 @@ cdef class Memory:
         self.check_port(port)
         self.memory.port[port].closed = 1
         self.memory.port[port].parked = 0
+        self.memory.port[port].pause = NEVER
 
     def park(self, int port):
         """Say that a port gets no requests before all other ports are closed."""
@@ -423,7 +433,6 @@ cdef class Memory:
                 direction[length] = writes[k]
             port.next = port.length = 0
             self.feed(0, request[:n], np.asarray(where)[:n], np.asarray(direction)[:n], arrival[:n])
-            port.pause = NEVER
             if n < total - at:
                 port.pause = STREAM_WINDOW - 64
             if looking:
@@ -440,7 +449,6 @@ cdef class Memory:
             if status != RUN_NEEDS_INPUT:
                 return status
             at += port.next
-        port.pause = NEVER
         self.close(0)
         status = RUN_OUTPUT_FULL
         while status == RUN_OUTPUT_FULL:
@@ -465,7 +473,9 @@ cdef class Memory:
         hungry, parked, busy = [], [], False
         cdef int p
         for p in range(self.memory.n_ports):
-            if self.memory.port[p].next < self.memory.port[p].length or self.memory.port[p].asleep > self.memory.now + 1:
+            if self.memory.port[p].length > self.memory.port[p].next >= self.memory.port[p].pause:
+                hungry.append(p)
+            elif self.memory.port[p].next < self.memory.port[p].length or self.memory.port[p].asleep > self.memory.now + 1:
                 busy = True
             elif self.memory.port[p].parked:
                 parked.append(p)

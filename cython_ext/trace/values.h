@@ -70,17 +70,19 @@ static inline void edgewatt_write_neuron(uint8_t *at, float value, int format) {
 
 /* As traces.networks.network.ACTIVATIONS. */
 enum { EDGEWATT_IDENTITY, EDGEWATT_RELU, EDGEWATT_CLIPPED_RELU, EDGEWATT_LEAKY_RELU, EDGEWATT_TANH, EDGEWATT_SIGMOID,
-       EDGEWATT_SILU, EDGEWATT_GELU, EDGEWATT_HARD_SWISH };
+       EDGEWATT_SILU, EDGEWATT_GELU, EDGEWATT_HARD_SWISH, EDGEWATT_RELU6 };
 
-static inline float edgewatt_activate(float value, int kind) {
+/* slope: of leaky-relu below zero. */
+static inline float edgewatt_activate(float value, int kind, float slope) {
     const double z = value;
     switch (kind) {
     case EDGEWATT_IDENTITY: return value;
-    case EDGEWATT_LEAKY_RELU: return (float)(z < 0 ? 0.01 * z : z);
+    case EDGEWATT_LEAKY_RELU: return (float)(z < 0 ? (double)slope * z : z);
     case EDGEWATT_TANH: return (float)tanh(z);
     case EDGEWATT_SIGMOID: return (float)(0.5 * (tanh(0.5 * z) + 1));
     case EDGEWATT_SILU: return (float)(z * 0.5 * (tanh(0.5 * z) + 1));
     case EDGEWATT_GELU: return (float)(0.5 * z * (1 + erf(z / sqrt(2.0))));
+    case EDGEWATT_RELU6: return fminf(fmaxf(value, 0.0f), 6.0f);
     case EDGEWATT_HARD_SWISH: return (float)(z * fmin(fmax(z / 6 + 0.5, 0), 1));
     }
     if (!(value > 0.0f)) return 0.0f;

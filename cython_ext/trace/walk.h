@@ -40,7 +40,7 @@ typedef struct { /* an array that is read at each step */
 
 typedef struct {
     const int32_t *source, *target;
-    const float *weight, *bias;
+    const float *weight, *bias, *slope;
     const uint8_t *finish;    /* 0: not the target's last step; 1 + activation: its last */
     const uint8_t *hand_over; /* 1: another engine goes on with this step, registers are empty before it */
     int64_t n_steps;
@@ -120,7 +120,7 @@ EDGEWATT_INLINE int edgewatt_structure(edgewatt_walk *walk, edgewatt_sink *out, 
 static inline float edgewatt_finished(const edgewatt_walk *walk, float sum, int64_t k) {
     if (walk->finish[k] == 3 && sum == walk->bias[walk->target[k]])
         sum = 0; /* clipped-relu adds the bias only where the weighted sum is not zero */
-    return edgewatt_activate(sum, walk->finish[k] - 1);
+    return edgewatt_activate(sum, walk->finish[k] - 1, walk->slope[walk->target[k]]);
 }
 
 static inline void edgewatt_read_row(const edgewatt_walk *walk, int64_t at_row, float *restrict values) {

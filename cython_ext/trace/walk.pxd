@@ -21,6 +21,7 @@ cdef extern from "trace/walk.h" nogil:
         const int32_t *source
         const int32_t *target
         const float *weight
+        const float *slope
         const float *bias
         const uint8_t *finish
         const uint8_t *hand_over

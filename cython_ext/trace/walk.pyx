@@ -81,7 +81,7 @@ cdef class ForwardWalk:
 
     def __init__(self, plan, uint8_t[::1] image, streams):
         cdef const int32_t[::1] source = plan.source, target = plan.target
-        cdef const float[::1] weight = plan.weight, bias = plan.bias
+        cdef const float[::1] weight = plan.weight, bias = plan.bias, slope = plan.slope
         cdef const uint8_t[::1] finish = plan.finish, hand_over = plan.hand_over
         cdef const uint8_t[::1] event_size = plan.event_size, event_stream = plan.event_stream
         cdef const int64_t[:, ::1] slot = plan.slot, element = plan.element
@@ -95,15 +95,17 @@ cdef class ForwardWalk:
         cdef Py_ssize_t e
         need(element.shape[0] <= EDGEWATT_MOST_ELEMENTS and (element.shape[0] == 0 or element.shape[1] == 4),
              f"at most {EDGEWATT_MOST_ELEMENTS} arrays of four numbers are read at each step")
+        need(slope.shape[0] == bias.shape[0], "a slope for each neuron")
         _check_steps(plan, source, target, weight, bias, finish, hand_over)
         self.widest = _check_places(plan, image, bias.shape[0], slot, element, event_step, event_offset, event_size,
                                     event_stream)
-        self.kept = source, target, weight, bias, finish, hand_over, event_size, event_stream, slot, event_step, event_offset, \
+        self.kept = source, target, weight, bias, slope, finish, hand_over, event_size, event_stream, slot, event_step, event_offset, \
             rows, whole, image, plan.integers
         walk.n_steps, walk.n_events, walk.n_elements = len(source), len(event_step), len(element)
         if walk.n_steps:
             walk.source, walk.target, walk.weight = &source[0], &target[0], &weight[0]
-            walk.bias, walk.finish, walk.hand_over = &bias[0], &finish[0], &hand_over[0]
+            walk.bias, walk.slope = &bias[0], &slope[0]
+            walk.finish, walk.hand_over = &finish[0], &hand_over[0]
             for e in range(len(element)):
                 walk.element[e].offset, walk.element[e].bits = element[e, 0], element[e, 1]
                 walk.element[e].stream, walk.element[e].slot = element[e, 2], &slot[element[e, 3], 0]

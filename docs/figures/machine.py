@@ -102,7 +102,7 @@ def dram_parts() -> str:
     """Draw the energy of a bit inside some of the shipped parts, reading 64 KiB in sequence."""
     found = {}
     for name in ("lpddr4-3200", "lpddr5-6400", "lpddr6-10667", "ddr4-3200-x8", "ddr5-4800-x8", "hbm2", "hbm3"):
-        part = ew.load_part(name)
+        part = ew.dram.load_part(name)
         address = np.arange(0, 65536, part.organisation.burst_bytes, dtype=np.int64)
         run = ew.simulate_dram(address, np.zeros(len(address), bool), np.zeros(len(address), np.int64), part=part)
         found[name] = round(float(run.core_pj_per_bit), 2)

@@ -9,11 +9,11 @@ import edgewatt as ew
 
 def operator_schedules() -> str:
     """Draw the bytes in memory at each step of two orders."""
-    graph = ew.randwire(n=32, seed=0)
+    graph = ew.generators.randwire(n=32, seed=0)
     found = ew.schedule(graph)
     series = {}
     for name, order in (("as the file has them", None), ("scheduled", found.order)):
-        use = ew.footprint(graph, order).during_bytes
+        use = ew.operators.footprint(graph, order).during_bytes
         points = [(x, bytes_ / 1e3) for i, bytes_ in enumerate(use) for x in (i, i + 1)]
         series[name] = points
     series["least peak of any order*"] = [

@@ -106,7 +106,7 @@ def bounds() -> str:
         "What is proved, and what an order needs",
         {
             "the order 'learned'": order,
-            "lower bound": [(m, ew.lower_bound(network, m).total) for m in sizes],
+            "lower bound": [(m, ew.orders.lower_bound(network, m).total) for m in sizes],
             "Theorem 1*": [(m, ew.io_bounds(network).lower_total) for m in sizes],
         },
         "values that fit into fast memory, M",

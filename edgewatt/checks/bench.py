@@ -1,4 +1,4 @@
-"""`ew.bench`: our inference beside the libraries, in one process, and its share of the multiply-add peak."""
+"""`ew.orders.bench`: our inference beside the libraries, in one process, and its share of the multiply-add peak."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from traces.base.errors import EdgewattError, InputError
 from traces.base.registry import Registry
 from traces.networks.checks import weights_of
-from traces.networks.network import Network
+from traces.networks.forward import start_values
+from traces.networks.network import ACTIVATIONS, Network
 
 Step = Callable[[], object]
 
@@ -63,8 +64,8 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
     """Return the layers, and int64[N]: the row of each neuron in the table of values, which goes by depth.
 
     Sources of a layer are the rows from its first to its last source, so connections that skip layers are possible.
-    Raises InputError for what a matrix product with an activation of whole layers cannot do: relu where a layer has
-    outputs and hidden neurons, and clipped-relu with positive biases (added only where the sum is not zero).
+    Raises InputError for what a matrix product with an activation of whole layers cannot do: neurons of several in
+    one layer, and clipped-relu with positive biases (added only where the sum is not zero).
     """
     from scipy.sparse import csr_array
 
@@ -85,12 +86,10 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
         first, low, high = row[targets[0]], columns.min(), columns.max() + 1
         matrix = csr_array((weights[here], (rows - first, columns - low)), shape=(len(targets), int(high - low)))
         matrix.sort_indices()
-        outputs = network.is_output[targets]
-        activation = {"clipped-relu": "clip"}.get(network.activation, network.activation)
-        if activation == "relu" and outputs.any():
-            if not outputs.all():
-                raise InputError(f"depth {depth} has outputs, which stay linear, and hidden neurons: no layer for relu")
-            activation = "identity"
+        codes = np.unique(network.codes[targets])
+        if len(codes) > 1:
+            raise InputError(f"depth {depth} has neurons of several activations (outputs are linear): it is no layer")
+        activation = ACTIVATIONS[codes[0]].replace("clipped-relu", "clip")
         layers.append(
             MatrixLayer(
                 matrix,
@@ -107,12 +106,6 @@ def table_of(network: Network, row: npt.NDArray[np.int64], batch: Float32) -> Fl
     """Return float32[N, B]: the inputs and the neurons without incoming connections in place."""
     values = np.zeros((network.n_neurons, len(batch)), np.float32)
     unfed = np.flatnonzero(network.in_degree == 0)
-    biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
-    held = biases[unfed]
-    if network.activation == "relu":
-        held = np.where(network.is_output[unfed], held, np.maximum(held, 0))
-    elif network.activation == "clipped-relu":
-        held = np.zeros_like(held)
-    values[row[unfed]] = held[:, None]
+    values[row[unfed]] = start_values(network)[unfed, None]
     values[row[network.inputs]] = batch.T
     return values

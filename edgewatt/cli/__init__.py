@@ -10,12 +10,38 @@ import warnings
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from edgewatt.cli import checks, export, learn, listing, memory, order, order_tuples, prune, results, run, schedule
 from edgewatt.cli.parts.arguments import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
+SECTIONS = {
+    "Which order, and does it pay": ("run", "pays", "init", "sweep", "optimize"),
+    "Make an order": ("order", "order-tuples", "schedule", "arena", "learn"),
+    "Fit a model to a memory": ("prune", "token"),
+    "Look at results": ("report", "show", "compare", "collect", "rerun"),
+    "Play traces": ("cache", "dram", "accelerator", "export", "part"),
+    "Check and find": ("validate", "bench", "list", "doctor"),
+}
+"""Commands by what one wants to do, in the order of `edgewatt --help`."""
+
+
+class _Sections(TyperGroup):
+    """Lists the commands under the headings of SECTIONS."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        room = max(map(len, self.commands))
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(room), self.commands[name].get_short_help_str(formatter.width - 6 - room))
+                     for name in names]
+                )  # fmt: skip
+
+
 app = CommandGroup(
+    cls=_Sections,
     name="edgewatt",
     no_args_is_help=True,
     add_completion=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def token(
     part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),
     channels: int = typer.Option(8, help="Channels of the part side by side: a power of two."),
     format: str = typer.Option("as-stored", help="as-stored, bf16, fp8, int8 or int4: convert the weights first."),
-    layout: str = typer.Option("plain", help="plain, or byte-planes: exponents of 4,096 values together (bf16, fp16)."),
+    layout: str = typer.Option("plain", help="plain; byte-planes, bit-planes: exponents of 4,096 values together."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. dbi-dc (`edgewatt list encoders`)."),
     context: int = typer.Option(0, help="Tokens before this one, whose keys and values are read."),
     batch: int = typer.Option(1, help="Texts decoded together: weights are read once for all."),
@@ -198,6 +199,7 @@ def token(
     workers: int = typer.Option(1, "-j", "--workers", help="How many workers count the wires, a tensor at a time."),
     executor: str = typer.Option("processes", help="Kind of workers: processes, threads, inline or dask."),
     scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
+    journal: str = writes("Keep finished tensors in this file, so that a killed run continues.", "--journal"),
     channel_order: str = writes(
         "Write the checkpoint into this folder with its channels ordered for fewer edges, and say what that saves.",
         "--order-channels",
@@ -219,7 +221,7 @@ def token(
     --order-channels permutes what a layer writes together with what reads it: inner channels of MLPs, dimensions of
     value heads, the residual stream of decoders. The function stays, and no metadata is stored.
     """
-    from edgewatt.cli.parts.output import progress, show_table, write_json
+    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.memory.token import token_energy
     from traces.base.files import check_writable, whole_file
 
@@ -229,8 +231,8 @@ def token(
         "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat,
         "controller": _parameters(controller), "workers": workers, "executor": executor, "scheduler": scheduler,
     }  # fmt: skip
-    with progress("token") as update:
-        result = token_energy(model, **options, progress=update)
+    with progress("token") as update, resumable() if journal is not None else nullcontext():
+        result = token_energy(model, **options, journal=journal, progress=update)
     orders: dict[str, Any] = {}
     if channel_order is not None:
         from edgewatt.memory.token import order_and_compare

@@ -76,7 +76,9 @@ class NetworkSection(Section):
         default=None, description="what the rows of matrix files are (default: rows-are-outputs)"
     )
     names: list[str] | None = Field(
-        default=None, min_length=1, description="tensors or patterns of a safetensors file, in order (default: all)"
+        default=None,
+        min_length=1,
+        description="tensors of a safetensors file, in order, operators of a model; or patterns (default: all)",
     )
     image: list[int] | None = Field(
         default=None,

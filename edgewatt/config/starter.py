@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
-from edgewatt.config.source import NetworkFiles
+from edgewatt.config.source import NetworkFiles, network_file
 from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -22,7 +22,9 @@ from traces.networks.network import Network
 def comparison(network: Network, source: NetworkFiles, system: str) -> dict[str, Any]:
     """Return the configuration that compares row by row, simple blocking and a search on a machine."""
     orders = ["two-optimal", BLOCKING, "auto"]
-    return {"name": network.name, "network": source.section, "system": system, "orderings": orders}
+    chosen = {"name": network.name, "network": source.section, "system": system, "orderings": orders}
+    # Scratchpads stream a weight with each connection, a convolution's too.
+    return chosen if network.weight_ids is None else {**chosen, "layout": {"kind": "tuples"}}
 
 
 def init(
@@ -64,10 +66,14 @@ def starter(network: Network, source: NetworkFiles, *, system: str, folder: str 
             str(file).encode()
         except UnicodeEncodeError:
             raise InputError(f"{file}: a configuration is UTF-8, and this name is not: rename the file first") from None
-    named = [json.dumps(os.path.relpath(file, folder)) for file in source.files]
+    named = []
+    for file in source.files:
+        shipped = network_file(Path(file).stem, folder) == str(file)
+        named.append(json.dumps(Path(file).stem if shipped else os.path.relpath(file, folder)))
     files = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
     how = "".join(f"\n  {key}: {json.dumps(value)}" for key, value in source.options.items())
     widths = _widths(network)
+    layout = "" if network.weight_ids is None else ", kind: tuples"  # scratchpads stream a weight with each connection
     moves, blocking = 10 * network.n_connections, BLOCKING
     weights = "" if network.weights is not None else "\n# It has no weights: ones and toggles are those of weights 1."
     name = "".join(c if c.isprintable() else " " for c in network.name)
@@ -86,7 +92,7 @@ name: {json.dumps(network.name.encode("utf-8", "replace").decode())}
 network:
   {files}{how}
   # prune: {{density: 0.1}}        # keep the largest tenth of the weights
-  # names: [fc1.weight, fc2.*]    # tensors of a safetensors file, in order
+  # names: [fc1.weight, fc2.*]    # tensors of a safetensors file, in order; operators of a model
   # activation: gelu              # instead of what the file says, or of ReLU where it says none
 
 # The machine: {described}
@@ -105,7 +111,7 @@ orderings:
 # fast_memory: {{size: 100}}        # M of the I/O model (default: the rows that the machine's memory holds)
 
 formats: [fp32, int8]             # fp16, bf16, fp8_e4m3, int4, ...: edgewatt list formats
-layout: {{lanes: 16}}               # input vectors at a time
+layout: {{lanes: 16{layout}}}               # input vectors at a time
 
 # A sweep instead: put this file's name under `base:` of another one and what varies under `grid:`
 #   base: this.yaml

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from edgewatt._version import COUNTS_VERSION
+from edgewatt.config.kinds import origins_of
 from edgewatt.pages.token import token_page
+from edgewatt.results.record import hash_of_text
+from hwmodel.coding.chain import parse_chain
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, StreamResult
 from reorder.channels import order_channels
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
+from traces.base.journal import Journal
 from traces.base.progress import Progress
 from traces.base.units import duration, energy, significant
 from traces.base.workers import Workers
@@ -22,10 +29,10 @@ from traces.checkpoints.stream import AS_STORED, LAYOUTS, PIECE_BYTES
 from traces.checkpoints.token_plan import KV_CACHE, layer_group
 
 FLAT_PJ = {
-    "hbm": (3.92, "HBM2, O'Connor et al., MICRO 2017"),
-    "": (20.3, "1.3 nJ for 64 bits of DRAM, Horowitz, ISSCC 2014"),
+    "hbm": (3.92, 3.92, "HBM2, O'Connor et al., MICRO 2017"),
+    "": (20.3, 40.6, "1.3 to 2.6 nJ for 64 bits of DRAM, Horowitz, ISSCC 2014"),
 }
-"""Beginning of a part's name -> pJ a bit that people multiply by, and whose figure it is."""
+"""Beginning of a part's name -> pJ a bit that people multiply by, at least and at most, and whose figure it is."""
 _COMMANDS = {"ACT": ("ACT",), "RD": ("RD", "RDA"), "WR": ("WR", "WRA", "MWR"), "PRE": ("PRE", "PREA"),
              "REF": ("REFab", "REFpb", "REF2b")}  # fmt: skip
 
@@ -62,9 +69,11 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True)
 class FlatAnswer:
-    """Bits times a constant. error: what it is above the stream's energy, as a share."""
+    """Bits times a constant, at least; most_pj_per_bit: the end of its range. error: what the energy is above the
+    stream's, as a share."""
 
     pj_per_bit: float
+    most_pj_per_bit: float
     source: str
     energy_pj: float
     error: float
@@ -172,7 +181,9 @@ class TokenEnergy:
         least, most = self.stream.range_pj
         step = f"a step of {tokens} tokens" if self.plan.decoder else f"a pass of {tokens} tokens"
         one = "a token" if tokens == 1 and self.plan.decoder else step
-        above = f"{abs(100 * self.flat.error):.0f} % too {'much' if self.flat.error > 0 else 'little'}"
+        flat, ranged = self.flat, self.flat.most_pj_per_bit > self.flat.pj_per_bit
+        at_most = f" to {flat.most_pj_per_bit:g}" if ranged else ""
+        above = f"{abs(100 * flat.error):.0f} % too {'much' if flat.error > 0 else 'little'}"
         lines = [
             f"{one}: {energy(pj['total'])} ({energy(pj['dynamic'])} dynamic, {energy(pj['static'])} static; "
             f"{energy(least)} to {energy(most)} over the ranges of the part's estimates) "
@@ -183,8 +194,8 @@ class TokenEnergy:
         lines += [
             f"{significant(self.tokens_per_s)} tokens a second at most: the memory streams without a pause, "
             f"{significant(c.bytes / max(self.stream.time_ns, 1e-9))} GB/s",
-            f"{self.pj_per_bit:.2f} pJ a bit; {self.flat.pj_per_bit:g} pJ a bit ({self.flat.source}) would be "
-            f"{energy(self.flat.energy_pj)}, {above}",
+            f"{self.pj_per_bit:.2f} pJ a bit; {flat.pj_per_bit:g}{at_most} pJ a bit ({flat.source}) would be "
+            f"{energy(flat.energy_pj)}{' at least' if ranged else ''}, {above}",
         ]
         if c.known_bytes < c.bytes:
             lines.append(f"{c.bytes - c.known_bytes:,} bytes of keys and values: data not known, random bits assumed")
@@ -216,16 +227,17 @@ def token_energy(
     workers: int = 1,
     executor: str = "processes",
     scheduler: str | None = None,
+    journal: str | Path | None = None,
     progress: Progress | None = None,
 ) -> TokenEnergy:
     """Return what a memory spends on one token of a checkpoint, layer by layer.
 
     folder: safetensors shards with config.json, GGUF files, or one such file. part, channels: so many channels of a
     part side by side; controller: fields of ControllerSpec. format: as-stored (None), bf16, fp8, int8 or int4, as
-    `edgewatt token`; layout: plain or byte-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
+    `edgewatt token`; layout: plain, byte-planes, bit-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
     context, batch, experts, kv_bits: traces.checkpoints.plan_token. flat_pj_per_bit: the constant beside the answer.
     workers, executor, scheduler: who counts the wires of the tensors, as of `order_weights`; with the same result, for
-    encoders that code each burst by itself and the plain layout.
+    encoders that code each burst by itself and the plain layout. journal: file that lets a killed run continue.
     The memory streams one tensor after the other, each from a burst of its own. Raises InputError for a damaged file,
     or a model larger than the memory.
     """
@@ -239,14 +251,17 @@ def token_energy(
     memory: dict[str, Any] = {"part": part, "channels": channels, "encoder": encoder, "controller": controller,
               "element_bytes": form.element_bytes(plan.reads)}  # fmt: skip
     player = StreamPlayer(**memory)
-    tell = progress or (lambda done, total, text: None)
-    if workers > 1 or scheduler is not None:
-        if layout != LAYOUTS[0]:
-            raise InputError(f"layout {layout!r} is streamed by one worker: its blocks run on through a tensor")
+    shared = workers > 1 or scheduler is not None
+    if shared and layout != LAYOUTS[0]:
+        raise InputError(f"layout {layout!r} is streamed by one worker: its blocks run on through a tensor")
+    noted = None if journal is None else _opened_journal(Path(journal), plan, form, memory, player)
+    try:
         with Workers(workers, executor, scheduler) as team:
-            counted = _by_workers(plan, form, memory, player, team, tell)
-    else:
-        counted = _in_turn(plan, form, player, tell)
+            pieces = _pieces_of(plan, form, memory, player, team if shared else None, noted)
+            counted = _in_order(plan, player, pieces, progress or (lambda done, total, text: None))
+    finally:
+        if noted is not None:
+            noted.close()
     result = player.finish()
     tensors = tuple(
         TensorEnergy(read.name, read.kind, read.layer, c.bytes, c.known_bytes, c.ones, c.toggles, c.dbi_ones,
@@ -255,66 +270,92 @@ def token_energy(
     )  # fmt: skip
     own = player.part.name.lower()
     known = next(flat for start, flat in FLAT_PJ.items() if own.startswith(start))
-    each, source = known if flat_pj_per_bit is None else (flat_pj_per_bit, "given")
+    each, at_most, source = known if flat_pj_per_bit is None else (flat_pj_per_bit, flat_pj_per_bit, "given")
     flat_pj, spent = each * 8 * result.counts.bytes, result.energy_pj()["total"]
-    flat = FlatAnswer(each, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
+    flat = FlatAnswer(each, at_most, source, flat_pj, flat_pj / spent - 1 if spent else 0.0)
     return TokenEnergy(str(part) if isinstance(part, str | Path) else player.part.name, channels, encoder, form.format,
                        layout, plan, result, tensors, flat)  # fmt: skip
 
 
-Counted = list[tuple[TokenRead, StreamCounts]]
+def _opened_journal(
+    path: Path, plan: TokenPlan, form: TensorStream, memory: Mapping[str, Any], player: StreamPlayer
+) -> Journal:
+    """Open the journal of a token run: that of the same files, reads, format, memory and encoder goes on."""
+    if not player.is_plain_state:
+        raise InputError(f"encoder {memory['encoder']!r} keeps what cannot be noted in a journal: leave it out")
+    files = sorted({read.tensor.file for read in plan.reads if read.tensor is not None})
+    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    reads = [(read.name, read.rows, read.kv_read, read.kv_written) for read in plan.reads]
+    origins = origins_of({"encoders": parse_chain(memory["encoder"])})
+    work = (COUNTS_VERSION, seen, reads, form, player.part, player.controller, memory["encoder"], origins)
+    return Journal(path, hash_of_text(repr(work)))
 
 
-def _in_turn(plan: TokenPlan, form: TensorStream, player: StreamPlayer, tell: Progress) -> Counted:
-    """Stream all reads through a player."""
+def _pieces_of(
+    plan: TokenPlan, form: TensorStream, memory: dict[str, Any], player: StreamPlayer, team: Workers | None,
+    journal: Journal | None,
+) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
+    """Yield (number of a read, state of a player that streamed it) as they are done; those of a journal first.
+
+    team: who does them; None: one after the other, each behind the state of the one before.
+    """
+    size, at_once = player.part.organisation.burst_bytes, player.tile_bytes
+    sent = [(r.kv_read, r.kv_written) if r.tensor is None else (form.sent_bytes(r),) for r in plan.reads]
+    starts = list(accumulate((sum(-(-n // size) * size for n in each) for each in sent), initial=0))
+    known: dict[int, dict[str, Any]] = {}
+    for line in () if journal is None else journal.lines:
+        with suppress(InputError, LookupError, TypeError, ValueError, AttributeError):  # what does not fit is not ours
+            k, state = line["read"], line["state"]
+            if k in range(len(sent)) and StreamPlayer(**memory, start=starts[k]).add(state).bytes == sum(sent[k]):
+                known[k] = state
+    yield from known.items()
+
+    def calls() -> Iterator[tuple[int, tuple[Any, ...]]]:
+        before = b""
+        for k, read in enumerate(plan.reads):
+            if k not in known:
+                yield k, (read, form, memory, starts[k], before)
+            if team is not None and read.tensor is not None:
+                end = form.end(read, at_once) + bytes(-sent[k][0] % size)
+                before = (before + end[len(end) % size :])[-at_once:]
+
+    def in_turn() -> Iterator[tuple[int, dict[str, Any]]]:
+        last: Any = b""
+        for k, (read, _, _, start, _) in calls():
+            last = count_read(read, form, memory, start, known.get(k - 1, last))  # a journal's may have gaps
+            yield k, last
+
+    done = in_turn() if team is None else team.map(count_read, calls(), len(plan.reads) - len(known))
+    for k, state in done:
+        if journal is not None:
+            journal.put(read=k, state=state)
+        yield k, state
+
+
+def _in_order(
+    plan: TokenPlan, player: StreamPlayer, pieces: Iterator[tuple[int, dict[str, Any]]], tell: Progress
+) -> list[tuple[TokenRead, StreamCounts]]:
+    """Put pieces together in a player in the order of the stream; return what each read moved."""
     total, done = sum(read.stored_bytes for read in plan.reads), 0
-    counted: Counted = []
-    for read in plan.reads:
-        counts = _unknown(read, player)
-        for data in _pieces(form.chunks(read)):
-            counts += player.read(data)
-            tell(min(done + counts.bytes, total), total, read.name)
-        done += read.stored_bytes
-        counted.append((read, counts))
+    waiting: dict[int, dict[str, Any]] = {}
+    counted: list[tuple[TokenRead, StreamCounts]] = []
+    for k, state in pieces:
+        waiting[k] = state
+        while (n := len(counted)) in waiting:
+            counted.append((plan.reads[n], player.add(waiting.pop(n))))
+        done += plan.reads[k].stored_bytes
+        tell(done, total, plan.reads[k].name)
     return counted
 
 
-def _unknown(read: TokenRead, player: StreamPlayer) -> StreamCounts:
-    """Stream keys and values, if a read is of these."""
-    if read.tensor is not None:
-        return StreamCounts()
-    return player.read(read.kv_read) + player.read(read.kv_written, write=True)
-
-
-def _by_workers(
-    plan: TokenPlan, form: TensorStream, memory: dict[str, Any], player: StreamPlayer, team: Workers, tell: Progress
-) -> Counted:
-    """Stream the tensors by workers, a tensor a piece, and what they counted through a player, in order."""
-    tensors = [read for read in plan.reads if read.tensor is not None]
-    size, at_once = player.part.organisation.burst_bytes, player.tile_bytes
-
-    def calls() -> Iterator[tuple[int, tuple[Any, ...]]]:
-        start, before = 0, b""
-        for k, read in enumerate(tensors):
-            yield k, (read, form, memory, start, before)
-            end, sent = form.end(read, at_once), form.sent_bytes(read)
-            start += -(-sent // size) * size
-            end += bytes(-sent % size)
-            before = (before + end[len(end) % size :])[-at_once:]
-
-    states: dict[int, dict[str, Any]] = {}
-    for k, state in team.map(count_tensor, calls(), len(tensors)):
-        states[k] = state
-        tell(len(states), len(tensors), "tensors")
-    counted = [(read, player.add(states[k])) for k, read in enumerate(tensors)]
-    return counted + [(read, _unknown(read, player)) for read in plan.reads if read.tensor is None]
-
-
-def count_tensor(
-    read: TokenRead, form: TensorStream, memory: dict[str, Any], start: int, before: bytes
+def count_read(
+    read: TokenRead, form: TensorStream, memory: dict[str, Any], start: int, before: bytes | Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the state of a player that streamed one tensor from address `start`; before: the bytes in front of it."""
+    """Return the state of a player that streamed one read from address `start`, see StreamPlayer."""
     player = StreamPlayer(**memory, start=start, before=before)
+    if read.tensor is None:
+        player.read(read.kv_read)
+        player.read(read.kv_written, write=True)
     for data in _pieces(form.chunks(read)):
         player.read(data)
     return player.state()

@@ -20,7 +20,7 @@ from traces.trace_files import open_trace
 def profile_trace(
     trace: str | Path, levels: Sequence[str], *, format: str | None, sets: int, region_bytes: int | None
 ) -> Any:
-    """Return the profile (`ew.profile_caches`) of a trace file; levels: texts as 32KiB:64:8:lru."""
+    """Return the profile (`ew.cache.profile_caches`) of a trace file; levels: texts as 32KiB:64:8:lru."""
     specs = [parse_level(text) for text in levels]
     return profile_caches(open_trace(trace, format), specs, sets=sets, region_bytes=region_bytes)
 

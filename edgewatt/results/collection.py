@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import per_inference, row_of
-from edgewatt.results.store import open_results
+from edgewatt.results.store import open_records, open_results
 from edgewatt.results.verdict import Measured
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import harmless
@@ -78,14 +78,15 @@ def _type(value: Any) -> type:
     return _Beyond if type(value) is int and not -(2**63) <= value < 2**63 else type(value)
 
 
-def frame(records: Iterable[Record]) -> Any:
-    """Return records as a pandas frame, or a polars one without pandas: a row each, columns as `collect`, and how
-    energy changes against row by row on the same hardware (`verdict.Gain`): gain_energy, _low, _high and _sure.
+def frame(records: Iterable[Record] | str | Path) -> Any:
+    """Return records, or those of a results folder, as a pandas frame, or a polars one without pandas: a row each,
+    columns as `collect`, and how energy changes against row by row on the same hardware (`verdict.Gain`): gain_energy,
+    _low, _high and _sure.
 
     Raises InputError without records, MissingExtraError if neither library is there.
     """
     measured, rows = Measured(), []
-    for number, record in enumerate(records):
+    for number, record in enumerate(open_records(records) if isinstance(records, (str, Path)) else records):
         row = flat_row(record)
         measured.take(record, per_inference(row), number)
         rows.append(row)

@@ -52,7 +52,7 @@ class Results(Shown):
         }  # fmt: skip
 
     def frame(self) -> Any:
-        """Return the finished points as a pandas or polars frame, as `edgewatt.frame` does."""
+        """Return the finished points as a pandas or polars frame, as `edgewatt.results.frame` does."""
         return self.records.frame()
 
     @property

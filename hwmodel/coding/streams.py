@@ -80,6 +80,31 @@ class StreamChain:
         other._signalling = [part.fresh() for part in self._signalling]
         return other
 
+    @property
+    def is_plain_state(self) -> bool:
+        """Whether `state` is numbers and lists (JSON): all stages keep arrays, or nothing."""
+        return all(each is None or isinstance(each, np.ndarray) for part in self._each for each in part.states)
+
+    @property
+    def _each(self) -> list[_Part]:
+        return self._parts + self._signalling
+
+    def state(self) -> list[Any]:
+        """Return what is kept from call to call; arrays as lists."""
+        return [
+            [part.offsets.copy(), [s.tolist() if isinstance(s, np.ndarray) else s for s in part.states]]
+            for part in self._each
+        ]
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Go on from the `state` of a chain of the same kind. Raises ValueError for others."""
+        for part, (offsets, states) in zip(self._each, state, strict=True):
+            part.offsets = list(offsets)
+            part.states = [
+                np.array(each, was.dtype).reshape(was.shape) if isinstance(was, np.ndarray) else each
+                for each, was in zip(states, part.states, strict=True)
+            ]
+
     def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
         """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
         assert len(data) == len(kind) * self.block_bytes

@@ -10,6 +10,7 @@ from typing import Any
 from hwmodel.coding.chain import ChainFacts
 from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
 from hwmodel.parts.part import Part
+from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, did_you_mean, unknown_name
 
@@ -132,6 +133,7 @@ class ControllerSpec:
     def __post_init__(self) -> None:
         from cython_ext.dram.engine import SETTINGS
 
+        check_fields(self)
         if self.preset not in PRESETS:
             raise unknown_name("controller preset", self.preset, PRESETS)
         for each in fields(self):
@@ -156,10 +158,7 @@ class ControllerSpec:
         }
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(each.default, bool):
-                if not isinstance(value, bool):
-                    raise InputError(f"controller {each.name} must be true or false, not {value!r}")
-            elif isinstance(each.default, int):
+            if isinstance(each.default, int) and not isinstance(each.default, bool):
                 whole_number(value, f"controller {each.name}", *limits[each.name])
         if self.requests_per_clock is not None:
             whole_number(self.requests_per_clock, "controller requests_per_clock", 1, 64)

@@ -165,10 +165,10 @@ class StreamPlayer:
     bursts in turn. encoder: a chain of hwmodel.encoders. element_bytes: of one value, for encoders that compare values.
     preset, controller: named behaviour and other fields of ControllerSpec. Memory does not grow with the stream.
 
-    Workers may share a stream: each begins at its own `start`, with the bytes `before` it (a burst of each channel or
-    more), and returns its `state`; the player of the whole stream takes these one after the other with `add`. Exact for
-    encoders that code a burst by itself (raw, dbi-dc, base-xor), others are refused. A state also saves a stream.
-    Raises InputError for what does not fit.
+    A stream may be played in pieces: each player begins at its own `start`, behind the `state` of the piece before it,
+    and that of the whole stream takes their states one after the other with `add`. Workers begin behind the bytes
+    `before` theirs (a burst of each channel or more) in place of a state: exact for encoders that code a burst by
+    itself (raw, dbi-dc, base-xor), others are refused. Raises InputError for what does not fit.
     """
 
     def __init__(
@@ -210,8 +210,13 @@ class StreamPlayer:
         self._room = np.empty((0, o.burst_bytes), np.uint8)
         self._kind = [self.part.name, o.channels, chain.encoder, element_bytes, repr(self.controller)]
         self._added: list[np.ndarray | int] = [0, 0, 0]  # wires of other players
-        if len(last := as_bytes(before)):
-            self._check_split()
+        if isinstance(before, Mapping):
+            self._carry(before)
+        elif len(last := as_bytes(before)):
+            if not chain.by_block:
+                raise InputError(
+                    f"a stream through {chain.encoder!r} cannot be split: bursts are coded after each other"
+                )
             if len(last) % o.burst_bytes or len(last) > start:
                 raise InputError(
                     f"{len(last)} bytes before address {start}: give whole bursts of {o.burst_bytes} bytes"
@@ -271,15 +276,13 @@ class StreamPlayer:
         data, flags = (each.counts[:PRIMED, None] for each in (counts.data, counts.flag))
         return data + self._added[0], flags + self._added[1], extra
 
-    def _check_split(self) -> None:
-        if not self._chain.by_block:
-            raise InputError(
-                f"a stream through {self._chain.encoder!r} cannot be split: bursts are coded after each other"
-            )
+    @property
+    def is_plain_state(self) -> bool:
+        """Whether `state` is numbers and lists (JSON): not where an encoder from outside keeps other things."""
+        return self._chain.is_plain_state
 
     def state(self) -> dict[str, Any]:
-        """Return what was read so far and what the wires carry now, in lists and numbers (JSON)."""
-        self._check_split()
+        """Return what was read so far, what the wires carry now and what encoders keep from burst to burst."""
         return {
             "kind": self._kind,
             "start": self._start,
@@ -292,7 +295,17 @@ class StreamPlayer:
                 [[wires.level.tolist(), wires.flag_level.tolist()] for wires in (bus, extra) if wires is not None]
                 for _, bus, extra in self._channels
             ],
+            "chains": [] if self._chain.by_block else [chain.state() for chain, *_ in self._channels],
         }
+
+    def _carry(self, state: Mapping[str, Any]) -> None:
+        """Take over what wires and encoders carry."""
+        for (_, bus, extra), levels in zip(self._channels, state["levels"], strict=True):
+            for wires, (level, flags) in zip([bus] if extra is None else [bus, extra], levels, strict=True):
+                wires.restore(level, flags, 0)
+        chains = [] if self._chain.by_block else [each.chain for each in self._channels]
+        for chain, kept_by in zip(chains, state["chains"], strict=True):
+            chain.restore(kept_by)
 
     def add(self, state: Mapping[str, Any]) -> StreamCounts:
         """Go on behind what another player read from here on, given its `state`; return its counts.
@@ -300,13 +313,11 @@ class StreamPlayer:
         Raises InputError for the state of another memory, or one that began elsewhere.
         """
         at = self._next * self.part.organisation.burst_bytes
-        if state["kind"] != self._kind or state["start"] != at:
+        whole = self._next + sum(whole_number(bursts, "bursts", 0) for bursts, _ in state["runs"]) == state["next"]
+        if state["kind"] != self._kind or state["start"] != at or not whole:
             raise InputError(f"this state does not continue the stream at address {at} of {self._kind}")
         self._added = [mine + np.array(its, np.int64) for mine, its in zip(self._added, state["wires"], strict=True)]
-        for (_, *buses), levels in zip(self._channels, state["levels"], strict=True):
-            for bus, (level, flags) in zip(buses, levels, strict=False):
-                assert bus is not None
-                bus.restore(level, flags, 0)
+        self._carry(state)
         for bursts, way in state["runs"]:
             self._append(bursts, way)
         self._unknown = [mine + its for mine, its in zip(self._unknown, state["unknown"], strict=True)]

@@ -14,6 +14,7 @@ from cython_ext.streams.places import assign_rows
 from cython_ext.streams.streams import run_starts, shared_quads
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
+from traces.networks.forward import start_values
 from traces.networks.network import COMPILED_ACTIVATIONS, Network
 from traces.networks.processing import processing_arrays
 from traces.networks.quantization import Quantized, quantize
@@ -50,16 +51,14 @@ class OrderedWork:
     @cached_property
     def activation(self) -> npt.NDArray[np.uint8]:
         """uint8[N]: what finishes each neuron. Outputs stay linear, except for clipped-relu."""
-        if self.network.activation not in COMPILED_ACTIVATIONS:
-            raise InputError(
-                f"{self.network.name}: compiled inference and C files know {', '.join(COMPILED_ACTIVATIONS)}, not "
-                f"{self.network.activation}: `edgewatt run`, `order` and `pays` take it; relu times the same products "
-                "(--activation relu)"
-            )
-        codes = np.full(self.network.n_neurons, COMPILED_ACTIVATIONS.index(self.network.activation), np.uint8)
-        if self.network.activation == "relu":
-            codes[self.network.outputs] = 0
-        return codes
+        for name in self.network.used_activations:
+            if name not in COMPILED_ACTIVATIONS:
+                raise InputError(
+                    f"{self.network.name}: compiled inference and C files know {', '.join(COMPILED_ACTIVATIONS)}, not "
+                    f"{name}: `edgewatt run`, `order` and `pays` take it; relu times the same products "
+                    "(--activation relu)"
+                )
+        return self.network.codes
 
     @cached_property
     def constants(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
@@ -71,12 +70,7 @@ class OrderedWork:
         unfed = network.in_degree == 0
         unfed[network.inputs] = False
         ids = np.flatnonzero(unfed & (network.touched | network.is_output))
-        values = self.biases[ids]
-        if network.activation == "relu":
-            values = np.where(network.is_output[ids], values, np.maximum(values, 0))
-        elif network.activation == "clipped-relu":
-            values = np.zeros_like(values)
-        return ids, values.astype(np.float32)
+        return ids, start_values(network)[ids]
 
     @cached_property
     def fed_inputs(self) -> npt.NDArray[np.int64]:

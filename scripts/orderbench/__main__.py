@@ -54,7 +54,8 @@ def run(method: str, time_limit_s: float | None, only: str) -> dict[str, Any]:
         seconds = time.process_time() - began
         counted = one.n_neurons, one.connections, one.outputs, one.memory, one.policy
         total = count(*counted, found.edges.tolist())
-        proved = total if found.parameters.get("optimal") == "proved" else ew.lower_bound(network, one.memory).total
+        optimal = found.parameters.get("optimal") == "proved"
+        proved = total if optimal else ew.orders.lower_bound(network, one.memory).total
         rows[one.name] = {"io": total, "seconds": round(seconds, 3), "floor": int(proved)}
         print(f"{one.name:16} {one.policy:3} M = {one.memory:<3} {total:8,} I/Os  {seconds:6.2f} s", file=sys.stderr)
     limit = "" if time_limit_s is None else f" --time {time_limit_s:g}"

@@ -12,7 +12,7 @@ from typing import Any
 from papers.claim import RECORD, Claim, recorded
 from papers.claims import ahn, feinberg, gleinig, kamatar
 from papers.figure import Figure, Paper, Run
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import unknown_name
 from traces.base.files import whole_file
 
 STUDIES = (
@@ -32,8 +32,6 @@ def chosen(names: Sequence[str]) -> list[str]:
         if not hits:
             raise unknown_name("figure", name, [*FIGURES, "all"])
         picked += hits
-    if not picked:
-        raise InputError("name at least one figure (`python scripts/papers` lists them), or 'all'")
     return list(dict.fromkeys(picked))
 
 
@@ -44,11 +42,8 @@ def keep(claims: Sequence[dict[str, Any]], selection: str, runs: Sequence[Run]) 
     dates = {run.name: max(str(r.provenance["finished"])[:10] for r in run.records) for run in runs if run.records}
     kept = recorded()
     for claim in claims:
-        if (
-            claim["readings"]
-            and all(name in dates for name in claim["figures"])
-            and not claim["verdict"].startswith("not ")
-        ):
+        run = all(name in dates for name in claim["figures"])
+        if claim["readings"] and run and not claim["verdict"].startswith("not "):
             kept[claim["key"]] = {
                 "verdict": claim["verdict"], "readings": claim["readings"], "ours": claim["ours_numbers"],
                 "date": max(dates[name] for name in claim["figures"]), "commit": said.stdout.strip() or "unknown",

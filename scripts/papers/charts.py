@@ -5,25 +5,24 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import comb
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
-from edgewatt.pages.chart import PALETTE
+from scipy.stats import binom
+
+from edgewatt.pages.chart import PALETTE, tooltip
 from papers.claim import by, pick
 from papers.figure import Chart, Row, Table
 
 Spec = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Median:
-    """Median of n values and an interval that holds the population's median with probability `coverage`."""
+class Median(NamedTuple):
+    """Median of values, and an interval that holds the population's median with probability `coverage`."""
 
     median: float
     low: float
     high: float
-    n: int
     coverage: float
 
 
@@ -34,27 +33,16 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
     1 - 2 P(Bin(n, 1/2) < k), whatever their (continuous) distribution. Below six values no interval reaches 95 %: then
     the extremes are returned with the coverage they have, 1 - 2^(1 - n), which is 93.75 % for five.
     """
-    ordered = sorted(values)
-    n = len(ordered)
-    if not n:
-        raise ValueError("no values")
-    k, tail = 1, 2.0**-n  # tail = P(Bin(n, 1/2) < k)
-    while 2 * (k + 1) <= n and 1 - 2 * (tail + comb(n, k) * 2.0**-n) >= confidence:
-        tail += comb(n, k) * 2.0**-n
-        k += 1
-    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    return Median(middle, ordered[k - 1], ordered[n - k], n, max(0.0, 1 - 2 * tail))
+    ordered, n = sorted(values), len(values)
+    k = max(1, int(binom.ppf((1 - confidence) / 2, n, 0.5)))
+    coverage = max(0.0, float(1 - 2 * binom.cdf(k - 1, n, 0.5)))
+    return Median(float(median(ordered)), ordered[k - 1], ordered[n - k], coverage)
 
 
-def interval_words(n: int, confidence: float = 0.95) -> str:
+def interval_words(n: int) -> str:
     """Say what the interval of n values is and what it covers."""
-    interval = median_interval(range(n), confidence)
-    if n == 1:
-        return "one network: no interval"
-    covers = f"coverage {100 * interval.coverage:.4g} %"
-    if interval.coverage >= confidence:
-        return f"intervals: order statistics {interval.low + 1:g} to {interval.high + 1:g} of {n}, {covers}"
-    return f"intervals: least to greatest of {n} networks, {covers} (95 % would take six)"
+    _, low, high, coverage = median_interval(range(n))
+    return f"intervals: order statistics {low + 1:g} to {high + 1:g} of {n}, coverage {100 * coverage:.4g} %"
 
 
 def drawn(chart: Chart, rows: Sequence[Row]) -> list[Row]:
@@ -71,7 +59,8 @@ def drawn(chart: Chart, rows: Sequence[Row]) -> list[Row]:
             line += [y] if len(chart.y) > 1 or not chart.series else []
             marks.append({
                 "panel": f"{chart.panel.replace('_', ' ')} {first[chart.panel]}" if chart.panel else "",
-                "x": first[chart.x], "line": ", ".join(line), "value": m.median, "low": m.low, "high": m.high, "n": m.n,
+                "x": first[chart.x], "line": ", ".join(line), "value": m.median, "low": m.low, "high": m.high,
+                "n": len(values),
             })  # fmt: skip
     return marks
 
@@ -97,29 +86,22 @@ def spec(chart: Chart, marks: Sequence[Row]) -> Spec:
         "scale": {"type": "log", "nice": False} if "y" in chart.log else {"zero": chart.bars},
         "axis": {"format": "~s" if top >= 1e4 else ",.6~g"},
     }  # fmt: skip
-    colours = [PALETTE[k % len(PALETTE)] for k in range(len(lines))]
     colour: Spec = {
         "field": "line", "type": "nominal", "title": None, "sort": lines, "legend": {"symbolOpacity": 1},
-        "scale": {"domain": lines, "range": colours},
+        "scale": {"domain": lines, "range": [PALETTE[k % len(PALETTE)] for k in range(len(lines))]},
     }  # fmt: skip
     x_title = chart.x.replace("_", " ")
-    tooltip = [
-        {"field": "line", "type": "nominal"},
-        {"field": "x", "type": "quantitative" if numeric else "nominal", "title": x_title},
-        *({"field": f, "type": "quantitative", "format": ",.4~g"} for f in ("value", "low", "high")),
-        {"field": "n", "type": "quantitative", "title": "networks"},
-    ]
+    numbers = [(field, field, ",.4~g") for field in ("value", "low", "high")]
+    tip = tooltip(("line", "line", ""), ("x", x_title, ",.6~g" if numeric else ""), *numbers, ("n", "networks", "d"))
     if chart.bars:
-        encoding = {"y": {"field": "x", "type": "nominal", "title": None, "sort": places}, "x": value}
-        step: Spec = {"step": 20}
-        if len(lines) > 1:
-            encoding["yOffset"] = {"field": "line", "sort": lines}
-            step = {"step": max(8, 24 // len(lines)), "for": "offset"}
-        else:
-            colour["legend"] = None
         # A bar has no beginning on a logarithmic scale.
         mark: Spec = {"type": "point", "filled": True, "size": 80} if "y" in chart.log else {"type": "bar"}
-        view: Spec = {"mark": mark, "encoding": {**encoding, "color": colour, "tooltip": tooltip}, "height": step}
+        encoding: Spec = {
+            "y": {"field": "x", "type": "nominal", "title": None, "sort": places}, "x": value, "tooltip": tip,
+            "yOffset": {"field": "line", "sort": lines}, "color": colour if len(lines) > 1 else {"value": PALETTE[0]},
+        }  # fmt: skip
+        step = {"step": max(8, 24 // len(lines)), "for": "offset"}
+        view: Spec = {"mark": mark, "encoding": encoding, "height": step}
     else:
         few = len(places) <= 20
         along: Spec = {"field": "x", "type": "ordinal", "title": x_title, "sort": places, "axis": {"labelAngle": 0}}
@@ -134,7 +116,7 @@ def spec(chart: Chart, marks: Sequence[Row]) -> Spec:
         view = {
             "layer": [
                 {"mark": {"type": "line", "point": {"size": 36} if few else False},
-                 "encoding": {**base, "y": value, "tooltip": tooltip}},
+                 "encoding": {**base, "y": value, "tooltip": tip}},
                 {"mark": {"type": "rule", "strokeWidth": 2} if few else {"type": "area", "opacity": 0.2},
                  "encoding": {**base, "y": {**value, "field": "low"}, "y2": {"field": "high"}}},
             ],
@@ -154,14 +136,10 @@ def table_of(shown: Chart | Table, rows: Sequence[Row]) -> tuple[list[str], list
     """Return heads and rows of the table that says what a chart or table shows."""
     if isinstance(shown, Chart):
         marks = drawn(shown, rows)
-        lines = list(dict.fromkeys(mark["line"] for mark in marks))
-        cells = {(m["panel"], m["x"], m["line"]): m for m in marks}
-        places = list(dict.fromkeys((m["panel"], m["x"]) for m in marks))
-        body = [
-            [*p, *(_cell(cells[*p, line]["value"]) if (*p, line) in cells else "" for line in lines)] for p in places
-        ]
-        keep = slice(0 if any(p for p, _ in places) else 1, None)
-        return ["", shown.x.replace("_", " "), *lines][keep], [line[keep] for line in body]
+        keys = [key for key in ("panel", "x", "line") if any(mark[key] != "" for mark in marks)]
+        heads = [shown.x.replace("_", " ") if key == "x" else key for key in keys]
+        numbers = ("value", "low", "high")
+        return [*heads, *numbers], [[*(m[key] for key in keys), *(_cell(m[key]) for key in numbers)] for m in marks]
     body = []
     listed = [row for row in pick(list(rows), **shown.where) if any(row.get(v) is not None for v in shown.values)]
     kept = [v for v in shown.values if any(row.get(v) is not None for row in listed)]

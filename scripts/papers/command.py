@@ -49,7 +49,7 @@ def papers(
     from edgewatt.cli.parts.output import progress, resumable, say, show_table, write_json
     from edgewatt.pages.html.page import need_charts
     from papers.catalogue import FIGURES, chosen, keep
-    from papers.figure import planned, run_figure, time_left
+    from papers.figure import MEASURED_ON, planned, run_figure, seconds_left
     from papers.page import compare_claims, found_words, older, paper_page, verdict_words
     from traces.base.checks import whole_number
     from traces.base.files import check_writable
@@ -68,8 +68,8 @@ def papers(
     need_charts()
     page_path = output or Path(results) / "papers.html"
     check_writable(output, json_file)
-    if run and (left := time_left(wanted, results, workers, **settings)):
-        say(left, err=True)
+    if run and (minutes := round(seconds_left(wanted, results, **settings) / 60)):
+        say(f"about {minutes} min of CPU time to go (as measured on {MEASURED_ON})", err=True)
     done = []
     for figure in wanted:
         with resumable(), progress(figure.name) as update:

@@ -8,7 +8,7 @@ figure stops at any moment and goes on where it was.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -238,40 +238,28 @@ def run_figure(
     if run:
         store.open()
         missing = [k for k, key in enumerate(hashes) if store.current(key) is None]
-        for at, (k, outcome) in enumerate(_outcomes(figure, jobs, missing, 0 if figure.alone else workers)):
-            if progress is not None:
-                progress(len(jobs) - len(missing) + at + 1, len(jobs), "jobs finished")
-            if isinstance(outcome, str):
-                failed.append(f"{', '.join(map(_plain, jobs[k].values()))}: {outcome}")
-            else:
-                store.put(_record(identities[k], hashes[k], *outcome))
+        calls = ((k, (figure.name, jobs[k])) for k in missing)
+        executor = "inline" if figure.alone or workers == 0 else "processes"
+        with Workers(workers or available_cores(), executor) as team:
+            for at, (k, outcome) in enumerate(team.map(compute_job, calls, len(missing))):
+                if progress is not None:
+                    progress(len(jobs) - len(missing) + at + 1, len(jobs), "jobs finished")
+                if isinstance(outcome, str):
+                    failed.append(f"{', '.join(map(_plain, jobs[k].values()))}: {outcome}")
+                else:
+                    store.put(_record(identities[k], hashes[k], *outcome))
     records = (store.get(key) for key in hashes)
     return Run(figure, jobs, [record for record in records if record is not None], failed)
 
 
-def seconds_left(figure: Figure, results: str | Path, **settings: Any) -> dict[str, float]:
-    """Return about how many CPU seconds each missing job of a figure takes, by its hash."""
-    store, each = figure.open(results), figure.seconds[bool(settings.get("full"))]
-    hashes = (content_hash(figure.identity(job)) for job in planned(figure, **settings))
-    return {key: each for key in hashes if store.current(key) is None}
-
-
-def words(seconds: float) -> str:
-    """Return a span of time as people say it: 50 s, 12 min, 3 h 20 min."""
-    minutes = round(seconds / 60)
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def time_left(figures: Sequence[Figure], results: str, workers: int | None, **settings: Any) -> str:
-    """Say about how long the figures will take, '' for less than half a minute."""
-    cores = workers or available_cores()
-    left = [seconds_left(figure, results, **settings) for figure in figures]
-    alone = sum(sum(jobs.values()) for figure, jobs in zip(figures, left, strict=True) if figure.alone)
-    total = sum({job: seconds for jobs in left for job, seconds in jobs.items()}.values())  # figures share jobs
-    shared = f", {words(alone + (total - alone) / cores)} with {cores} workers" if cores > 1 else ""
-    return f"about {words(total)} of CPU time to go{shared} (as measured on {MEASURED_ON})" if total > 30 else ""
+def seconds_left(figures: Sequence[Figure], results: str | Path, **settings: Any) -> float:
+    """Return about how many CPU seconds the missing jobs of some figures take; jobs that they share count once."""
+    left: dict[str, float] = {}
+    for figure in figures:
+        store, each = figure.open(results), figure.seconds[bool(settings.get("full"))]
+        hashes = (content_hash(figure.identity(job)) for job in planned(figure, **settings))
+        left = {key: each for key in hashes if store.current(key) is None} | left
+    return sum(left.values())
 
 
 def compute_job(name: str, job: Job) -> tuple[dict[str, Any], float] | str:
@@ -285,16 +273,6 @@ def compute_job(name: str, job: Job) -> tuple[dict[str, Any], float] | str:
         return str(error)
     except (TypeError, ValueError, KeyError) as error:  # a value that the reader replaced
         return f"{type(error).__name__}: {error}"
-
-
-def _outcomes(
-    figure: Figure, jobs: Sequence[Job], missing: list[int], workers: int | None
-) -> Iterator[tuple[int, Any]]:
-    if workers == 0 or len(missing) < 2:
-        yield from ((k, compute_job(figure.name, jobs[k])) for k in missing)
-        return
-    with Workers(workers or available_cores(), "processes") as team:
-        yield from team.map(compute_job, ((k, (figure.name, jobs[k])) for k in missing), len(missing))
 
 
 def _record(identity: dict[str, Any], key: str, result: dict[str, Any], cpu_s: float) -> Record:

@@ -40,9 +40,7 @@ def compare_claims(runs: Sequence[Run], *, all_claims: bool = False) -> list[dic
 
 
 def _row(paper: str, claim: Claim, found: Finding, kept: dict[str, Any] | None) -> dict[str, Any]:
-    beside = (
-        kept if kept and not found.verdict.startswith(OTHER) else None
-    )  # other parameters are not the recorded ones
+    beside = None if found.verdict.startswith(OTHER) else kept  # other parameters are not the recorded ones
     before = f"{beside['date']}, {beside['commit']}: {beside['verdict']}" if beside else ""
     return {
         "claim": claim.says, "key": f"{paper}/{claim.key}", "paper": PAPERS[paper].title,
@@ -75,23 +73,20 @@ def paper_page(runs: Sequence[Run], output: str | Path, *, figures: str | Path |
     """
     from edgewatt.pages.figures import save_figures
 
-    papers, path, written = list(dict.fromkeys(run.figure.paper for run in runs)), Path(output), []
+    papers, path = list(dict.fromkeys(run.figure.paper for run in runs)), Path(output)
     if not any(run.records for run in runs):
         raise InputError("no job of these figures is finished yet: run `python scripts/papers NAME` without --no-run")
-    for paper in papers:
-        one = path if len(papers) == 1 else path.with_name(f"{path.stem}-{paper}{path.suffix}")
-        page = render([run for run in runs if run.figure.paper == paper])
-        with whole_file(one) as stream:
-            stream.write(page.encode("utf-8", "backslashreplace"))
-        written.append(str(one))
-    if figures:
-        charts = [chart for run in runs for chart in _charts(run)]
-        written += save_figures({name: s for name, s, _ in charts}, {}, str(figures))
-        for name, _, marks in charts:
-            with whole_file(Path(figures) / f"{name}.csv") as stream:
-                stream.write(csv_of(marks).encode("utf-8", "backslashreplace"))
-            written.append(str(Path(figures) / f"{name}.csv"))
-    return written
+    files = {
+        path if len(papers) == 1 else path.with_name(f"{path.stem}-{paper}{path.suffix}"):
+        render([run for run in runs if run.figure.paper == paper]) for paper in papers
+    }  # fmt: skip
+    charts = [chart for run in runs for chart in _charts(run)] if figures else []
+    saved = save_figures({name: spec for name, spec, _ in charts}, {}, str(figures)) if figures else []
+    files |= {Path(figures or "") / f"{name}.csv": csv_of(marks) for name, _, marks in charts}
+    for file, content in files.items():
+        with whole_file(file) as stream:
+            stream.write(content.encode("utf-8", "backslashreplace"))
+    return [*map(str, files), *saved]
 
 
 def render(runs: Sequence[Run]) -> str:
@@ -161,7 +156,8 @@ def _claims(rows: list[dict[str, Any]]) -> str:
 
 def _line(row: dict[str, Any]) -> str:
     links = "".join(f' <a href="#{text(name)}">{text(name)}</a>' for name in row["figures"])
-    why = f"<details><summary>why</summary>{_code(row['because'])}</details>" if row["because"] else ""
+    because = sub(r"`([^`]+)`", r"<code>\1</code>", text(row["because"]))  # backticks are code, as in the guide
+    why = f"<details><summary>why</summary>{because}</details>" if because else ""
     before = f"<br><small>{text(row['recorded'])}</small>" if row["recorded"] else ""
     cells = (
         f"{text(row['claim'])}<br><small>{text(row['where'])}{links}</small>",
@@ -170,11 +166,6 @@ def _line(row: dict[str, Any]) -> str:
     )  # fmt: skip
     body = "".join(f'<td data-head="{text(h)}">{cell}</td>' for h, cell in zip(HEADS, cells, strict=True))
     return f"<tr{' class=muted' if row['verdict'] == NOT_RUN else ''}>{body}</tr>"
-
-
-def _code(words: str) -> str:
-    """What stands between backticks is code, as in the guide."""
-    return sub(r"`([^`]+)`", r"<code>\1</code>", text(words))
 
 
 def _tally(rows: list[dict[str, Any]]) -> str:

@@ -107,7 +107,7 @@ from traces.generators.networks import random_layered
 network = random_layered(n_layers=2, width=8, density=0.5, seed=1)
 import shutil; shutil.copy(given["net"], "net.npz")
 trace = ew.build_trace(network)
-ew.save_trace(trace, "trace.npz")
+ew.cache.save_trace(trace, "trace.npz")
 ew.run(BASE, results="results")
 
 
@@ -121,7 +121,7 @@ def command(*words):
 
 
 found = []
-schema = json.dumps(ew.schema())
+schema = json.dumps(ew.config.schema())
 for case in given["cases"]:
     one = {"schema": case["name"] in schema}
     listed = command("list", case["kind"], "--json", "-")
@@ -135,7 +135,7 @@ for case in given["cases"]:
         rows = command("run", "named.yaml", "-o", "yaml", "--json", "-")
         one |= {"hash": record.hash, "plugins": record.provenance.get("plugins", {}), "yaml": rows}
         one["kept"] = len(os.listdir(os.path.join("kept", case["name"], "records")))
-        one["differences"] = ew.rerun(record)
+        one["differences"] = ew.results.rerun(record)
     if given["all"]:
         one["command"] = command(*case["command"])
         try:
@@ -247,9 +247,9 @@ import edgewatt as ew
 from hwmodel.part_readers.reader import import_part
 from edgewatt.plugins import InputError
 for kind, name in json.loads(sys.argv[1]):
-    (entry,) = [entry for entry in ew.catalogue(kind) if entry["name"] == name]
+    (entry,) = [entry for entry in ew.config.catalogue(kind) if entry["name"] == name]
     assert "theirs 3.5 cannot be loaded: RuntimeError: not today" in entry["summary"], entry
-    assert len(ew.catalogue(kind)) > 1
+    assert len(ew.config.catalogue(kind)) > 1
 network = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "density": 0.5}}
 ew.run({"network": network})
 try:
@@ -257,7 +257,7 @@ try:
 except InputError as error:
     assert "no memory specification of a known format" in str(error), error
 from traces.generators.networks import random_layered
-found = ew.bench(random_layered(n_layers=2, width=8, density=0.5), batch=4, order=None)
+found = ew.orders.bench(random_layered(n_layers=2, width=8, density=0.5), batch=4, order=None)
 assert "not today" in found.missing["einsum"]
 """
     members = [(case.kind, case.name) for case in CASES if not case.is_file]

@@ -52,7 +52,7 @@ import edgewatt as ew
 before = sys.argv[2] if len(sys.argv) > 2 else ""
 if before:
     __import__(before)
-plan = ew.load_sweep(json.loads(sys.argv[1]))
+plan = ew.config.load_sweep(json.loads(sys.argv[1]))
 point = plan.points[0]
 print(json.dumps({"plugins": point.config.get("plugins", {}), "hash": point.hash}))
 """
@@ -129,7 +129,7 @@ def test_readers_found_by_the_file_are_part_of_the_point(tmp_path: Path) -> None
     (row,) = json.loads(done.stdout)
     assert row["hash"] == again[0]["hash"]
     record = next((tmp_path / "r" / "records").glob("*.json"))
-    again = "import sys, edgewatt as ew; print(ew.rerun(sys.argv[1]))"
+    again = "import sys, edgewatt as ew; print(ew.results.rerun(sys.argv[1]))"
     assert run_with(tmp_path, "-c", again, str(record), cwd=tmp_path).stdout == "[]\n"
 
 

@@ -12,7 +12,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "extending.md").read_text()
-FILES = dict(re.findall(r"```(?:python|yaml)\n# file: (\S+)\n(.*?)```", GUIDE, re.DOTALL))
+EXAMPLES = ROOT / "docs" / "guides" / "members"
+FILES = {
+    str(path.relative_to(EXAMPLES)): path.read_text() for path in EXAMPLES.rglob("*") if path.suffix in (".py", ".yaml")
+}
 CLOCK = {"caches": [{"size_bytes": 256, "ways": 2, "policy": "clock"}]}
 FAN_IN, PIN = {"kind": "by-fan-in", "first": "many"}, {"file": "t.pin", "format": "pin"}
 MEMBERS = {  # the member's file -> its kind in lists, its entry-point group, what a configuration says to use it
@@ -37,6 +40,7 @@ def name_of(path: str) -> str:
 def test_every_example_is_one_file_and_its_test() -> None:
     assert set(FILES) == {*MEMBERS, *(path for path in FILES if path.startswith("tests/"))}
     assert len(FILES) == 2 * len(MEMBERS)
+    assert {path for path in MEMBERS if f"members/{path}" not in GUIDE} == set(), "the guide shows every member"
     assert not [path for path in FILES if (ROOT / path).exists()], "an example must be new"
 
 
@@ -72,7 +76,7 @@ import edgewatt as ew
 from edgewatt.cli import app
 from typer.testing import CliRunner
 commands, members = json.loads(sys.argv[1])
-schema = json.dumps(ew.schema())
+schema = json.dumps(ew.config.schema())
 
 def command(*arguments):
     done = CliRunner().invoke(app, arguments)
@@ -81,7 +85,7 @@ def command(*arguments):
 
 found = {}
 for kind, name, config, plain, settings in members:
-    listed = command("list", kind, "--json", "-") if commands else ew.catalogue(kind)
+    listed = command("list", kind, "--json", "-") if commands else ew.config.catalogue(kind)
     one = found[name] = {"entry": next(entry for entry in listed if entry["name"] == name), "schema": name in schema}
     if config is None:
         continue
@@ -184,7 +188,7 @@ def test_the_same_from_outside(theirs: list[tuple[Path, dict[str, dict]]], path:
 LIST = """
 import json, sys
 import edgewatt as ew
-print(json.dumps({kind: ew.catalogue(kind) for kind in sys.argv[1:]}))
+print(json.dumps({kind: ew.config.catalogue(kind) for kind in sys.argv[1:]}))
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from edgewatt.cli import app
+from edgewatt.cli import SECTIONS, app
 from edgewatt.cli.parts.arguments import with_examples
 
 pytestmark = pytest.mark.application
@@ -58,7 +58,14 @@ def test_lists_that_help_recommends_are_there(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", [(), ("learn",), ("part",)], ids=["edgewatt", "learn", "part"])
 def test_lists_of_commands_are_whole(path: tuple[str, ...]) -> None:
-    assert "..." not in help_of(path).partition("Commands:")[2]
+    text = help_of(path)
+    assert "..." not in text[text.rindex("Show this message") :]
+
+
+def test_every_command_stands_under_one_heading() -> None:
+    listed = [name for names in SECTIONS.values() for name in names]
+    assert sorted(listed) == sorted(name for name, *inner in COMMANDS if not inner)
+    assert all(f"{heading}:" in help_of(()) for heading in SECTIONS)
 
 
 def test_examples_are_broken_so_that_a_shell_joins_them() -> None:

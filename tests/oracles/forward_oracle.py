@@ -25,8 +25,6 @@ def forward_by_hand(network: Network, inputs: list[float]) -> list[float]:
         return known[neuron]
 
     def compute(neuron: int) -> float:
-        if not incoming[neuron]:
-            return biases[neuron]
         z = sum((Fraction(value(source)) * Fraction(weight) for source, weight in incoming[neuron]), Fraction(0))
         with_bias = z + Fraction(biases[neuron])
         if network.activation == "clipped-relu":

@@ -15,6 +15,8 @@ def walk(network, edges, weights, sample, *, kind="tuples", registers=True):
     """
     sources, targets = network.sources[edges].tolist(), network.targets[edges].tolist()
     held = {n: np.float32(0 if network.biases is None else network.biases[n]) for n in range(network.n_neurons)}
+    for n in np.flatnonzero(network.in_degree == 0).tolist():
+        held[n] = activated(network, n, held[n])
     for n, value in zip(network.inputs.tolist(), sample, strict=True):
         held[n] = np.float32(value)
     left = network.in_degree.copy()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cython_ext.dram.engine import DONE, first_bad_request
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
-from hwmodel.dram.controller import SPACINGS, effective_part
+from hwmodel.dram.controller import SPACINGS, controller_spec, effective_part
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram
 from hwmodel.dram.tables import address_map
 from hwmodel.parts.part import COMMANDS
@@ -50,6 +50,7 @@ controllers = st.builds(
     refresh_together=st.booleans(),
     dual_in_turn=st.booleans(),
     shared_pseudo_channels=st.booleans(),
+    requests_per_clock=st.sampled_from((None, 1, 2, 3)),
 )
 
 
@@ -134,6 +135,22 @@ def test_blocks_of_any_size_give_the_same(data, name, controller, block):
     assert np.array_equal(done, whole.done_cycle)
     result = engine.result(done)
     assert result.commands == whole.commands and result.energy_pj == whole.energy_pj
+
+
+@pytest.mark.parametrize("preset", ["dramsim3", "ramulator2", "jedec"])
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_blocks_lose_no_request_that_a_wide_front_end_accepts(preset, block):
+    """The last requests of a block wait for those that enter in one clock with them."""
+    rng, n = np.random.default_rng(0), 3000
+    address, write = rng.integers(0, 1 << 14, n).astype(np.uint64) * 32, rng.random(n) < 0.3
+    arrival, controller = np.arange(n) // 5, controller_spec({"preset": preset, "requests_per_clock": 4})
+    whole = simulate_dram(address, write, arrival, part="hbm2", controller=controller)
+    engine = DramEngine("hbm2", controller)
+    accepted = np.full(n, -1, np.int64)
+    blocks = [slice(k, k + block) for k in range(0, n, block)]
+    for completions in (*(engine.feed(address[b], write[b], arrival[b]) for b in blocks), engine.finish()):
+        accepted[completions.request] = completions.accept_cycle
+    assert np.array_equal(accepted, whole.accept_cycle)
 
 
 @settings(max_examples=60, deadline=None)

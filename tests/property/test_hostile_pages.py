@@ -80,7 +80,7 @@ def order_page(text: str) -> str:
 
 
 def schedule_page(text: str) -> str:
-    graph = ew.cell("darts_v2")
+    graph = ew.generators.cell("darts_v2")
     graph = graph.with_(name=text) if hasattr(graph, "with_") else graph
     for node in graph.nodes:
         object.__setattr__(node, "name", node.name + text)

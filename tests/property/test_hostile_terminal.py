@@ -68,7 +68,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     order = ew.order(network, "two-optimal", memory=5)
     np.save(folder / "o.npy", order.edges)
     np.save(folder / "p.npy", ew.order(network, "by-source", memory=5).edges)
-    ew.save_trace(ew.build_trace(network, order), folder / "t.npz")
+    ew.cache.save_trace(ew.build_trace(network, order), folder / "t.npz")
     matrix = scipy.sparse.random(6, 6, 0.5, "csr", random_state=np.random.default_rng(0))
     scipy.sparse.save_npz(folder / "m.npz", matrix)
     save_file({f"{EVIL}.weight": np.eye(6, dtype=np.float32), f"c{EVIL}": np.ones(3)}, folder / "w.safetensors")

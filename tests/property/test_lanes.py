@@ -95,7 +95,7 @@ def test_batches_of_any_size():
     ("arguments", "message"),
     [
         ({"lanes": 0}, "lanes must be a whole number of at least 1, not 0: input vectors at a time"),
-        ({"lanes": True}, "lanes must be a whole number of at least 1, not True: input vectors at a time"),
+        ({"lanes": True}, "Layout lanes: True is a bool, wanted: int"),
         ({"lanes": 10**6}, "lanes must be at most 8192 in fp32, not 1000000"),
         ({"batch": 0}, "batch must be a whole number of at least 1, not 0: the number of input vectors"),
         ({"batch": 2, "sample": [0]}, "give either a list of samples or a batch size, not both"),

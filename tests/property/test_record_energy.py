@@ -73,7 +73,7 @@ def test_the_share_of_idle_energy():
     assert len({e["dynamic"] for e in energy.values()}) == 1
     leaks = energy["all"]["terms"]["scratchpad_leakage"]["pj"]
     device = energy["all"]["static"] - leaks
-    traffic, part = found["all"]["traffic"], ew.load_part("lpddr4-3200")
+    traffic, part = found["all"]["traffic"], ew.dram.load_part("lpddr4-3200")
     moved = sum(found["all"]["dram"]["commands"][name] for name in ("RD", "WR")) * traffic["block_bytes"]
     peak = part.data_rate_mts * 1e-3 * part.organisation.dq_bits / 8  # bytes per ns
     assert energy["bandwidth"]["static"] - leaks == pytest.approx(device * moved / (peak * found["all"]["time_ns"]))
@@ -115,9 +115,9 @@ def test_a_larger_memory_does_not_always_win():
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        front = ew.optimize(space, results=folder, executor="inline").front
+        front = ew.results.optimize(space, results=folder, executor="inline").front
         limit = {**space, "optimize": {"objectives": ["energy_pj"], "constraints": ["area_um2 <= 1 x baseline"]}}
-        kept = ew.optimize(limit, results=folder, executor="inline").front
+        kept = ew.results.optimize(limit, results=folder, executor="inline").front
     areas = [row_of(record)["area_um2"] for record in front]
     assert len(front) > 1 and areas == sorted(areas, reverse=True)
     assert [r.config["scratchpad"]["size_bytes"] for r in kept] == [2048]

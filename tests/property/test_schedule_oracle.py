@@ -56,7 +56,7 @@ def test_searches_find_the_optimum(graph: OpGraph) -> None:
         found = schedule(graph, method=method)
         assert (found.peak_bytes, found.lower_bound_bytes) == (optimum, optimum), method
         assert footprint(graph, found.order).peak_bytes == optimum
-    plain = schedule(graph, method="serenity", divide=False, budget=False)
+    plain = schedule(graph, method="serenity", divide=False, soft_budget="unbounded")
     assert (plain.peak_bytes, plain.states) == (optimum, n_downsets)
 
 

@@ -2,8 +2,8 @@
 
 import contextlib
 import inspect
-from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
+from edgewatt.names import MOVED, PUBLIC
 from traces.base.errors import EdgewattError, InputError
 from traces.generators.networks import random_layered
 
@@ -42,7 +43,7 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
     """Return arguments that each function takes."""
     network = random_layered(n_layers=2, width=6, density=0.5)
     order = ew.order(network, "two-optimal", memory=5)
-    graph = ew.cell("darts_v2", channels=4, size=4)
+    graph = ew.generators.cell("darts_v2", channels=4, size=4)
     trace = ew.build_trace(network)
     matrix = scipy.sparse.random(6, 6, 0.5, "csr", random_state=np.random.default_rng(0))
     run = {
@@ -50,9 +51,9 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
         "measure": "io",
         "fast_memory": {"size": 5},
     }
-    plan, results = ew.load_sweep(run), str(folder / "results")
+    plan, results = ew.config.load_sweep(run), str(folder / "results")
     ew.run(run, results=results)
-    ew.save_trace(trace, folder / "t.npz")
+    ew.cache.save_trace(trace, folder / "t.npz")
     buffers = {"lower": [0, 1], "upper": [2, 3], "size": [8, 8]}
     wires = {"value_format": "fp16", "encoder": "dbi-dc", "seed": 0}
     return {
@@ -110,6 +111,9 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
                     "weights": [1.0, 2.0], "biases": None, "layer": None, "activation": "relu", "batch": None},
         "CacheSpec": {"size_bytes": 1024, "line_bytes": 32, "ways": 2, "policy": "lru", "write": "back"},
         "ScratchpadSpec": {"size_bytes": 4096, "policy": "min", "pinning": "literal", "stream_bytes": 1024},
+        "Layout": {"kind": "csr", "lanes": 4, "id_bits": None, "alignment_bytes": 64},
+        "ControllerSpec": {"page_policy": "closed"},
+        "simulate": {"trace": trace, "machine": ew.Machine(part="lpddr4-3200"), "keep": False},
         "Machine": {"caches": (), "encoder": "raw", "element_bytes": None, "scratchpad": None, "flush": True},
     }  # fmt: skip
 
@@ -119,8 +123,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("given")
 
 
+def public(name: str) -> Any:
+    return getattr(import_module(MOVED.get(name, "edgewatt")), name)
+
+
 def attempt(folder: Path, name: str, arguments: dict[str, Any]) -> None:
-    function: Callable[..., Any] = getattr(ew, name)
+    function = public(name)
     (folder / "here").mkdir(exist_ok=True)
     with contextlib.chdir(folder / "here"):  # a name is a path in the current folder
         try:
@@ -131,7 +139,7 @@ def attempt(folder: Path, name: str, arguments: dict[str, Any]) -> None:
 
 def test_other_functions_take_nothing_wrong(folder: Path) -> None:
     """Slow ones and those that write a lot: all that they need is wrong."""
-    functions = {name: getattr(ew, name) for name in ew.__all__ if inspect.isfunction(getattr(ew, name))}
+    functions = {name: item for names in PUBLIC.values() for name in names if inspect.isfunction(item := public(name))}
     for name in functions.keys() - sound(folder).keys() - {"diagnose", "paper_figures", "schema", "validate"}:
         places = inspect.signature(functions[name]).parameters.values()
         needed = [p.name for p in places if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
@@ -142,7 +150,7 @@ def test_other_functions_take_nothing_wrong(folder: Path) -> None:
 def test_what_is_sound_is_taken(folder: Path) -> None:
     for name, arguments in sound(folder).items():
         if name != "load":
-            getattr(ew, name)(**arguments)
+            public(name)(**arguments)
 
 
 @settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -170,7 +178,7 @@ def test_one_wrong_argument(folder: Path, data: st.DataObject) -> None:
 )
 def test_messages(folder: Path, name: str, place: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        getattr(ew, name)(**{**sound(folder)[name], place: value})
+        public(name)(**{**sound(folder)[name], place: value})
 
 
 def test_unsigned_scalars_are_numbers(folder: Path) -> None:
@@ -179,10 +187,10 @@ def test_unsigned_scalars_are_numbers(folder: Path) -> None:
         numbers = {key: v for key, v in arguments.items() if type(v) is int and v < 2**16}
         if name == "load" or not numbers:
             continue
-        plain = getattr(ew, name)(**arguments)
+        plain = public(name)(**arguments)
         for kind in (np.uint8, np.uint16, np.uint64, np.int64):
             given = {key: kind(v) for key, v in numbers.items() if v <= np.iinfo(kind).max}
-            found = getattr(ew, name)(**{**arguments, **given})
+            found = public(name)(**{**arguments, **given})
             if name in ("count_io", "io_curve", "simulate_cache", "lower_bound", "CacheSpec", "ScratchpadSpec"):
                 assert found == plain, (name, kind)
 

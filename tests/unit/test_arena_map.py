@@ -33,7 +33,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_the_peak_is_named_in_words() -> None:
-    result = ew.schedule(ew.cell("darts_v2"))
+    result = ew.schedule(ew.generators.cell("darts_v2"))
     shown = of_schedule(result)
     first = shown.words()[0]
     assert f"Peak of {result.peak_bytes:,} B while " in first
@@ -101,13 +101,13 @@ def test_a_schedule_in_banks(tmp_path: Path, files: tuple[Path, Path]) -> None:
     )
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)["placement_in_banks"]
-    assert sum(bank["buffers"] for bank in found["banks"]) == len(ew.cell("darts_v2").buffers)
+    assert sum(bank["buffers"] for bank in found["banks"]) == len(ew.generators.cell("darts_v2").buffers)
     assert found["banks"][0]["height"] <= 100_000
     assert "fast" in page.read_text()
 
 
 def test_tensors_of_a_schedule_are_pinned_to_banks(files: tuple[Path, Path]) -> None:
-    graph = ew.cell("darts_v2")
+    graph = ew.generators.cell("darts_v2")
     result = ew.schedule(graph)
     first, last = graph.nodes[0].output.name, graph.outputs[0]
 
@@ -136,7 +136,7 @@ def test_tensors_of_a_schedule_are_pinned_to_banks(files: tuple[Path, Path]) -> 
 
 
 def test_the_own_alignment_of_a_graph() -> None:
-    graph = ew.cell("darts_v2")
+    graph = ew.generators.cell("darts_v2")
     assert own_alignment(graph) == 64
     result = ew.schedule(graph, alignment="graph")
     assert (result.alignment, result.arena_bytes) == (64, result.peak_bytes)
@@ -193,7 +193,7 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_the_page_draws_without_errors(browser: Browser, files: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    page.write_text(arena_page(of_schedule(ew.schedule(ew.cell("darts_v2")))), encoding="utf-8")
+    page.write_text(arena_page(of_schedule(ew.schedule(ew.generators.cell("darts_v2")))), encoding="utf-8")
     with browser.page(page, 1200) as shown:
         shown.wait("document.body.dataset.drawn === '2'")
         assert shown.failures == [] and "(the peak)" in shown.document

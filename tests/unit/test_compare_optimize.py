@@ -47,7 +47,7 @@ def test_pareto_front_against_its_definition(costs: list[tuple[int, ...]]) -> No
 def test_compare_two_runs(tmp_path: Path) -> None:
     for name, encoder in (("a", "raw"), ("b", "dbi-dc")):
         ew.run({**BASE, "encoder": encoder, "formats": ["fp16", "int8"]}, results=tmp_path / name)
-    pairs = ew.compare(tmp_path / "a", tmp_path / "b")
+    pairs = ew.results.compare(tmp_path / "a", tmp_path / "b")
     assert [pair["point"] for pair in pairs] == ["two-optimal / none / fp16", "two-optimal / none / int8"]
     for pair in pairs:
         assert pair["differs"]["encoder"] == ["raw", "dbi-dc"]
@@ -64,7 +64,7 @@ def test_compared_points_are_told_apart_by_what_varies(tmp_path: Path) -> None:
     grid = {"encoder": ["raw", "dbi-dc"], "fast_memory.size": [6, 8]}
     for name, seed in (("a", 1), ("b", 2)):
         ew.sweep({"base": {**BASE, "seed": seed}, "grid": grid}, results=tmp_path / name, executor="inline")
-    names = [pair["point"] for pair in ew.compare(tmp_path / "a", tmp_path / "b")]
+    names = [pair["point"] for pair in ew.results.compare(tmp_path / "a", tmp_path / "b")]
     assert len(set(names)) == len(names) > 1 and any(name.endswith(" / M 6 / raw") for name in names), names
 
 
@@ -73,7 +73,7 @@ def test_a_trace_beside_a_network(tmp_path: Path) -> None:
 
     ew.run({"trace": {"file": str(config_root() / "examples" / "traces" / "small.din")}}, results=tmp_path / "a")
     ew.run({**BASE, "formats": "fp16"}, results=tmp_path / "b")
-    pair = ew.compare(tmp_path / "a", tmp_path / "b")[0]
+    pair = ew.results.compare(tmp_path / "a", tmp_path / "b")[0]
     assert "ones" not in pair["changes"] and pair["changes"]["time_ns"]["a"] > 0
 
 
@@ -82,25 +82,27 @@ def test_objectives_that_the_points_do_not_have(tmp_path: Path) -> None:
 
     counted = {"base": {**BASE, "measure": "io"}, "grid": {"fast_memory.size": [6, 8]}}
     with pytest.raises(InputError, match=r"no energy_pj \(they have runs, reads, writes, io\)"):
-        ew.optimize(counted, results=tmp_path / "io")
-    found = ew.optimize({**counted, "optimize": {"objectives": ["io"]}}, results=tmp_path / "io", executor="inline")
+        ew.results.optimize(counted, results=tmp_path / "io")
+    found = ew.results.optimize(
+        {**counted, "optimize": {"objectives": ["io"]}}, results=tmp_path / "io", executor="inline"
+    )
     assert len(found.front) == 1
     trace = {"trace": {"file": str(config_root() / "examples" / "traces" / "small.din")}}
     bad = {"base": trace, "grid": {"encoder": ["raw", "dbi-dc"]}, "optimize": {"objectives": ["ones"]}}
     with pytest.raises(InputError, match="an address-only trace has no ones"):
-        ew.optimize(bad, results=tmp_path / "trace", executor="inline")
+        ew.results.optimize(bad, results=tmp_path / "trace", executor="inline")
 
 
 def test_folders_without_common_points(tmp_path: Path) -> None:
     ew.run({**BASE, "formats": ["fp16", "int8"]}, results=tmp_path / "a")
     ew.run({**BASE, "formats": ["fp32", "bf16"]}, results=tmp_path / "b")
     with pytest.raises(InputError, match="no points in common"):
-        ew.compare(tmp_path / "a", tmp_path / "b")
+        ew.results.compare(tmp_path / "a", tmp_path / "b")
 
 
 def test_small_space_is_searched_completely(tmp_path: Path) -> None:
     limit = "time_ns <= 1.01 x baseline"
-    found = ew.optimize({**SPACE, "optimize": {"constraints": [limit]}}, results=tmp_path, executor="inline")
+    found = ew.results.optimize({**SPACE, "optimize": {"constraints": [limit]}}, results=tmp_path, executor="inline")
     assert len(found.tried) == 54
     base = row_of(found.baseline)
     rows = [row_of(record) for record in found.tried]
@@ -114,10 +116,10 @@ def test_small_space_is_searched_completely(tmp_path: Path) -> None:
 def test_search_keeps_to_its_budget_and_goes_on(tmp_path: Path, sampler: str) -> None:
     pytest.importorskip("optuna", reason="the extra 'optimize' is not installed")
     config = {**SPACE, "optimize": {"trials": 20, "sampler": sampler, "constraints": ["energy <= 100 % of baseline"]}}
-    first = ew.optimize(config, results=tmp_path, executor="inline")
+    first = ew.results.optimize(config, results=tmp_path, executor="inline")
     assert len(first.tried) == 20 == len(list((tmp_path / "records").glob("*.json")))
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()}
-    again = ew.optimize(config, results=tmp_path, executor="inline")
+    again = ew.results.optimize(config, results=tmp_path, executor="inline")
     assert {r.hash for r in again.tried} == {r.hash for r in first.tried}
     assert [r.hash for r in again.front] == [r.hash for r in first.front]
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "records").iterdir()}, "nothing twice"
@@ -136,7 +138,7 @@ def test_search_keeps_to_its_budget_and_goes_on(tmp_path: Path, sampler: str) ->
 )
 def test_bad_searches(optimize: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
-        ew.optimize({**SPACE, "optimize": optimize}, results=tmp_path, executor="inline")
+        ew.results.optimize({**SPACE, "optimize": optimize}, results=tmp_path, executor="inline")
 
 
 def test_constraints() -> None:
@@ -180,7 +182,7 @@ def test_accuracy_is_an_objective_and_a_constraint(tmp_path: Path) -> None:
         "grid": {"formats": ["fp32", "fp8_e5m2", "int8", "int4"]},
         "optimize": {"objectives": ["energy_pj", "accuracy_loss"]},
     }
-    free = ew.optimize(space, results=tmp_path / "free", executor="inline")
+    free = ew.results.optimize(space, results=tmp_path / "free", executor="inline")
     rows = {row["format"]: row for row in map(row_of, free.tried)}
     beaten = {
         name
@@ -191,7 +193,7 @@ def test_accuracy_is_an_objective_and_a_constraint(tmp_path: Path) -> None:
     assert {row["accuracy"] for row in rows.values()} == {1 - row["accuracy_loss"] for row in rows.values()}
     least = max(row["accuracy"] for row in rows.values()) - 0.005
     for text in (f"accuracy >= {least}", f"accuracy_loss <= {1 - least}"):
-        bound = ew.optimize(
+        bound = ew.results.optimize(
             {**space, "optimize": {"objectives": ["energy_pj"], "constraints": [text]}},
             results=tmp_path / "bound", executor="inline",
         )  # fmt: skip
@@ -199,6 +201,8 @@ def test_accuracy_is_an_objective_and_a_constraint(tmp_path: Path) -> None:
         assert [row_of(r)["format"] for r in bound.front] == [min(kept, key=lambda r: r["energy_pj"])["format"]]
     without = {**space, "base": {**space["base"], "accuracy": False}}
     with pytest.raises(InputError, match=r"have no accuracy_loss .*accuracy: true"):
-        ew.optimize(without, results=tmp_path / "none", executor="inline")
+        ew.results.optimize(without, results=tmp_path / "none", executor="inline")
     with pytest.raises(ConfigError, match="unknown column 'acuracy'"):
-        ew.optimize({**space, "optimize": {"objectives": ["acuracy"]}}, results=tmp_path / "none", executor="inline")
+        ew.results.optimize(
+            {**space, "optimize": {"objectives": ["acuracy"]}}, results=tmp_path / "none", executor="inline"
+        )

@@ -119,7 +119,7 @@ def test_requests_that_cannot_be(address, write, arrival, message):
         ({"page_policy": "opne"}, "did you mean 'open'"),
         ({"reed_dbi": True}, "did you mean 'read_dbi'"),
         ({"refresh": "never"}, "refresh policy"),
-        ({"hit_cap": True}, "hit_cap must be"),
+        ({"hit_cap": True}, "hit_cap: True is a bool"),
         ({"address_map": "offset:5 colum:6"}, "is no field"),
     ],
 )

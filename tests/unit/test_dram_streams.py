@@ -189,6 +189,22 @@ def test_workers_may_share_a_stream(encoder: str) -> None:
         both.add(states[1])
 
 
+@pytest.mark.parametrize("encoder", ["raw", "dbi-ac", "dbi-opt", "transition", "base-xor+dbi-dc", "3-lwc", "scrambler"])
+def test_a_stream_goes_on_from_a_written_state(encoder: str) -> None:
+    data, n = weights(50_000), 0
+    whole = StreamPlayer("lpddr5x-8533", channels=2, encoder=encoder)
+    together = StreamPlayer("lpddr5x-8533", channels=2, encoder=encoder)
+    before: object = b""
+    for end in (64, 30_016, 50_000):
+        piece = StreamPlayer("lpddr5x-8533", channels=2, encoder=encoder, start=2 * n, before=before)
+        piece.read(data[n:end])
+        before = json.loads(json.dumps(piece.state()))
+        assert together.add(before) == whole.read(data[n:end])
+        n = end
+    assert together.read(data) == whole.read(data)
+    assert together.finish().energy_pj() == whole.finish().energy_pj()
+
+
 def test_what_does_not_fit_is_refused() -> None:
     player = StreamPlayer("lpddr4-3200")
     with pytest.raises(InputError, match="take more channels"):
@@ -205,7 +221,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="no multiple"):
         StreamPlayer("lpddr4-3200", start=3)
     with pytest.raises(InputError, match="cannot be split"):
-        StreamPlayer("lpddr4-3200", encoder="dbi-ac").state()
+        StreamPlayer("lpddr4-3200", encoder="dbi-ac", start=64, before=bytes(64))
     with pytest.raises(InputError, match="whole bursts"):
         StreamPlayer("lpddr4-3200", start=64, before=b"abc")
 

@@ -44,7 +44,16 @@ def test_matrices_without_an_end_of_line(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "read", [ew.load, ew.load_part, ew.load_records, ew.load_sweep, ew.load_trace, ew.run, read_order]
+    "read",
+    [
+        ew.load,
+        ew.dram.load_part,
+        ew.results.load_records,
+        ew.config.load_sweep,
+        ew.cache.load_trace,
+        ew.run,
+        read_order,
+    ],
 )
 @pytest.mark.parametrize(
     "suffix", ["npz", "npy", "json", "yaml", "txt", "safetensors", "onnx", "tflite", "mtx", "csv", "gz"]

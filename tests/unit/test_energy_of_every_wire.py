@@ -35,7 +35,7 @@ def numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 @pytest.mark.parametrize("encoder", ["3-lwc", "dbi-dc", "dbi-ac", "base-xor+3-lwc"])
 @pytest.mark.parametrize("part", ["ddr4-3200-x8", "lpddr4-3200"])
 def test_no_count_of_a_record_is_negative(encoder: str, part: str) -> None:
-    wires = ew.load_part(part)
+    wires = ew.dram.load_part(part)
     bus = {"bus_bytes": wires.organisation.byte_lanes, "block_bytes": wires.organisation.burst_bytes}
     (record,) = ew.run({"network": NETWORK, "encoder": encoder, "bus": bus, "dram": {"part": part}})
     assert [found for found in numbers(record.results) if found[1] < 0] == []
@@ -48,7 +48,7 @@ def test_a_renamed_encoder_costs_the_same(monkeypatch: pytest.MonkeyPatch, netwo
     monkeypatch.setitem(
         ENCODERS._entries, "heavy-bytes", type(entry)("heavy-bytes", type("Own", (entry.item,), {}), "")
     )
-    trace, wires = ew.build_trace(network, batch=4), ew.load_part(part)
+    trace, wires = ew.build_trace(network, batch=4), ew.dram.load_part(part)
     energy = {}
     for name in ("raw", "dbi-dc", "heavy-bytes"):
         machine = ew.Machine(
@@ -66,9 +66,9 @@ def test_a_renamed_encoder_costs_the_same(monkeypatch: pytest.MonkeyPatch, netwo
 @pytest.mark.parametrize("part", ["lpddr4-3200", "ddr5-4800-x8"])
 def test_a_machine_may_name_its_part(part: str, network: Network) -> None:
     """A name, a file and the part itself are one machine."""
-    lanes, block = ew.load_part(part).organisation.byte_lanes, ew.load_part(part).organisation.burst_bytes
+    lanes, block = ew.dram.load_part(part).organisation.byte_lanes, ew.dram.load_part(part).organisation.burst_bytes
     trace = ew.build_trace(network, batch=4)
-    named, given = (ew.Machine(part=p, bus=BusSpec(lanes, block)) for p in (part, ew.load_part(part)))
+    named, given = (ew.Machine(part=p, bus=BusSpec(lanes, block)) for p in (part, ew.dram.load_part(part)))
     of_name, of_part = (replay_energy(ew.replay(trace, machine), machine) for machine in (named, given))
     assert of_name.total_pj == of_part.total_pj > 0
     assert [(row.term, row.count) for row in of_name.interface] == [(row.term, row.count) for row in of_part.interface]

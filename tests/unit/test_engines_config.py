@@ -26,7 +26,7 @@ def test_engines_share_the_work_and_the_record_says_how():
     assert accesses[0] == accesses[1] <= accesses[2]
     assert len({record.hash for record in (one, two, runs)}) == 3
     assert two.results["time_ns"] < one.results["time_ns"]
-    assert [ew.load_sweep({**WORK, "engines": 2}).points[0].hash] == [two.hash]
+    assert [ew.config.load_sweep({**WORK, "engines": 2}).points[0].hash] == [two.hash]
 
 
 def test_engines_are_axes_of_a_sweep(tmp_path):
@@ -48,7 +48,7 @@ def test_engines_are_axes_of_a_sweep(tmp_path):
 )
 def test_bad_engines(changes, message):
     with pytest.raises(ConfigError, match=message):
-        ew.load_sweep({**WORK, **changes})
+        ew.config.load_sweep({**WORK, **changes})
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_bad_engines(changes, message):
     ],
 )
 def test_what_issue_time_does_not_see_is_said(grid, said, tmp_path):
-    plan = ew.load_sweep({"base": {**WORK, "timing": "replay"}, "grid": grid})
+    plan = ew.config.load_sweep({"base": {**WORK, "timing": "replay"}, "grid": grid})
     assert len(ignored_settings(plan.points)) == 1 and said in ignored_settings(plan.points)[0]
     with pytest.warns(IgnoredSettingWarning, match=f"issue time.*{said}"):
         ew.sweep(plan, results=tmp_path, executor="inline")
-    assert not ignored_settings(ew.load_sweep({"base": WORK, "grid": grid}).points)
+    assert not ignored_settings(ew.config.load_sweep({"base": WORK, "grid": grid}).points)
 
 
 def test_nothing_is_said_where_nothing_is_ignored():

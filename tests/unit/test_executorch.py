@@ -44,7 +44,7 @@ def test_what_lives_together_shares_no_byte(specs: list[Any], taken: tuple[int, 
 
 def test_banks_take_what_no_pass_chose() -> None:
     specs = [spec(0, 2, 64), spec(1, 3, 64), spec(0, 3, 64, memory=2)]
-    planner = ArenaPlanner(banks=[ew.Bank("sram", 1000, 128), ew.Bank("dram", 100)])
+    planner = ArenaPlanner(banks=[ew.operators.Bank("sram", 1000, 128), ew.operators.Bank("dram", 100)])
     memories, _ = planner._placed(specs, {id(s): s.lifetime for s in specs}, 16, ())
     assert memories == [1, 1, 2] and planner.heights == [0, 128, 64] and planner.proved
     with pytest.raises(InputError, match="a tensor is in memory 3: there are 2 banks"):

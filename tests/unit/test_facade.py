@@ -1,5 +1,6 @@
 """The names of the façade: all there, stable, cheap, and functions even where a submodule has the same name."""
 
+import inspect
 import subprocess
 import sys
 from importlib import import_module
@@ -7,17 +8,29 @@ from importlib import import_module
 import pytest
 
 import edgewatt
+from edgewatt.names import MOVED, PUBLIC, SPACES
 
 
-@pytest.mark.parametrize("name", edgewatt.__all__)
-def test_every_name_of_the_facade_is_there(name: str) -> None:
-    assert getattr(edgewatt, name) is not None
-    assert name in dir(edgewatt)
+@pytest.mark.parametrize(("space", "name"), [(space, name) for space in PUBLIC for name in PUBLIC[space]])
+def test_every_public_name_is_there_and_says_what_it_is(space: str, name: str) -> None:
+    module = import_module(space)
+    assert inspect.getdoc(getattr(module, name))
+    assert name in dir(module) and name in module.__all__
+
+
+def test_the_top_has_at_most_38_names_and_the_namespaces() -> None:
+    assert len(edgewatt.__all__) <= 38
+    assert {*SPACES} <= {*dir(edgewatt)}
+    assert all(getattr(edgewatt, space).__name__ == f"edgewatt.{space}" for space in SPACES)
+    assert len(MOVED) == sum(map(len, PUBLIC.values())) - len(PUBLIC["edgewatt"])  # each name in one place
+
+
+def test_a_name_that_moved_warns_and_is_what_it_was() -> None:
+    with pytest.warns(DeprecationWarning, match="edgewatt.load_part is edgewatt.dram.load_part"):
+        assert edgewatt.load_part is edgewatt.dram.load_part
 
 
 def test_a_submodule_does_not_take_the_place_of_a_function() -> None:
-    import_module("edgewatt.catalogue")
-    assert callable(edgewatt.catalogue)
     script = "import edgewatt.catalogue; import edgewatt; assert callable(edgewatt.catalogue)"
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -55,5 +68,6 @@ def test_every_command_is_a_function_of_the_facade() -> None:
     from edgewatt.cli import app
 
     names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
-    missing = [name for name in names if FUNCTIONS.get(name, name.replace("-", "_")) not in edgewatt.__all__]
+    public = {name for names in PUBLIC.values() for name in names}
+    missing = [name for name in names if FUNCTIONS.get(name, name.replace("-", "_")) not in public]
     assert not missing, missing

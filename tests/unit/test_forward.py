@@ -26,9 +26,10 @@ def test_graph_challenge_adds_the_bias_only_where_the_sum_is_not_zero() -> None:
     assert forward(clipped.with_(activation="relu"), [[0.0]]).tolist() == [[0, 5, 10]]
 
 
-def test_a_hidden_neuron_without_incoming_connections_holds_its_bias() -> None:
+def test_a_hidden_neuron_without_incoming_connections_holds_its_activated_bias() -> None:
     network = Network([0, 1], [2, 2], 3, inputs=[0], outputs=[2], weights=[1, 1], biases=[9, -2, 0], batch=[[5.0]])
-    assert forward(network).tolist() == [[5, -2, 3]]
+    assert forward(network).tolist() == [[5, 0, 5]]
+    assert forward(network.with_(activation="identity")).tolist() == [[5, -2, 3]]
 
 
 def test_batches_larger_than_a_slice_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

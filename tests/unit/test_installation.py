@@ -41,7 +41,7 @@ def test_python_says_so_too(foreign: Path) -> None:
 
 
 def test_ours_is_found(tmp_path: Path) -> None:
-    done = python("-c", "import edgewatt; print(edgewatt.diagnose()['traces_package'])", cwd=tmp_path)
+    done = python("-c", "import edgewatt; print(edgewatt.config.diagnose()['traces_package'])", cwd=tmp_path)
     assert done.stdout.strip() == str(ROOT / "traces"), done.stderr
 
 

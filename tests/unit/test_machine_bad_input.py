@@ -32,7 +32,7 @@ def config(**more):
 )
 def test_configurations(changes, message):
     with pytest.raises(ConfigError) as caught:
-        ew.load_sweep(config(**changes))
+        ew.config.load_sweep(config(**changes))
     assert message in str(caught.value) and len(str(caught.value).splitlines()) == 1
 
 
@@ -63,24 +63,24 @@ def test_a_layout_that_an_ordering_cannot_use_names_the_ordering(layout):
 
 def test_a_scratchpad_under_a_recorded_trace(tmp_path):
     trace = ew.build_trace(ew.load(NETWORK["file"]), layout="tuples")
-    ew.save_trace(trace, tmp_path / "trace.npz")
+    ew.cache.save_trace(trace, tmp_path / "trace.npz")
     with pytest.raises(ConfigError) as caught:
-        ew.load_sweep({"trace": {"file": str(tmp_path / "trace.npz")}, "scratchpad": PAD})
+        ew.config.load_sweep({"trace": {"file": str(tmp_path / "trace.npz")}, "scratchpad": PAD})
     assert "a recorded trace does not hold: give the network and its order" in str(caught.value)
     machine = ew.Machine(scratchpad=ew.ScratchpadSpec(8192), part="lpddr4-3200")
     with pytest.raises(InputError, match="build the trace from a network and its order, or use caches"):
-        ew.replay(ew.load_trace(tmp_path / "trace.npz"), machine)
+        ew.replay(ew.cache.load_trace(tmp_path / "trace.npz"), machine)
 
 
 def test_a_list_of_layouts_gives_each_ordering_in_each(tmp_path):
     layouts = [{"kind": "csr", "lanes": 4}, "tuples", {"kind": "runs", "id_bits": 32}]
-    plan = ew.load_sweep(config(orderings=["two-optimal", "layerwise"], layout=layouts, scratchpad=PAD))
+    plan = ew.config.load_sweep(config(orderings=["two-optimal", "layerwise"], layout=layouts, scratchpad=PAD))
     found = [(p.order.ordering.kind, p.layout.layout.kind, p.layout.layout.lanes) for p in plan.points]
     each = [("csr", 4), ("tuples", 1), ("runs", 1)]
     assert found == [(order, *rest) for order in ("two-optimal", "layerwise") for rest in each]
     sizes = [p.order.fast_memory.size for p in plan.points]
     assert sizes[0] == (8192 - 1024) // 16 + 1 and sizes[1] == (8192 - 1024) // 4 + 1
-    alone = ew.load_sweep(config(orderings=["two-optimal"], layout="tuples", scratchpad=PAD)).points[0]
+    alone = ew.config.load_sweep(config(orderings=["two-optimal"], layout="tuples", scratchpad=PAD)).points[0]
     assert alone.hash == plan.points[1].hash
     swept = ew.sweep(
         {"base": config(), "grid": {"layout": ["csr", {"kind": "tuples", "lanes": 2}]}},

@@ -32,7 +32,7 @@ def test_reports_and_comparisons_take_records_of_both_kinds(tmp_path: Path) -> N
     assert "I/O" in text
     ew.run({**CONFIG, "measure": "io"}, results=tmp_path / "io")
     ew.report(tmp_path / "io", tmp_path / "io.html")
-    pairs = ew.compare(tmp_path / "io", tmp_path / "io")
+    pairs = ew.results.compare(tmp_path / "io", tmp_path / "io")
     assert [pair["changes"]["io"]["percent"] for pair in pairs] == [0.0, 0.0]
     assert all("energy_pj" not in pair["changes"] for pair in pairs)
 

@@ -17,6 +17,8 @@ from edgewatt.config.source import network_file
 from edgewatt.runs.compute import Computation
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.plan import load_sweep
+from traces.readers.native import save
+from traces.readers.parts.model_network import Unrolled, Window
 
 HOW = ["--names", "b.weight", "--names", "c*", "--density", "0.25", "--scope", "layer", "--activation", "identity"]
 KEYS = {"names": ["b.weight", "c*"], "prune": {"density": 0.25, "scope": "layer"}, "activation": "identity"}
@@ -106,3 +108,16 @@ def test_a_shipped_network_is_meant_by_its_name_everywhere(tmp_path: Path, monke
     assert network_file("digits_small").endswith("digits_small.npz") and network_file("digits") == "digits"
     (tmp_path / "digits_small").write_text("mine")
     assert network_file("digits_small") == "digits_small"
+
+
+@pytest.mark.application
+def test_a_convolution_runs_on_the_default_machine(tmp_path: Path) -> None:
+    """Its connections share stored weights, which a scratchpad's stream does not."""
+    made = Unrolled("model")
+    image = made.image(2, 6, 6)
+    kernel = np.random.default_rng(0).standard_normal((3, 2, 3, 3)).astype(np.float32)
+    save(made.network(image, made.convolution(image, kernel, Window(), "c"), name="model"), tmp_path / "model.npz")
+    assert "per inference" in edgewatt(tmp_path, "run", "model.npz").stdout
+    assert edgewatt(tmp_path, "init", "model.npz").returncode == 0
+    done = edgewatt(tmp_path, "run", "edgewatt.yaml", "-s", "orderings=[two-optimal]")
+    assert done.returncode == 0, done.stderr

@@ -22,10 +22,10 @@ def test_a_point_without_caches_is_a_point_like_any_other(tmp_path: Path) -> Non
         record = ew.run({"network": NETWORK, "caches": [], "timing": timing})[0]
         assert record.results["cache"] == [] and record.results["energy_pj"]["total"] > 0
     ew.report(tmp_path / "r", tmp_path / "r.html")
-    ew.collect(tmp_path / "r", tmp_path / "r.csv")
+    ew.results.collect(tmp_path / "r", tmp_path / "r.csv")
     assert {row["cache_misses"] == "" for row in csv.DictReader((tmp_path / "r.csv").open())} == {True, False}
     one, other = (tmp_path / "r" / "records" / f"{name}.json" for name in found.store.hashes())
-    (pair,) = ew.compare(one, other)
+    (pair,) = ew.results.compare(one, other)
     assert "energy_pj" in pair["changes"] and "cache_misses" not in pair["changes"]
 
 

@@ -15,7 +15,7 @@ from traces.trace.chunks import Chunk, Memory, Trace
 @pytest.mark.parametrize("lanes", [0, -3, 10**9])
 def test_a_comparison_has_lanes(lanes: int) -> None:
     with pytest.raises(InputError, match="lanes must be"):
-        ew.bench(uniform_layers([8, 8], 0.5), lanes=lanes)
+        ew.orders.bench(uniform_layers([8, 8], 0.5), lanes=lanes)
 
 
 @pytest.mark.parametrize("size", [1, 4, 255])
@@ -24,7 +24,7 @@ def test_a_profile_refuses_accesses_beyond_all_addresses(size: int) -> None:
     two = lambda value: np.full(2, value, np.uint8)  # noqa: E731
     trace = Trace.from_chunks([Chunk(address, two(size), two(0), two(0))], Memory(0, 64, None, ()))
     with pytest.raises(InputError, match=r"access 1 .* does not end below 2\^63"):
-        ew.profile_caches(trace, [ew.CacheSpec(1024, 32, 2)])
+        ew.cache.profile_caches(trace, [ew.CacheSpec(1024, 32, 2)])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -36,7 +36,7 @@ def test_a_calibration_is_finite(value: float) -> None:
 
 def test_an_option_of_a_part_is_given_once() -> None:
     with pytest.raises(InputError, match="option 'wck-sync' is given twice"):
-        ew.load_part("lpddr5-6400+wck-sync+wck-sync")
+        ew.dram.load_part("lpddr5-6400+wck-sync+wck-sync")
 
 
 @pytest.mark.parametrize("mark", ["\x1c", "\x1f", "\u2028"])
@@ -61,7 +61,7 @@ def test_a_name_longer_than_a_files_is_no_shipped_one(key: str) -> None:
 @pytest.mark.parametrize("value", [2**31, 2**63, 2**64, 2**5000])
 def test_nothing_is_aligned_beyond_a_gigabyte(name: str, value: int) -> None:
     """2^63 ran over in int64."""
-    with pytest.raises(InputError, match=f"{name} must be at most 1073741824, not"):
+    with pytest.raises(InputError, match=f"{name} must be at most 1073741824, not|{name}: .* is beyond 2"):
         ew.run({"network": SMALL, "system": "edge", "layout": {"kind": "csr", name: value}})
 
 

@@ -75,9 +75,9 @@ def test_rounds_on_a_machine_are_whole(network: Network) -> None:
             ew.order(network, "auto", rounds=rounds, **MACHINE)
     for limit in (0, math.nan):
         with pytest.raises(InputError, match=f"time_limit_s is {limit}: a number of seconds above 0"):
-            ew.renumber(network, machine="edge", time_limit_s=limit)
+            ew.orders.renumber(network, machine="edge", time_limit_s=limit)
     with pytest.raises(InputError, match="takes no 'clock'"):
-        ew.renumber(network, machine="edge", clock="cpu")
+        ew.orders.renumber(network, machine="edge", clock="cpu")
 
 
 def test_an_objective_may_be_a_mapping(network: Network) -> None:

@@ -1,6 +1,8 @@
 """The papers' figures: their jobs, runs and pages; and that every verdict is computed from the run at hand."""
 
 import json
+import re
+import runpy
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -19,7 +21,7 @@ from papers.catalogue import CLAIMS, FIGURES, PAPERS, chosen, keep
 from papers.charts import csv_of, drawn, interval_words, median_interval, spec, table_of
 from papers.claim import AGREES, DIFFERS, NOT_RUN, Claim, judge, near, recorded, verdict
 from papers.command import app
-from papers.figure import Chart, Figure, Job, Run, planned, run_figure, seconds_left, time_left, words
+from papers.figure import Chart, Figure, Job, Run, planned, run_figure, seconds_left
 from papers.page import compare_claims, paper_page, render
 from papers.studies.gleinig_io import FULL_ITERATIONS
 from reorder.order import order
@@ -185,20 +187,17 @@ def test_what_an_older_edgewatt_counted_is_told_and_computed_again(tmp_path: Pat
     figure = FIGURES["gleinig-2c"]
     for record in run_figure(figure, results=tmp_path, workers=0, **settings).records:
         figure.open(tmp_path).put(Record(record.canonical, {**record.provenance, "counts_version": 1}))
-    assert sum(seconds_left(figure, tmp_path, **settings).values()) == 2 * figure.seconds[0]
+    assert seconds_left([figure], tmp_path, **settings) == 2 * figure.seconds[0]
     assert "Counted by an older edgewatt: 2" in render([run_figure(figure, results=tmp_path, run=False, **settings)])
     again = run_figure(figure, results=tmp_path, workers=0, **settings)
     assert {record.counts_version for record in again.records} == {COUNTS_VERSION}
-    assert not seconds_left(figure, tmp_path, **settings)
+    assert not seconds_left([figure], tmp_path, **settings)
 
 
 def test_the_time_that_is_left_counts_shared_jobs_once(tmp_path: Path) -> None:
-    one = time_left([FIGURES["gleinig-2a"]], str(tmp_path), 1)
-    assert one.startswith("about 30 s") or not one
-    both = [FIGURES[n] for n in ("gleinig-2a", "gleinig-2b")]
-    left = [seconds_left(figure, tmp_path) for figure in both]
-    assert len(left[0].keys() & left[1].keys()) == 5
-    assert [words(s) for s in (0.2, 50, 720, 12_000)] == ["1 s", "50 s", "12 min", "3 h 20 min"]
+    first, second = (FIGURES[name] for name in ("gleinig-2a", "gleinig-2b"))
+    both = seconds_left([first, second], tmp_path)
+    assert both == seconds_left([first], tmp_path) + 5 * second.seconds[0]  # of ten; five are those of the first
 
 
 TINY: dict[str, dict[str, Any]] = {
@@ -257,7 +256,7 @@ def test_intervals_have_the_coverage_they_claim(n: int) -> None:
 
 
 def test_five_networks_say_that_they_do_not_reach_95_percent() -> None:
-    assert interval_words(5) == "intervals: least to greatest of 5 networks, coverage 93.75 % (95 % would take six)"
+    assert interval_words(5) == "intervals: order statistics 1 to 5 of 5, coverage 93.75 %"
     assert "1 to 6 of 6, coverage 96.88 %" in interval_words(6)
 
 
@@ -272,8 +271,14 @@ def test_the_command_lists_and_asks_for_its_charts_before_the_work(
     assert not (tmp_path / "papers").exists()
 
 
-def test_the_guide_has_every_claim_and_every_figure() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "papers.md").read_text()
+def test_the_pages_have_every_claim_and_every_figure() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    page = runpy.run_path(str(docs / "claims.py"))["claims"]()
     for _, claim in EVERY:
-        assert f"| {claim.says} | {claim.where} |" in guide, claim.says
+        assert f"| {claim.says} | {claim.where} |" in page, claim.says
+    guide = (docs / "guides" / "papers.md").read_text()
     assert all(f"`{name}`" in guide for name in FIGURES)
+    for paper in PAPERS:  # the guide's table of verdicts is that of the record
+        kept = [recorded()[f"{paper}/{claim.key}"] for claim in CLAIMS[paper] if f"{paper}/{claim.key}" in recorded()]
+        agree, differ = (sum(one["verdict"] == verdict for one in kept) for verdict in (AGREES, DIFFERS))
+        assert re.search(rf"\| {len(CLAIMS[paper])} \| {agree} \| \d+ \| {differ} \| \d+ \|", guide), paper

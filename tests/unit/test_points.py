@@ -20,7 +20,7 @@ NETWORK = {"generate": {"kind": "random-layered", "n_layers": 2, "width": 8, "de
 
 
 def one(**config) -> Point:
-    return ew.load_sweep({"network": NETWORK, "timing": "replay", **config}).points[0]
+    return ew.config.load_sweep({"network": NETWORK, "timing": "replay", **config}).points[0]
 
 
 @pytest.mark.parametrize("name", GOLDEN["runs"])
@@ -32,7 +32,7 @@ def test_points_keep_their_hashes(name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(config_root().parent)
     golden = GOLDEN["runs"][name]
     found = []
-    for point in ew.load_sweep(golden["config"]).points:
+    for point in ew.config.load_sweep(golden["config"]).points:
         dram = {key: value for key, value in point.config["dram"].items() if key != "sha256"}
         found.append(content_hash({**point.config, "dram": dram}))
     assert found == golden["hashes"]
@@ -45,13 +45,13 @@ def test_older_records_are_read_and_repeated(name: str) -> None:
     record = Record.from_bytes(path.read_bytes(), str(path))
     point = Point.from_config(record.config, record.provenance["paths"])
     assert point.hash == record.hash and canonical_json(point.config) == canonical_json(record.config)
-    assert not [change for change in ew.rerun(path) if not change["key"].startswith("results.")]
+    assert not [change for change in ew.results.rerun(path) if not change["key"].startswith("results.")]
 
 
 @pytest.mark.parametrize("name", ["all-kinds", "system", "file", "external-trace"])
 def test_a_point_is_read_back_from_its_record(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(config_root().parent)
-    for point in ew.load_sweep(GOLDEN["runs"][name]["config"]).points:
+    for point in ew.config.load_sweep(GOLDEN["runs"][name]["config"]).points:
         again = Point.from_config(json.loads(canonical_json(point.config)), point.paths, point.name)
         assert again == point and again.hash == point.hash
 
@@ -60,7 +60,7 @@ def test_a_point_is_read_back_from_its_record(name: str, monkeypatch: pytest.Mon
 def test_every_field_is_read_by_a_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else it would be in the hash for nothing; `measure` chooses the steps."""
     monkeypatch.chdir(config_root().parent)
-    point = ew.load_sweep(GOLDEN["runs"][name]["config"]).points[0]
+    point = ew.config.load_sweep(GOLDEN["runs"][name]["config"]).points[0]
     read = {path.split(".")[0] for step in STEPS.values() for path in step.reads}
     read |= {"measure"} | {name for step in STEPS.values() for name in step.derived}
     assert set(point.config) <= read
@@ -94,7 +94,7 @@ def test_points_share_what_they_do_not_differ_in(change: dict, same: set[str]) -
 
 
 def test_orderings_and_passes_are_shared_behind_the_caches() -> None:
-    plan = ew.load_sweep(
+    plan = ew.config.load_sweep(
         {"base": {"network": NETWORK, "timing": "replay"}, "grid": {"encoder": ["raw", "dbi-dc"], "seed": [0, 1]}}
     )
     named = {point.hash: identities(point) for point in plan.points}
@@ -124,9 +124,9 @@ def test_an_order_from_a_file_is_named_by_its_content(tmp_path: Path) -> None:
         (record,) = ew.run(tmp_path / folder / "run.yaml")
         hashes.append(record.hash)
         totals.append(record.results["io"]["total"])
-        assert not ew.rerun(record)
+        assert not ew.results.rerun(record)
         assert row_of(record)["ordering"] == "file (path=order.npy)"
     assert hashes[0] == hashes[1] != hashes[2] and totals[0] == totals[1]
     np.save(tmp_path / "c" / "order.npy", np.arange(network["connections"]))
     with pytest.raises(ew.InputError, match=r"order.npy: the file has changed"):
-        ew.rerun(record)
+        ew.results.rerun(record)

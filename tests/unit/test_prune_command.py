@@ -117,7 +117,7 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
     net, cal = files
     system = {"scratchpad": {"size_bytes": 2048, "stream_bytes": 1024}, "dram": {"part": "lpddr4-3200"}}
     asked = {"calibration": str(cal), "density": 0.3, "lanes": 16, "time_limit_s": 0.5}
-    made = ew.prune_for_memory(ew.load(net), system=system, **asked)
+    made = ew.orders.prune_for_memory(ew.load(net), system=system, **asked)
     mine, free = made.results
     assert mine.memory == 17 and mine.energy_pj and free.energy_pj and mine.energy_pj < free.energy_pj
     assert "% energy" in made.verdict
@@ -168,7 +168,7 @@ def test_accuracy_is_a_column_and_an_objective(files: tuple[Path, Path], tmp_pat
         "base": base, "grid": {"network.prune": methods, "formats": ["fp32", "int8"]},
         "optimize": {"objectives": ["accuracy", "io"], "constraints": ["accuracy >= 0.3"]},
     }  # fmt: skip
-    front = ew.optimize(sweep, results=tmp_path / "results", executor="inline")
+    front = ew.results.optimize(sweep, results=tmp_path / "results", executor="inline")
     rows = front.as_json()["front"]
     assert len(front.tried) == 4 and rows and all(row["accuracy"] >= 0.3 for row in rows)
     network = prune_one(ew.load(net), "magnitude", calibration=str(cal), density=0.3)

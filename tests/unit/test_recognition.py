@@ -85,7 +85,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "a.din").write_text("0 0\n1 20\n0 40\n")
     (record,) = ew.run(here / "my.yaml", results=here / "results")
     shutil.copy(here / "results" / "records" / f"{record.hash}.json", here / "record.json")
-    ew.collect(here / "results", here / "table.csv")
+    ew.results.collect(here / "results", here / "table.csv")
     for command in (
         f"order {here}/net.npz -m two-optimal -M 8 -o {here}/order.npz --explain {here}/page.html",
         f"export {here}/my.yaml -f npz -o {here}/t.npz",

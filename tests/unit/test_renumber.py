@@ -52,7 +52,7 @@ def test_it_computes_the_same_outputs(case: tuple[Network, np.ndarray]) -> None:
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_an_export_computes_the_same_outputs(tmp_path: Path) -> None:
     network = random_layered(3, 60, 0.1, seed=2)
-    found = ew.renumber(network, machine=CACHE, objective="bytes", rounds=2, moves=1000)
+    found = ew.orders.renumber(network, machine=CACHE, objective="bytes", rounds=2, moves=1000)
     save(found.network, tmp_path / "net.npz", extras={"number": found.number})
     loaded = ew.load(tmp_path / "net.npz")
     assert np.array_equal(read_extras(tmp_path / "net.npz")["number"], found.number)
@@ -74,7 +74,7 @@ def test_an_export_computes_the_same_outputs(tmp_path: Path) -> None:
 
 def test_sparse_layers_fill_fewer_lines_than_any_order_of_theirs() -> None:
     network = random_layered(4, 1000, 0.003, seed=1)
-    found = ew.renumber(network, machine=CACHE, objective="bytes", rounds=1, moves=2000)
+    found = ew.orders.renumber(network, machine=CACHE, objective="bytes", rounds=1, moves=2000)
     assert not np.array_equal(found.number, np.arange(network.n_neurons))
     assert found.fills < 0.4 * found.plain_fills
     plain = ew.order(network, "auto", memory=None, objective="bytes", machine=CACHE, lanes=1, rounds=1, moves=2000)
@@ -100,9 +100,9 @@ def test_bad_numberings(number: list, message: str) -> None:
 def test_it_is_refused_where_a_neuron_has_lines_of_its_own() -> None:
     network = random_layered(2, 30, 0.2, seed=1)
     with pytest.raises(InputError, match="whose lines hold several neurons; here a row fills lines of 64 bytes"):
-        ew.renumber(network, machine=CACHE, lanes=16)
+        ew.orders.renumber(network, machine=CACHE, lanes=16)
     with pytest.raises(InputError, match="here a scratchpad moves rows"):
-        ew.renumber(network, machine="scratchpad-8k")
+        ew.orders.renumber(network, machine="scratchpad-8k")
 
 
 def test_the_command_line(tmp_path: Path) -> None:

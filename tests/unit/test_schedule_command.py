@@ -73,7 +73,7 @@ def test_a_parameter_of_the_method(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("method", [entry["name"] for entry in ew.catalogue("schedulers")])
+@pytest.mark.parametrize("method", [entry["name"] for entry in ew.config.catalogue("schedulers")])
 def test_every_scheduler_that_is_listed_may_be_named(tmp_path: Path, method: str) -> None:
     model = tmp_path / "g.json"
     model.write_text(as_json(graph_with()))
@@ -104,15 +104,15 @@ def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_facade_returns_what_it_promises() -> None:
-    found = ew.schedule(ew.randwire("ws", 32, seed=2), onchip_bytes=65536)
+    found = ew.schedule(ew.generators.randwire("ws", 32, seed=2), onchip_bytes=65536)
     assert isinstance(found, Schedule)
     assert (found.peak_bytes, found.lower_bound_bytes, found.proved) == (299_520, 299_520, True)
-    traffic = ew.offchip_traffic(found.graph, found.order, onchip_bytes=65536)
+    traffic = ew.operators.offchip_traffic(found.graph, found.order, onchip_bytes=65536)
     assert found.traffic_bytes == traffic.total_bytes
-    assert ew.footprint(found.graph, found.order).peak_bytes == found.peak_bytes
+    assert ew.operators.footprint(found.graph, found.order).peak_bytes == found.peak_bytes
     assert sorted(found.order.tolist()) == list(range(found.graph.n_nodes))
     assert found.names[0] == "input"
-    stopped = ew.schedule(ew.randwire("ws", 64), max_states=100)
+    stopped = ew.schedule(ew.generators.randwire("ws", 64), max_states=100)
     assert stopped.lower_bound_bytes < stopped.peak_bytes
     assert not stopped.proved
 
@@ -190,16 +190,16 @@ def test_bad_json_is_named(tmp_path: Path, text: str, message: str) -> None:
 def test_orders_that_cannot_run_are_refused() -> None:
     graph = graph_with()
     with pytest.raises(InputError, match=r"runs 'a1' \(position 1\) before 'a' \(position 3\)"):
-        ew.footprint(graph, [0, 3, 2, 1, 4, 5])
+        ew.operators.footprint(graph, [0, 3, 2, 1, 4, 5])
     with pytest.raises(InputError, match="operator 0 is unknown or repeated"):
-        ew.footprint(graph, [0, 0, 2, 1, 4, 5])
+        ew.operators.footprint(graph, [0, 0, 2, 1, 4, 5])
     with pytest.raises(InputError, match="a list of 6 whole numbers"):
-        ew.footprint(graph, [0, 1])
+        ew.operators.footprint(graph, [0, 1])
 
 
 def test_stopping_early_keeps_a_proved_bound() -> None:
     """A graph too hard to finish: the answer stands between the bound and the simple orders."""
-    graph = ew.randwire("ws", 300)
+    graph = ew.generators.randwire("ws", 300)
     found = ew.schedule(graph, method="large", max_states=3000)
     assert found.details["operators_after_fusion"] < graph.n_nodes
     assert not found.proved

@@ -14,7 +14,7 @@ from traces.base.errors import InputError
 
 
 def test_no_order_that_was_tried_takes_less() -> None:
-    graph = ew.randwire("ws", 16, stages=1, seed=3)
+    graph = ew.generators.randwire("ws", 16, stages=1, seed=3)
     on = OperatorMachine(64 * 1024)
     found = ew.schedule(graph, objective="energy", machine=on, evaluations=300)
     assert found.objective == "energy" and not found.proved
@@ -24,7 +24,10 @@ def test_no_order_that_was_tried_takes_less() -> None:
         assert own["total_pj"] <= operator_energy(graph, other, onchip_bytes=on.onchip_bytes)["total_pj"]
     assert footprint(graph, found.order).peak_bytes == found.peak_bytes
     assert found.arena_bytes >= found.peak_bytes
-    assert found.traffic_bytes == ew.offchip_traffic(graph, found.order, onchip_bytes=on.onchip_bytes).total_bytes
+    assert (
+        found.traffic_bytes
+        == ew.operators.offchip_traffic(graph, found.order, onchip_bytes=on.onchip_bytes).total_bytes
+    )
 
 
 def test_systems_say_what_the_machine_is() -> None:
@@ -33,9 +36,9 @@ def test_systems_say_what_the_machine_is() -> None:
     with pytest.raises(InputError, match="scratchpad-64k"):
         machine_of("scratchpad-64")
     with pytest.raises(InputError, match="needs a machine"):
-        ew.schedule(ew.cell("darts_v2"), objective="energy")
+        ew.schedule(ew.generators.cell("darts_v2"), objective="energy")
     with pytest.raises(InputError, match="machine belongs to"):
-        ew.schedule(ew.cell("darts_v2"), machine="edge")
+        ew.schedule(ew.generators.cell("darts_v2"), machine="edge")
 
 
 def test_energy_and_recomputation_on_the_command_line() -> None:
@@ -46,5 +49,5 @@ def test_energy_and_recomputation_on_the_command_line() -> None:
     done = CliRunner().invoke(app, ["schedule", "randwire-ws32", "--recompute", "2", "--json", "-"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["peak_bytes"] < ew.schedule(ew.randwire("ws", 32)).peak_bytes
+    assert found["peak_bytes"] < ew.schedule(ew.generators.randwire("ws", 32)).peak_bytes
     assert found["recomputed"] and found["recomputed_bytes"] > 0

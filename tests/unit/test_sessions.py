@@ -44,9 +44,9 @@ def test_a_frame_of_results(results: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(frame, pandas.DataFrame) and len(frame) == 4
     assert set(frame["ordering"]) == {"two-optimal", "random-topological"}
     assert frame["energy_pj"].dtype == np.float64 and frame["config.seed"].dtype == np.int64
-    assert len(ew.frame(results.records)) == 4
+    assert len(ew.results.frame(results.records)) == len(ew.results.frame(results.store.folder)) == 4
     with pytest.raises(InputError, match="no finished points"):
-        ew.frame([])
+        ew.results.frame([])
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtraError, match="frame"):
@@ -65,10 +65,11 @@ def test_charts_in_a_notebook(results: Any) -> None:
 
 def test_short_words_for_what_one_holds(results: Any) -> None:
     network = uniform_layers([8, 8, 4], 0.5, seed=0).with_(name="<b>&mine\x1b[31m")
-    graph = ew.randwire(n=8, seed=0)
+    graph = ew.generators.randwire(n=8, seed=0)
     held = [
         network, ew.order(network, "two-optimal", memory=6), results, results.records[0], ew.schedule(graph),
-        ew.load_part("lpddr4-3200"), ew.Machine(caches=(ew.CacheSpec(size_bytes=8192, ways=4),), part="lpddr4-3200"),
+        ew.dram.load_part("lpddr4-3200"),
+        ew.Machine(caches=(ew.CacheSpec(size_bytes=8192, ways=4),), part="lpddr4-3200"),
         *_what_calls_return(network.with_(weights=np.ones(network.n_connections, np.float32)), graph),
     ]  # fmt: skip
     for thing in held:
@@ -79,13 +80,13 @@ def test_short_words_for_what_one_holds(results: Any) -> None:
     assert "on-chip 8 KiB 4-way lru" in repr(held[6]) and "points 4" in repr(results)
 
 
-def _what_calls_return(network: ew.Network, graph: ew.OpGraph) -> list[Any]:
+def _what_calls_return(network: ew.Network, graph: ew.operators.OpGraph) -> list[Any]:
     trace = ew.build_trace(network, ew.order(network, "two-optimal", memory=6))
     matrix = sp.random(20, 64, 0.3, format="csr", random_state=0)
     return [
-        trace, ew.replay(trace, ew.Machine()), ew.compile_inference(network), graph, ew.recompute(graph),
+        trace, ew.replay(trace, ew.Machine()), ew.compile_inference(network), graph, ew.operators.recompute(graph),
         ew.encode(bytes(64), "dbi-dc", element_bytes=1), ew.order_tuples(matrix, value_format="fp16", stride=32),
-        ew.load_sweep(SWEEP),
+        ew.config.load_sweep(SWEEP),
         ew.pays(network, "output-stationary", system="scratchpad-8k"),
     ]  # fmt: skip
 
@@ -122,7 +123,7 @@ def test_run_takes_what_the_command_takes(tmp_path: Path, document: dict[str, An
     file.write_text(json.dumps(document))
     made = CliRunner().invoke(app, ["run", str(file), "-o", str(tmp_path / "out")], catch_exceptions=False)
     assert made.exit_code == 0, made.output
-    command = {record.hash: record.canonical for record in ew.load_records(tmp_path / "out")}
+    command = {record.hash: record.canonical for record in ew.results.load_records(tmp_path / "out")}
     for given in (file, document):
         found = {record.hash: record.canonical for record in ew.run(given)}
         assert len(found) == 2 and json.dumps(found, sort_keys=True) == json.dumps(command, sort_keys=True)
@@ -151,6 +152,8 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
     assert isinstance(again.exception, InputError) and "there already" in str(again.exception)
     replaced = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml", "--force"])
     assert replaced.exit_code == 0 and yaml.safe_load(Path("mine.yaml").read_text())["network"] == {"file": "fc1.npz"}
+    assert CliRunner().invoke(app, ["init", "digits_small", "-o", "ours.yaml"]).exit_code == 0
+    assert yaml.safe_load(Path("ours.yaml").read_text())["network"] == {"file": "digits_small"}  # runs anywhere
     wrong = CliRunner().invoke(app, ["init", "fc1.npz", "--system", "edgy", "-o", "other.yaml"])
     assert "did you mean 'edge'" in str(wrong.exception) and not Path("other.yaml").exists()
 

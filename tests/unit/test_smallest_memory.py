@@ -22,7 +22,7 @@ NETWORK = "configs/examples/networks/digits_small.npz"
 @given(dags(max_neurons=12), st.integers(0, 5))
 def test_it_is_exact_for_an_order(network, seed):
     order = ew.order(network, "random-topological", memory=3, seed=seed)
-    found = ew.smallest_memory(network, order)
+    found = ew.orders.smallest_memory(network, order)
     least = ew.io_bounds(network).lower_total
     assert ew.count_io(network, order, memory=found.memory).total == least
     if found.memory > 3:
@@ -36,7 +36,7 @@ def test_the_bounds_hold_the_true_one(network):
     """Against the least I/Os over all orders and evictions, by exhaustive search."""
     if network.n_connections > 8:
         return
-    found = ew.smallest_memory(network, moves=500)
+    found = ew.orders.smallest_memory(network, moves=500)
     least = ew.io_bounds(network).lower_total
     truth = next(m for m in range(3, network.n_neurons + 3) if least_io(network, m) == least)
     assert found.lower_bound <= truth <= found.memory
@@ -46,10 +46,10 @@ def test_the_bounds_hold_the_true_one(network):
 def test_networks_whose_answer_is_known():
     pairs = [(chains(6, 3), 6), (dense_layers([3, 3]), 6)]
     for network, most in pairs:
-        found = ew.smallest_memory(network)
+        found = ew.orders.smallest_memory(network)
         assert found.lower_bound <= found.memory <= most
         assert found.exact == (found.lower_bound == found.memory)
-    path = ew.smallest_memory(dense_layers([1, 1, 1, 1]))
+    path = ew.orders.smallest_memory(dense_layers([1, 1, 1, 1]))
     assert path.exact and path.memory == 3
 
 
@@ -63,19 +63,19 @@ def test_command(tmp_path):
     )
     result = json.loads(again.stdout)
     network = ew.load(NETWORK)
-    assert result["memory"] == ew.smallest_memory(network, np.load(order)["edges"]).memory
+    assert result["memory"] == ew.orders.smallest_memory(network, np.load(order)["edges"]).memory
     assert result["lower_bound"] <= result["memory"] and not result["exact"]
 
 
 def test_bad_input():
     with pytest.raises(InputError, match="the order has 3 entries"):
-        ew.smallest_memory(dense_layers([3, 3]), [0, 1, 2])
+        ew.orders.smallest_memory(dense_layers([3, 3]), [0, 1, 2])
     with pytest.raises(InputError, match="two-optimal"):
-        ew.smallest_memory(dense_layers([3, 3]), method="two-optimum")
+        ew.orders.smallest_memory(dense_layers([3, 3]), method="two-optimum")
 
 
 def test_a_search_has_the_steps_asked_for_whatever_it_calls_them():
     network = ew.load(NETWORK)
     for method, steps in (("connection-reordering", "iterations"), ("residency", "moves")):
-        found = ew.smallest_memory(network, method=method, moves=3)
+        found = ew.orders.smallest_memory(network, method=method, moves=3)
         assert found.ordering.parameters[steps] == 3, method

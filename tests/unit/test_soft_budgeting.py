@@ -10,6 +10,7 @@ from edgewatt.operators.request import load_graph
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import schedule
 from reorder.operators.schedule.schedulers.serenity import waists
+from traces.base.errors import InputError
 from traces.operators.opgraph import Operator, OpGraph, Tensor
 
 REFERENCE = Path(os.environ.get("EDGEWATT_REFERENCE", "/nowhere")) / "schedule"
@@ -51,3 +52,16 @@ def test_a_buffer_that_passes_an_operator_is_seen_even_if_bytes_agree() -> None:
     graph = OpGraph("g", nodes, ("t3",), allow_disconnected=True)
     assert waists(OperatorProblem(graph)) == [0, 2]
     assert ew.schedule(graph, method="serenity").peak_bytes == ew.schedule(graph).peak_bytes
+
+
+@pytest.mark.parametrize("model", ["darts_v2", "randwire-er16-seed1"])
+def test_the_budgets_as_printed(model: str) -> None:
+    graph = load_graph(model)
+    given_up = schedule(graph, method="serenity", soft_budget="printed", divide=False, max_level_states=2)
+    (part,) = given_up.details["parts"]
+    hard, second, *_ = budgets = part["budgets_bytes"]
+    assert len(budgets) == 40 and second == hard // 2 and not part["ends"]  # out of time: half of it
+    found = schedule(graph, method="serenity", soft_budget="printed")
+    assert found.proved and found.peak_bytes == schedule(graph).peak_bytes
+    with pytest.raises(InputError, match="soft_budget"):
+        schedule(graph, method="serenity", soft_budget="odd")

@@ -113,7 +113,9 @@ def test_points_of_older_counts_are_computed_again(tmp_path: Path) -> None:
         "1 of 12 points were counted by an older version"
         in Path(ew.report(tmp_path, tmp_path / "r.html")[0]).read_text()
     )
-    differs = [pair["differs"] for pair in ew.compare(first.store.path(victim.hash), first.store.path(min(before)))]
+    differs = [
+        pair["differs"] for pair in ew.results.compare(first.store.path(victim.hash), first.store.path(min(before)))
+    ]
     assert differs[0]["counts_version"] == [1, COUNTS_VERSION]
     again = sweep(GRID, results=tmp_path, executor="inline")
     assert (again.computed, again.reused, again.outdated) == (1, 11, [str(first.store.path(victim.hash))])
@@ -215,7 +217,7 @@ def test_a_second_process_waits_for_what_the_first_makes(tmp_path: Path) -> None
 def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
     done = sweep(GRID, results=tmp_path, executor="inline")
     path = done.store.path(done.records[0].hash)
-    assert ew.rerun(path) == []
+    assert ew.results.rerun(path) == []
     data = json.loads(path.read_text())
     assert {"edgewatt", "libraries", "platform", "duration_s", "paths", "simd"} <= data["provenance"].keys()
 

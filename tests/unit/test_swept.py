@@ -65,12 +65,12 @@ def test_a_hardware_sweep_is_named_everywhere(tmp_path: Path) -> None:
         assert text.count(word) >= 3, f"{word}: column, tooltip and axis"
     assert "L1 policy" in re.sub("<[^>]+>", "", text.split('id="summary"')[1].split("</section>")[0])
     ew.sweep({**HARDWARE, "base": {**HARDWARE["base"], "formats": "int8"}}, results=tmp_path / "b", executor="inline")
-    assert "L1 policy plru" in " ".join(pair["point"] for pair in ew.compare(tmp_path / "a", tmp_path / "b"))
+    assert "L1 policy plru" in " ".join(pair["point"] for pair in ew.results.compare(tmp_path / "a", tmp_path / "b"))
 
 
 def test_shipped_sweep_example_says_which_cache(tmp_path: Path) -> None:
     sweep = Path(__file__).parents[2] / "configs" / "examples" / "sweep.yaml"
-    names = point_names([point.config for point in ew.load_sweep(sweep).points])
+    names = point_names([point.config for point in ew.config.load_sweep(sweep).points])
     assert all("L1 size 8 KiB" in name or "L1 size 32 KiB" in name for name in names)
     assert len(set(names)) == len(names)
 
@@ -80,7 +80,7 @@ def test_comparison_says_what_it_compared(tmp_path: Path) -> None:
     more = {**HARDWARE, "grid": {"caches": CACHES[1:], "encoder": ["dbi-dc"]}}
     for name, config in (("a", few), ("b", more)):
         ew.sweep(config, results=tmp_path / name, executor="inline")
-    found = ew.compare(tmp_path / "a", tmp_path / "b")
+    found = ew.results.compare(tmp_path / "a", tmp_path / "b")
     assert len(found) == 2 and found.alone == (1, 5)
     done = CliRunner().invoke(app, ["compare", str(tmp_path / "a"), str(tmp_path / "b")])
     assert "only the 2 points that both have are compared: A has 1 more, B 5" in done.output, done.output

@@ -11,9 +11,15 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
+from edgewatt.memory import token
+from hwmodel.dram.engine import DramEngine
+from hwmodel.dram.stream import StreamPlayer
 from hwmodel.dram.tables import address_map, channel_of
+from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
+from tests.oracles.stream_oracle import places, recount_rows
 from traces.base.errors import InputError
+from traces.base.journal import _line
 from traces.checkpoints import TensorStream, plan_token, read_checkpoint
 
 PART = "lpddr5x-8533"
@@ -57,6 +63,41 @@ def test_wires_and_commands_equal_a_recount(tmp_path: Path, channels: int, forma
     assert report["commands"]["WR"] == 2  # keys and values of two layers, 32 bytes each
 
 
+@pytest.mark.parametrize("preset", ["dramsim3", "ramulator2", "jedec"])
+@pytest.mark.parametrize("part", ["lpddr5x-8533", "hbm3", "ddr4-3200-x8"])
+def test_rows_equal_those_of_an_open_page_in_order(tmp_path: Path, part: str, preset: str) -> None:
+    controller = {"preset": preset, "refresh": "none"}
+    folder = llama(tmp_path / "m", {"model_type": "bert"}, large=weights(512, 1024))  # a pass, which writes nothing
+    result = ew.token_energy(folder, part=part, channels=2, controller=controller).stream
+    by_channel: dict[int, list[tuple[str, tuple[int, ...], int]]] = {}
+    for channel, bank, row in places(result.counts.bursts, result.dram.burst_bytes, result.part.address_map):
+        by_channel.setdefault(channel, []).append(("RD", bank, row))
+    opened, closed = np.sum([recount_rows(served) for served in by_channel.values()], axis=0)
+    assert (result.commands["ACT"], result.commands["PRE"]) == (opened, closed)
+    assert result.commands["REFab"] == 0
+
+
+def test_rows_and_refreshes_equal_a_recount(tmp_path: Path) -> None:
+    """Of Ramulator 2's controller, which opens no row that a refresh closes unread."""
+    controller = {"preset": "ramulator2"}
+    folder = llama(tmp_path / "m", {"model_type": "bert"}, large=weights(1024, 1024))
+    result = ew.token_energy(folder, part=PART, channels=4, controller=controller).stream
+    engine = DramEngine(result.part, StreamPlayer(PART, channels=4, controller=controller).controller, trace=True)
+    n = result.counts.bursts
+    address, none = np.arange(n, dtype=np.uint64) * 32, np.zeros(n, np.int64)
+    blocks = [engine.feed(address, none, none), engine.finish()]
+    counted = np.zeros(2, np.int64)
+    for channel in range(4):
+        rows = np.concatenate([block.commands[channel] for block in blocks])  # type: ignore[index]
+        served = [(COMMANDS[c], (r, g, b), row) for _, _, c, r, g, b, row, _ in rows.tolist()]
+        counted += recount_rows(each for each in served if each[0] in ("RD", "REFab"))
+    o, counts = result.part.organisation, result.dram.counts
+    assert result.commands["ACT"] == counted[0]
+    closing = counts.bank_commands[..., [COMMANDS.index(name) for name in ("PRE", "PREA")]]
+    assert closing.sum() == counted[1]
+    assert result.commands["REFab"] == result.dram.end_cycle // result.part.timing.tREFI * o.channels * o.ranks > 0
+
+
 @pytest.mark.parametrize("encoder", ["raw", "dbi-dc", "base-xor+dbi-dc"])
 def test_sums_over_tensors_are_the_totals(tmp_path: Path, encoder: str) -> None:
     report = ew.token_energy(
@@ -92,6 +133,9 @@ def test_the_flat_answer_stands_beside(tmp_path: Path) -> None:
     assert flat["energy_pj"] == pytest.approx(5.0 * 8 * (report["weight_bytes"] + report["kv_bytes"]))
     assert flat["error"] == pytest.approx(flat["energy_pj"] / report["energy_pj"]["total"] - 1)
     assert ew.token_energy(folder, part="hbm3", channels=1).flat.pj_per_bit == 3.92
+    horowitz = ew.token_energy(folder, part=PART, channels=1)
+    assert (64 * horowitz.flat.pj_per_bit, 64 * horowitz.flat.most_pj_per_bit) == pytest.approx((1300, 2600), rel=1e-3)
+    assert any("20.3 to 40.6 pJ a bit" in line and "at least, " in line for line in horowitz.in_words())
     with pytest.raises(InputError, match="above 0"):
         ew.token_energy(folder, part=PART, channels=1, flat_pj_per_bit=0.0)
 
@@ -175,6 +219,54 @@ def test_workers_count_the_same(tmp_path: Path, channels: int, format: str, enco
     how: dict[str, Any] = {"part": PART, "channels": channels, "format": format, "encoder": encoder, "context": 9}
     alone = ew.token_energy(folder, **how).as_dict()
     assert ew.token_energy(folder, **how, workers=2, executor="threads").as_dict() == alone
+
+
+@pytest.mark.parametrize(
+    ("encoder", "first", "then"),
+    [("raw", 1, 1), ("raw", 1, 2), ("raw", 2, 1), ("dbi-ac", 1, 1), ("base-xor+dbi-dc", 2, 2)],
+)
+def test_a_killed_run_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoder: str, first: int, then: int
+) -> None:
+    folder, journal = llama(tmp_path / "m"), tmp_path / "j"
+    how: dict[str, Any] = {"part": PART, "channels": 2, "encoder": encoder, "context": 9, "executor": "threads"}
+    alone = ew.token_energy(folder, **how).as_dict()
+    counted: list[str] = []
+    count_read = token.count_read
+
+    def counts(read: Any, *given: Any) -> dict[str, Any]:
+        counted.append(read.name)
+        if len(counted) == 5:
+            raise KeyboardInterrupt
+        return count_read(read, *given)
+
+    monkeypatch.setattr(token, "count_read", counts)
+    with pytest.raises(KeyboardInterrupt):
+        ew.token_energy(folder, **how, workers=first, journal=journal)
+    before = len(counted)
+    assert journal.exists() or first > 1
+    with open(journal, "a") as stream:
+        stream.write('{"read":7,"sta')  # cut off
+    assert ew.token_energy(folder, **how, workers=then, journal=journal).as_dict() == alone
+    again = len(counted)
+    assert first > 1 or again == before + len(alone["tensors"]) - 4
+    assert ew.token_energy(folder, **how, journal=journal).as_dict() == alone
+    assert len(counted) == again
+    other = ew.token_energy(folder, **(how | {"channels": 1}), journal=journal).as_dict()
+    assert other == ew.token_energy(folder, **(how | {"channels": 1})).as_dict()
+
+
+@pytest.mark.parametrize("change", ["levels", "chains", "wires", "runs", "next", "read", "counts", "kind", "state"])
+def test_a_line_that_does_not_fit_is_streamed_again(tmp_path: Path, change: str) -> None:
+    folder, path = llama(tmp_path / "m"), tmp_path / "j"
+    how: dict[str, Any] = {"part": PART, "channels": 2, "encoder": "dbi-ac", "journal": path}
+    expected = ew.token_energy(folder, **how).as_dict()
+    first, *lines = path.read_text().splitlines(keepends=True)
+    for wrong in (None, -1, 10**30, [], [[1]], "text"):
+        line = json.loads(lines[3].rpartition(" ")[0])
+        (line if change in line else line["state"])[change] = wrong
+        path.write_text("".join([first, *lines[:3], _line(line), *lines[4:]]))
+        assert ew.token_energy(folder, **how).as_dict() == expected
 
 
 def test_what_workers_cannot_share_is_told(tmp_path: Path) -> None:

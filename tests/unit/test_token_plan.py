@@ -308,15 +308,20 @@ def test_vectors_become_bf16_and_packed_tensors_stay(tmp_path: Path) -> None:
 
 
 def test_quantised_and_sparse_layouts_are_streamed_with_all_their_parts(tmp_path: Path) -> None:
+    """Names, types and axes as compressed-tensors .20 and .9.4 (sparse) and torchao .18 write them."""
     at = "model.layers.0.self_attn.q_proj"
     parts = {
         f"{at}.weight_packed": np.arange(32, dtype=np.int32).reshape(16, 2), f"{at}.weight_shape": np.array([16, 16]),
         f"{at}.weight_scale": weights(16, 1), f"{at}.weight_zero_point": np.zeros((2, 1), np.int32),
         "model.layers.1.self_attn.q_proj._weight_qdata": np.ones((16, 16), np.int8),
         "model.layers.1.self_attn.q_proj._weight_scale": weights(16, 1, dtype=np.float32),
-        "model.layers.1.mlp.down_proj.compressed": weights(40),
-        "model.layers.1.mlp.down_proj.row_offsets": np.arange(8),
+        "model.layers.1.self_attn.q_proj._weight_zero_point": np.zeros((16, 1), np.int8),
+        "model.layers.1.mlp.down_proj.compressed": weights(16, 12),
+        "model.layers.1.mlp.down_proj.shape": np.array([[16], [24]]),
         "model.layers.1.mlp.down_proj.bitmask": np.ones((16, 3), np.uint8),
+        "model.layers.0.mlp.down_proj.weight.compressed": weights(40),
+        "model.layers.0.mlp.down_proj.weight.row_offsets": np.arange(8),
+        "model.layers.0.mlp.down_proj.weight.bitmask": np.ones((16, 3), np.uint8),
     }  # fmt: skip
     (tmp_path / "m").mkdir()
     save_file(parts, tmp_path / "m" / "model.safetensors")
@@ -329,6 +334,20 @@ def test_quantised_and_sparse_layouts_are_streamed_with_all_their_parts(tmp_path
     assert {read.kind for read in plan.reads} == {"attention q", "mlp down", "kv cache"}
 
 
+@pytest.mark.parametrize("format", ["int8", "int4"])
+def test_a_convolution_has_a_row_for_each_output(tmp_path: Path, format: str) -> None:
+    kernels = weights(4, 8, 3)
+    rows = streamed(tensor_read(tmp_path / "r", kernels.reshape(4, 24)), format)
+    assert streamed(tensor_read(tmp_path / "c", kernels, "conv1.weight"), format) == rows
+
+
+def test_keys_and_values_are_read_behind_all_tensors_and_written_last(tmp_path: Path) -> None:
+    """One run of reads and one of writes, which are short to play."""
+    reads = plan_token(read_checkpoint(llama(tmp_path / "m")), context=3).reads
+    assert [(r.layer, r.kv_read, r.kv_written) for r in reads[-4:]] == [(0, 96, 0), (1, 96, 0), (0, 0, 32), (1, 0, 32)]
+    assert all(read.tensor is not None for read in reads[:-4])
+
+
 def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "PLANE", 8)
     values = weights(3, 7)
@@ -336,6 +355,16 @@ def test_byte_planes_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     raw = values.tobytes()
     expected = b"".join(raw[at + 1 : at + 16 : 2] + raw[at : at + 16 : 2] for at in range(0, len(raw), 16))
     assert data == expected
+
+
+def test_bit_planes_are_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PLANE", 16)
+    values = weights(5, 9)  # two blocks, and 13 values left
+    data = streamed(tensor_read(tmp_path / "m", values), "as-stored", "bit-planes")
+    words = values.view(np.uint16).reshape(-1)
+    planes = [words[at : at + 16] >> place & 1 for at in (0, 16) for place in range(15, -1, -1)]
+    left = np.concatenate((words[32:] >> 8, words[32:] & 255)).astype(np.uint8)
+    assert data == np.packbits(np.concatenate(planes).astype(np.uint8), bitorder="little").tobytes() + left.tobytes()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e9])

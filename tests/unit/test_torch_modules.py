@@ -11,6 +11,8 @@ import pytest
 import edgewatt as ew
 from traces.base.errors import InputError
 from traces.networks.forward import forward
+from traces.networks.network import renumbered
+from traces.networks.prune import prune_magnitude
 from traces.operators.execute import execute
 
 torch = pytest.importorskip("torch", reason="needs torch")
@@ -47,7 +49,14 @@ def drawn(module: Any, seed: int) -> Any:
     return module.eval()
 
 
-@pytest.mark.parametrize("make", [convolutions, Residual])
+def unlike() -> Any:
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.PReLU(4, 0.2), nn.MaxPool2d(2), nn.Conv2d(4, 5, 2), nn.LeakyReLU(0.3), nn.Flatten(),
+        nn.Linear(20, 6), nn.Tanh(), nn.Linear(6, 5), nn.ReLU6(), nn.Linear(5, 2), nn.SiLU(), nn.Linear(2, 2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [convolutions, Residual, unlike])
 @pytest.mark.parametrize("pruned", [False, True])
 def test_a_module_computes_the_same_as_a_network(make: Any, pruned: bool) -> None:
     module, x = drawn(make(), 1), torch.randn(1, 3, 8, 8)
@@ -75,6 +84,28 @@ def test_layouts_and_types_of_weights_are_the_same_network() -> None:
         np.testing.assert_array_equal(network.sources, expected.sources)
     half = ew.from_torch(copy.deepcopy(plain).to(torch.bfloat16))
     np.testing.assert_array_equal(half.weights, expected.weights)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_module_back_in_another_order(bias: bool) -> None:
+    module = nn.Sequential(
+        nn.Linear(6, 9, bias=bias), nn.ReLU(), nn.Linear(9, 8, bias=bias), nn.ReLU(), nn.Linear(8, 3)
+    )
+    drawn(module, 3)[2].weight.data[4] = 0  # a neuron of no layer's connections
+    network, x = prune_magnitude(ew.from_torch(module), density=0.6), torch.randn(5, 6)
+    rng, number = np.random.default_rng(0), np.arange(network.n_neurons)
+    for depth in range(1, 3):
+        here = np.flatnonzero(network.depth == depth)
+        number[here] = rng.permutation(here)
+    turned = renumbered(network, number)
+    made = ew.to_torch(turned, module)
+    assert not torch.equal(made[2].weight, module[2].weight)
+    found = made(x).detach().numpy()
+    np.testing.assert_allclose(found, forward(network, x.numpy())[:, network.outputs], rtol=1e-5, atol=1e-5)
+    again = ew.from_torch(made)
+    assert again.n_connections == network.n_connections
+    with pytest.raises(InputError, match="is not linear layer 0 of Sequential"):
+        ew.to_torch(network, module[2:])
 
 
 def test_what_is_not_read_is_named() -> None:

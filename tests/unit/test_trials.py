@@ -29,7 +29,7 @@ def invoke(*words: object) -> Any:
 def test_loaded_records_are_a_list_that_shows_itself_in_few_words(tmp_path: Path) -> None:
     memories = list(range(6, 46))
     ran = ew.run({"base": BASE, "grid": {"fast_memory.size": memories}}, results=tmp_path)
-    found = ew.load_records(tmp_path)
+    found = ew.results.load_records(tmp_path)
     assert len(found) == len(memories) and [record.hash for record in found] == [record.hash for record in ran]
     assert found[0].config["fast_memory"]["size"] == 6 and found[-1].config["fast_memory"]["size"] == 45
     assert isinstance(found, list) and found == ran and found != ran[:3]
@@ -45,7 +45,7 @@ def test_loaded_records_are_a_list_that_shows_itself_in_few_words(tmp_path: Path
 def test_records_draw_the_charts_of_the_report(tmp_path: Path) -> None:
     altair = pytest.importorskip("altair")
     ew.run({"base": BASE, "grid": {"fast_memory.size": [6, 12]}}, results=tmp_path)
-    assert isinstance(ew.load_records(tmp_path).plot.io(), altair.TopLevelMixin)
+    assert isinstance(ew.results.load_records(tmp_path).plot.io(), altair.TopLevelMixin)
 
 
 def test_two_files_of_orders_are_named(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_setting_is_said_once_in_the_name_of_a_point(tmp_path: Path) -> None:
         grid = {"seed": [1, 2], "network.generate": [{**network, "seed": 1}, {**network, "seed": 2}]}
         config = {"base": {**BASE, "orderings": [ordering]}, "grid": grid}
         ew.sweep(config, results=tmp_path / name, executor="inline")
-    pairs = ew.compare(tmp_path / "a", tmp_path / "b")
+    pairs = ew.results.compare(tmp_path / "a", tmp_path / "b")
     names = [pair["point"] for pair in pairs]
     assert len(set(names)) == len(names), names
     for name in names:

@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hwmodel.processor.inference import compile_inference
 from traces.base.errors import InputError
 from traces.networks.forward import forward
 from traces.operators.execute import execute
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers import load
-from traces.readers.parts.model_network import to_network
-from traces.trace.build import build_trace
+from traces.readers.parts.model_network import part_of, to_network
+from traces.trace.build import build_trace, stored_activations
 
 pytestmark = pytest.mark.application
 
@@ -32,7 +33,7 @@ class Builder:
         if self.first and op in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"):
             attributes["channel_axis"] = 1
         if op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", INPUT):
-            attributes["operands"] = tuple(inputs)
+            attributes["operands"] = (*inputs, *constants)
         self.nodes.append(Operator(name, op, tuple(inputs), tensors, tuple(constants), attributes))
         return name
 
@@ -115,15 +116,101 @@ def test_a_convolution_by_hand() -> None:
     assert network.weight_ids.tolist() == [0, 1] * 4
 
 
-def test_what_is_read_otherwise_is_said() -> None:
+def mixture(first: bool, seed: int) -> OpGraph:
+    """PReLU, slopes, ReLU6, maxima, limits, normalisation, resizing and a result that two read before it is active."""
+    b = Builder(first, seed)
+    channel = (3, 1, 1) if first else (3,)
+    b.add("x", INPUT, (), b.shape(2, 7, 6))
+    b.add("c", "CONV_2D", ["x"], b.shape(3, 7, 6), [b.kernel("w", 3, 2, 3, 3), b.weights("bw", 3)], padding="SAME",
+          **b.layout)  # fmt: skip
+    for name, op, constant in (("n", "MUL", 0.5), ("o", "ADD", 0.1)):
+        b.constants[f"{name}c"] = (b.rng.standard_normal(channel) + constant).astype(np.float32)
+        before = b.nodes[-1].name
+        b.add(name, op, [before], b.shape(3, 7, 6), [f"{name}c"])
+    b.add("p", "PRELU", ["o"], b.shape(3, 7, 6), [b.weights("slope", *channel, density=1)])
+    b.add("m", "MAX_POOL_2D", ["p"], b.shape(3, 4, 3), window=(3, 2), strides=(2, 2), padding="SAME")
+    b.add("d", "CONV_2D", ["m"], b.shape(3, 4, 3), [b.kernel("v", 3, 3, 1, 1, density=0.9)], **b.layout)
+    b.add("e", "LEAKY_RELU", ["d"], b.shape(3, 4, 3), alpha=0.3)  # d is read twice
+    b.constants["limit"] = np.array([0.2], np.float32)
+    b.add("f", "MAXIMUM", ["d"], b.shape(3, 4, 3), ["limit"])
+    b.add("g", "ADD", ["e", "f"], b.shape(3, 4, 3), activation="RELU6")
+    b.add("s", "SUB", ["m", "g"], b.shape(3, 4, 3))
+    if not first:
+        b.constants["size"] = np.array([5, 7], np.int32)
+        b.add("r", "RESIZE_BILINEAR", ["s"], b.shape(3, 5, 7), ["size"], half_pixel_centers=True)
+        b.add("t", "DEPTHWISE_CONV_2D", ["r"], b.shape(3, 4, 3), [b.depthwise("u", 3, 2, 3)], strides=(1, 2),
+              activation="TANH")  # fmt: skip
+    else:
+        b.add("t", "TANH", ["s"], b.shape(3, 4, 3))
+    b.constants["axes"] = np.array([2, 3] if first else [1, 2], np.int32)
+    for name, op in (("mean", "MEAN"), ("most", "REDUCE_MAX")):
+        b.add(name, op, ["t"], (1, 3), ["axes"])
+    b.add("cat", "CONCATENATION", ["mean", "most"], (1, 6), axis=1)
+    b.add("y", "FULLY_CONNECTED", ["cat"], (1, 4), [b.weights("z", 4, 6, density=0.9), b.weights("bz", 4)])
+    b.add("end", "SOFTMAX", ["y"], (1, 4))
+    return b.graph("end", "cat")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("first", [True, False])
+def test_neurons_with_unlike_activations(first: bool, seed: int) -> None:
+    graph = mixture(first, seed)
+    network = to_network(graph)
+    assert network.activation == "mixed" and network.notes[-1].startswith("the final SOFTMAX is left out")
+    x = np.random.default_rng(seed).standard_normal(graph.tensors["x"].shape).astype(np.float32)
+    values = execute(graph, {"x": x})
+    expected = np.concatenate((values["y"].ravel(), values["cat"].ravel()))
+    found = forward(network, x.reshape(1, -1))[0, network.outputs]
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-5)
+    held = stored_activations(build_trace(network, inputs=x.reshape(1, -1)), network.n_neurons)[0]
+    assert np.allclose(held[network.outputs], expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_a_value_times_its_sigmoid_is_silu(more: bool) -> None:
+    b = Builder(False, 4)
+    b.add("x", INPUT, (), (1, 6))
+    b.add("z", "FULLY_CONNECTED", ["x"], (1, 5), [b.weights("w", 5, 6, density=1)])
+    b.add("g", "LOGISTIC", ["z"], (1, 5))
+    b.add("s", "MUL", ["g", "z"], (1, 5))
+    b.add("y", "FULLY_CONNECTED", ["s"], (1, 3), [b.weights("v", 3, 5, density=1)])
+    graph = b.graph("y", *["z"] * more)
+    network, x = to_network(graph), b.rng.standard_normal((1, 6)).astype(np.float32)
+    values = execute(graph, {"x": x})
+    expected = np.concatenate([values[name].ravel() for name in graph.outputs])
+    assert np.allclose(forward(network, x)[0, network.outputs], expected, atol=1e-5)
+    assert more or network.activation == "silu"
+    with pytest.raises(InputError, match="a product of two results is no sum"):
+        to_network(b.graph("y", "g"))
+
+
+def test_maxima_by_hand() -> None:
     b = Builder(True, 1)
-    b.add("x", INPUT, (), (1, 2, 4, 4))
-    b.add("c", "CONV_2D", ["x"], (1, 3, 4, 4), [b.kernel("w", 3, 2, 1, 1)], activation="RELU6", **b.layout)
-    b.add("m", "MAX_POOL_2D", ["c"], (1, 3, 2, 2), window=(2, 2), strides=(2, 2))
-    b.add("f", "FLATTEN", ["m"], (1, 12))
-    b.add("y", "FULLY_CONNECTED", ["f"], (1, 2), [b.weights("v", 2, 12)])
-    network = to_network(b.graph("y"))
-    assert [note.split(" is read as")[0] for note in network.notes] == ["RELU6", "max pooling"]
+    b.add("x", INPUT, (), (1, 1, 1, 3))
+    b.add("m", "MAX_POOL_2D", ["x"], (1, 1, 1, 1), window=(1, 3))
+    network = to_network(b.graph("m"))
+    for values in ([1, 2, 3], [3, -1, -2], [-5, -4, -7]):
+        assert forward(network, [values])[0, network.outputs].tolist() == [max(values)]
+    assert network.n_connections == 8 and network.n_neurons == 3 + 4
+    assert compile_inference(network).run(np.array([[-5, -4, -7]], np.float32)).tolist() == [[-4]]
+
+
+def test_some_operators_of_a_model() -> None:
+    graph = resnet(False, 1)
+    part = part_of(graph, ["g", "su[lm]", "s"])
+    assert [node.name for node in part.nodes] == ["d", "c1", "g", "s", "sum"] and part.outputs == ("sum",)
+    network, rng = to_network(part), np.random.default_rng(5)
+    given = {name: rng.standard_normal(graph.tensors[name].shape).astype(np.float32) for name in ("d", "c1")}
+    found = forward(network, np.concatenate([x.ravel() for x in given.values()])[None])[0, network.outputs]
+    assert np.allclose(found, execute(part, given)["sum"].ravel(), atol=1e-5)
+    with pytest.raises(InputError, match=r"model: no operator 'conv\*' .known: c1, d"):
+        part_of(graph, ["g", "conv*"])
+
+
+def test_too_large_a_model_is_refused_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "4K")
+    with pytest.raises(InputError, match=r"a network of [\d,]+ connections in its layers alone .96 bytes each"):
+        to_network(resnet(True, 0))
 
 
 @pytest.mark.parametrize(
@@ -133,7 +220,7 @@ def test_what_is_read_otherwise_is_said() -> None:
         (dict(padding=(0, 0, 1)), "padding"),
         (dict(dilations=(9, 9)), "does not fit the image"),
         (dict(groups=3), "in 3 groups do not fit 4 channels"),
-        (dict(activation="ELU"), "has the activation ELU: a network has relu, tanh"),
+        (dict(activation="ELU"), "has the activation ELU: a network has relu, relu6"),
     ],
 )
 def test_layers_that_do_not_fit(change: dict, message: str) -> None:
@@ -144,14 +231,16 @@ def test_layers_that_do_not_fit(change: dict, message: str) -> None:
         to_network(b.graph("y"))
 
 
-def test_a_layer_without_activation_between_others_is_named() -> None:
+def test_a_layer_without_activation_between_others() -> None:
     b = Builder(True, 3)
     b.add("x", INPUT, (), (1, 2, 4, 4))
     b.add("a", "CONV_2D", ["x"], (1, 2, 4, 4), [b.kernel("w", 2, 2, 1, 1, density=1)], activation="RELU", **b.layout)
     b.add("b", "CONV_2D", ["a"], (1, 2, 4, 4), [b.kernel("v", 2, 2, 1, 1, density=1)], **b.layout)
     b.add("y", "CONV_2D", ["b"], (1, 2, 4, 4), [b.kernel("u", 2, 2, 1, 1, density=1)], **b.layout)
-    with pytest.raises(InputError, match=r"operator 'b' \(CONV_2D\) has no activation, others have relu"):
-        to_network(b.graph("y"))
+    graph = b.graph("y")
+    x = b.rng.standard_normal((1, 2, 4, 4)).astype(np.float32)
+    network = to_network(graph)
+    assert np.allclose(forward(network, x.reshape(1, -1))[0, network.outputs], execute(graph, {"x": x})["y"].ravel())
 
 
 @pytest.mark.parametrize("name", ["mlperf_tiny_resnet8_int8"])

@@ -59,16 +59,20 @@ def test_engineering_notation() -> None:
 
 
 def test_sizes_and_names_as_people_write_them() -> None:
-    plain = ew.load_sweep({**BASE, "caches": [{"size_bytes": 8192, "ways": 4, "policy": "plru"}], "encoder": "dbi-dc"})
-    meant = ew.load_sweep(
+    plain = ew.config.load_sweep(
+        {**BASE, "caches": [{"size_bytes": 8192, "ways": 4, "policy": "plru"}], "encoder": "dbi-dc"}
+    )
+    meant = ew.config.load_sweep(
         {**BASE, "caches": [{"size_bytes": "8KiB", "ways": 4, "policy": "PLRU"}], "encoder": "DBI-DC",
          "formats": "FP32", "orderings": ["Two-Optimal"], "dram": {"part": "LPDDR4-3200"}}
     )  # fmt: skip
     assert [point.hash for point in meant.points] == [point.hash for point in plain.points]
-    swept = ew.load_sweep({"base": BASE, "grid": {"caches": [[{"size_bytes": "1 KiB"}], [{"size_bytes": "2 KiB"}]]}})
+    swept = ew.config.load_sweep(
+        {"base": BASE, "grid": {"caches": [[{"size_bytes": "1 KiB"}], [{"size_bytes": "2 KiB"}]]}}
+    )
     assert [point.config["caches"][0]["size_bytes"] for point in swept.points] == [1024, 2048]
     with pytest.raises(ConfigError, match="expected a whole number"):
-        ew.load_sweep({**BASE, "caches": [{"size_bytes": "8 KiX"}]})
+        ew.config.load_sweep({**BASE, "caches": [{"size_bytes": "8 KiX"}]})
 
 
 def test_a_key_at_the_wrong_place_says_where_it_belongs() -> None:
@@ -78,7 +82,7 @@ def test_a_key_at_the_wrong_place_says_where_it_belongs() -> None:
     }  # fmt: skip
     for key, place in places.items():
         with pytest.raises(ConfigError, match="unknown key") as caught:
-            ew.load_sweep({**BASE, key: 1})
+            ew.config.load_sweep({**BASE, key: 1})
         assert f"did you mean '{place}'" in str(caught.value), str(caught.value)
 
 
@@ -129,7 +133,7 @@ def test_every_cache_level_and_the_total_energy_are_shown(tmp_path: Path) -> Non
     done = CliRunner().invoke(app, ["run", str(tmp_path / "c.yaml"), "-o", str(tmp_path / "r")])
     assert done.exit_code == 0, done.output
     assert "L2" in done.output and "hit %" in done.output and "total" in done.output
-    (record,) = ew.load_records(tmp_path / "r")
+    (record,) = ew.results.load_records(tmp_path / "r")
     level = record.results["cache"][1]
     assert f"{100 * level['hits'] / (level['hits'] + level['misses']):.1f}" in done.output
     assert energy(record.results["energy_pj"]["total"]).split(" ")[0] in done.output

@@ -68,7 +68,7 @@ def _micro(data: bytes) -> np.ndarray:
     return run.get_output(0)
 
 
-def _written(data: bytes, tmp_path: Path) -> tuple[Path, Path, ew.OpGraph, object]:
+def _written(data: bytes, tmp_path: Path) -> tuple[Path, Path, ew.operators.OpGraph, object]:
     before, after = tmp_path / "before.tflite", tmp_path / "after.tflite"
     before.write_bytes(data)
     graph = ew.load(before, kind="opgraph")
@@ -221,7 +221,7 @@ def test_the_batch_of_an_open_dimension(tmp_path: Path) -> None:
 # -- rewritten graphs --------------------------------------------------------------------------------------------------
 
 
-def _rewritten(file: Path, patterns: tuple[str, ...]) -> tuple[Path, ew.OpGraph, object, object]:
+def _rewritten(file: Path, patterns: tuple[str, ...]) -> tuple[Path, ew.operators.OpGraph, object, object]:
     after = file.with_name(f"rewritten{file.suffix}")
     graph = ew.load(file, kind="opgraph")
     result = ew.schedule(graph, rewrite=patterns)

@@ -42,9 +42,10 @@ STREAM_FORMATS: dict[str, StreamFormat | None] = {
     "int8": StreamFormat("int8", "<f4"),
     "int4": StreamFormat("int4", "<f2", 32),
 }
-LAYOUTS = ("plain", "byte-planes")
-PLANE = 4096  # values whose high bytes stand together in byte-planes
-CHUNK_BYTES = 1 << 22  # of a tensor that are read together
+LAYOUTS = ("plain", "byte-planes", "bit-planes")
+PLANE = 4096  # values whose high bytes, or bits of one place, stand together
+CHUNK_BYTES = 1 << 20  # of a tensor that are read together
+IN_CACHE = 1 << 17  # values that are converted together: what becomes of them on the way stays in the cache
 PIECE_BYTES = 1 << 12
 """Whole bursts of every part: a tensor that is sent in pieces is cut at multiples of it."""
 _FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
@@ -57,8 +58,10 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class TensorStream:
-    """How tensors become bytes. format: one of STREAM_FORMATS. layout: `byte-planes` sends of each 4,096 values of
-    bf16 or fp16 the high bytes (sign and exponent) first, then the low ones. Raises InputError for other names."""
+    """How tensors become bytes. format: one of STREAM_FORMATS. layout: of each 4,096 values of bf16 or fp16
+    `byte-planes` sends the high bytes (sign and exponent) first, then the low ones; `bit-planes` all signs, then the
+    bits of the next place, and so on. What is left at the end of a tensor are byte planes. Raises InputError for other
+    names."""
 
     format: str = AS_STORED
     layout: str = "plain"
@@ -136,8 +139,22 @@ class TensorStream:
             return data
         whole = len(data) // (2 * PLANE) * 2 * PLANE
         body = data[:whole].reshape(-1, PLANE, 2)[..., ::-1].transpose(0, 2, 1).reshape(-1)
+        if self.layout == "bit-planes":
+            body = transposed_bits(body).reshape(-1, PLANE // 8, 8)[..., ::-1].transpose(0, 2, 1).reshape(-1)
         tail = data[whole:].reshape(-1, 2)[..., ::-1].T.reshape(-1)
         return np.concatenate((body, tail))
+
+
+def transposed_bits(data: Bytes) -> Bytes:
+    """Return each eight bytes as a matrix of bits, transposed: bit i of byte k of eight is bit k of byte i.
+
+    Warren, Hacker's Delight, 2nd ed., section 7-3.
+    """
+    words = data.view("<u8")
+    for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        moved = (words ^ words >> np.uint64(shift)) & np.uint64(mask)
+        words = words ^ moved ^ moved << np.uint64(shift)
+    return words.view(np.uint8)
 
 
 def _is_packed(name: str) -> bool:
@@ -162,30 +179,38 @@ def converted(values: npt.NDArray[Any], to: StreamFormat, where: str = "values")
         if values.dtype.itemsize == 2:  # 65,536 values there are
             return _table(values.dtype, to.values)[values.view(np.uint16)].reshape(-1).view(np.uint8)
         return _encoded(values, to.values).reshape(-1).view(np.uint8)
-    size = to.group or values.shape[1]
-    whole = values.shape[1] // size * size if size else 0
-    pieces = [values[:, :whole].reshape(len(values), -1, size)] if whole else []
-    if whole < values.shape[1]:
-        pieces.append(values[:, None, whole:])
-    made = [_groups(piece.astype(np.float32), to, where) for piece in pieces]
-    return np.concatenate(made, axis=1).reshape(-1) if made else np.zeros(0, np.uint8)
+    rows, columns = values.shape
+    size = to.group or columns
+    whole = columns // size * size if size else 0
+    ends = [(at, end) for at, end in ((0, whole), (whole, columns)) if at < end]
+    made = []
+    for row in range(0, rows if columns else 0, step := max(1, IN_CACHE // max(1, columns))):
+        some = values[row : row + step]
+        groups = [_groups(some[:, at:end].reshape(len(some), -1, min(size, end - at)), to, where) for at, end in ends]
+        made.append(groups[0] if len(groups) == 1 else np.concatenate(groups, axis=1))
+    return np.concatenate(made).reshape(-1) if made else np.zeros(0, np.uint8)
 
 
-def _groups(values: npt.NDArray[np.float32], to: StreamFormat, where: str) -> Bytes:
+def _groups(values: npt.NDArray[Any], to: StreamFormat, where: str) -> Bytes:
     """Return groups[rows, n, size] as bytes[rows, n * (scale and codes)]."""
-    form = FORMATS[to.values].item
-    largest = np.abs(values).max(axis=2, keepdims=True, initial=0.0)
+    form, (rows, n, size) = FORMATS[to.values].item, values.shape
+    values = values.astype(np.float32)
+    largest, left = np.abs(values).reshape(-1).view(np.int32), size  # which are ordered as their numbers are
+    while left < 128 and left % 2 == 0:  # of short rows: five times as fast as `max` along them
+        largest, left = np.maximum(largest[::2], largest[1::2]), left // 2
+    most = largest.reshape(rows, n, left).max(axis=2, keepdims=True).view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = (largest / form.code_max).astype(to.scale)
+        scale = (most / form.code_max).astype(to.scale)
     if not np.isfinite(scale).all():
         raise InputError(f"{where} holds a value that is not finite, or too large for the scales of {to.values}")
     step = np.where(scale > 0, scale.astype(np.float32), np.float32(np.inf))  # all codes 0 where the scale is
-    codes = form.encode(values / step, np.float32(1.0))[0]  # type: ignore[arg-type]
-    rows, n, size = codes.shape
+    codes = form.encode(values, step)[0]
     if form.bits < 8 and size % 2:
         codes = np.concatenate((codes, np.zeros((rows, n, 1), codes.dtype)), axis=2)
-    packed = pack(codes, to.values).reshape(rows, n, -1)
-    return np.concatenate((scale.view(np.uint8).reshape(rows, n, -1), packed), axis=2).reshape(rows, -1)
+    packed = pack(codes, to.values).reshape(rows * n, -1)
+    made = np.empty(rows * n, [("scale", to.scale), ("codes", f"V{packed.shape[1]}")])
+    made["scale"], made["codes"] = scale.reshape(-1), packed.view(made.dtype["codes"]).reshape(-1)
+    return made.view(np.uint8).reshape(rows, -1)
 
 
 def _encoded(values: npt.NDArray[Any], to: str) -> npt.NDArray[Any]:

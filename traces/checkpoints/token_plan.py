@@ -61,8 +61,9 @@ _ROW_BYTES = 200  # of memory for a row that is looked up
 class TokenRead:
     """One tensor, or the keys and values of one layer, as a step moves it.
 
-    rows: ranges [first, last) of the rows of the tensor as a matrix of `matrix` = (rows, columns), its last axis the
-    columns. kv_read, kv_written: bytes of keys and values, whose data is not known (tensor None).
+    rows: ranges [first, last) of the rows of the tensor as a matrix of `matrix` = (rows, columns): its first axis the
+    rows, of stacked experts all but the last. kv_read, kv_written: bytes of keys and values, whose data is not known
+    (tensor None).
     """
 
     name: str
@@ -228,7 +229,7 @@ class _Planner:
 
     def _read(self, name: str, tensor: StoredTensor) -> TokenRead:
         kind, layer = kind_of_tensor(name), layer_of(name)
-        matrix = _matrix(tensor)
+        matrix = _matrix(tensor, stacked=kind == EXPERT)
         rows = _whole(matrix)
         if kind == EXPERT:
             rows = self._rows_of_experts(name, tensor, matrix)
@@ -269,15 +270,17 @@ class _Planner:
         return _joined([k * rows // self.tokens for k in range(self.tokens)])
 
     def _caches(self, inside: Mapping[int, Sequence[TokenRead]]) -> list[TokenRead]:
-        """Return the keys and values of each layer, which lie behind all tensors."""
-        caches = []
+        """Return the keys and values of each layer, which lie behind all tensors: those read, then those written."""
+        caches, new = list[TokenRead](), list[TokenRead]()
         for layer, reads in sorted(inside.items()) if self.decoder else ():
             if any(read.kind.startswith("attention") for read in reads):
                 each = self._kv_bytes(layer)
                 read, written = self.batch * self._seen(layer) * each, self.batch * each
                 name = f"layer {layer}: keys and values"
-                caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read, kv_written=written))
-        return caches
+                new.append(TokenRead(f"{name}, new", KV_CACHE, layer, None, kv_written=written))
+                if read:
+                    caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read))
+        return caches + new
 
     def _seen(self, layer: int) -> int:
         """Return how many tokens of its context a layer looks at."""
@@ -324,9 +327,9 @@ class _Planner:
         return self._of_config("num_key_value_heads")
 
 
-def _matrix(tensor: StoredTensor) -> tuple[int, int]:
-    """Return rows and columns of a tensor; one row where rows are no whole bytes."""
-    rows = math.prod(tensor.shape[:-1])
+def _matrix(tensor: StoredTensor, *, stacked: bool = False) -> tuple[int, int]:
+    """Return rows (outputs; stacked: of all matrices) and columns of a tensor; one row if they are no whole bytes."""
+    rows = math.prod(tensor.shape[:-1] if stacked else tensor.shape[:1])
     n_bytes = tensor.stop - tensor.start
     if not rows or not n_bytes or len(tensor.shape) < 2 or n_bytes % rows:
         rows = 1

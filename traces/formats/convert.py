@@ -74,12 +74,12 @@ def pack(bits: npt.ArrayLike, name: str) -> npt.NDArray[np.uint8]:
     raw = np.ascontiguousarray(bits).astype(form.bits_dtype.newbyteorder("<"), copy=False).reshape(-1)
     if form.bits >= 8:
         return raw.view(np.uint8)
-    in_byte = 8 // form.bits
-    padded = np.zeros(-(-len(raw) // in_byte) * in_byte, np.uint8)
-    padded[: len(raw)] = raw
-    packed = padded[0::in_byte] & np.uint8((1 << form.bits) - 1)
-    for k in range(1, in_byte):
-        packed |= padded[k::in_byte] << np.uint8(k * form.bits)
+    bits_each, packed = form.bits, np.zeros(-(-len(raw) * form.bits // 8) * (8 // form.bits), np.uint8)
+    np.bitwise_and(raw, np.uint8((1 << form.bits) - 1), out=packed[: len(raw)])
+    while bits_each < 8:  # two neighbours to one
+        pairs = packed.view("<u2")
+        packed = (pairs | pairs >> np.uint16(8 - bits_each)).astype(np.uint8)
+        bits_each *= 2
     return packed
 
 

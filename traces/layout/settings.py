@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown, unknown_name
 from traces.layout.kind import LAYOUTS
@@ -69,6 +70,7 @@ class Layout:
     lanes: int = field(default=1, metadata={"later": True})
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for what, value, known in (
             ("layout", self.kind, (AUTO, BEST, *LAYOUTS)),
             ("neuron format", self.neuron_format, NEURON_FORMATS),
@@ -81,12 +83,11 @@ class Layout:
             raise InputError(f"id_bits must be 8, 16 or 32, not {self.id_bits!r}")
         for name in ("alignment_bytes", "row_alignment_bytes"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1 or value & (value - 1)):
+            if value is not None and (value < 1 or value & (value - 1)):
                 raise InputError(f"{name} must be a power of two, not {shown(value)}")
             if value is not None and value > MAX_ALIGNMENT_BYTES:
                 raise InputError(f"{name} must be at most {MAX_ALIGNMENT_BYTES}, not {shown(value)}")
-        if not isinstance(self.base_address, int) or not 0 <= self.base_address < 2**62:
-            raise InputError(f"base_address must be a whole number from 0 to 2^62, not {self.base_address!r}")
+        whole_number(self.base_address, "base_address", 0, 2**62 - 1)
         whole_number(self.lanes, "lanes", why="input vectors at a time")
         if self.sum_row_bytes > MAX_ROW_BYTES:
             most = MAX_ROW_BYTES // (self.sum_row_bytes // self.lanes)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
-from traces.networks.network import Network
+from traces.networks.network import ACTIVATIONS, Network
 
 # Bias of every neuron by layer width, from the challenge's public reference program (reference/radixnet/README.md).
 BIASES = {1024: -0.3, 4096: -0.35, 16384: -0.4, 65536: -0.45}
@@ -23,13 +23,15 @@ def default_bias(width: int) -> float:
     return BIASES.get(width, _OTHER_BIAS)
 
 
-SMOOTH: Mapping[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
-    "leaky-relu": lambda z: np.where(z < 0, 0.01 * z, z),
+SLOPE = np.float32(0.01)  # of leaky-relu where a network has none of its own
+SMOOTH: Mapping[str, Callable[..., npt.NDArray[Any]]] = {
+    "leaky-relu": lambda z, slope=SLOPE: np.where(z < 0, slope * z, z),
     "tanh": np.tanh,
     "sigmoid": lambda z: 0.5 * (np.tanh(0.5 * z) + 1),
     "silu": lambda z: z * 0.5 * (np.tanh(0.5 * z) + 1),
     "gelu": lambda z: 0.5 * z * (1 + np.vectorize(math.erf, otypes=[np.float64])(z / math.sqrt(2))),
     "hard-swish": lambda z: z * np.clip(z / 6 + 0.5, 0, 1),
+    "relu6": lambda z: np.clip(z, 0, 6),
 }  # of float64; the others follow from sums alone
 
 CLIP = 32.0  # the Graph Challenge's upper limit of an activation
@@ -48,15 +50,15 @@ def forward(
 
     z + bias, then the activation, in float64; outputs stay linear. clipped-relu (the Graph Challenge's rule),
     outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
-    incoming connections hold their input, or their bias if they are no inputs.
+    incoming connections hold their input, or what their activation makes of their bias if they are no inputs.
 
     O(B * W) time, O(B * N) memory. Raises InputError without weights or inputs, or where integers would overflow.
     """
     kind = np.dtype(dtype)
     if kind not in (np.float32, np.float64, np.int64):
         raise InputError(f"a forward pass runs in float32, float64 or int64, not {kind}")
-    if kind == np.int64 and network.activation in SMOOTH:
-        raise InputError(f"{network.name}: {network.activation} gives no whole numbers: a pass in int64 needs relu")
+    if kind == np.int64 and (smooth := [name for name in network.used_activations if name in SMOOTH]):
+        raise InputError(f"{network.name}: {smooth[0]} gives no whole numbers: a pass in int64 needs relu")
     given = weights_of(network, "a forward pass")
     inputs = _inputs(network, batch)
     sum_kind = np.dtype(np.int64) if kind == np.int64 else np.dtype(np.float64)
@@ -65,8 +67,7 @@ def forward(
     biases = _converted(biases, sum_kind, "biases")
 
     values = np.zeros((len(inputs), network.n_neurons), kind)
-    unfed = network.in_degree == 0
-    values[:, unfed] = biases[unfed]
+    values[:] = start_values(network, biases)
     values[:, network.inputs] = _converted(inputs, kind, "batch")
 
     # Connections by (depth of target, target): each depth is one slice whose sources are all done.
@@ -102,11 +103,43 @@ def _activate(
     if network.activation == "clipped-relu":
         return np.where(sums == 0, 0, np.clip(sums + biases, 0, CLIP).astype(sums.dtype))
     sums = sums + biases
-    if network.activation == "relu":
-        np.maximum(sums, 0, out=sums, where=~network.is_output[targets])
-    elif network.activation in SMOOTH:
-        inner = ~network.is_output[targets]
-        sums[:, inner] = SMOOTH[network.activation](sums[:, inner])
+    return activated(sums, network.codes[targets], _at(network.slopes, targets))
+
+
+def start_values(network: Network, biases: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+    """Return what neurons hold before anything is computed: their bias, behind the activation where nothing comes in.
+
+    biases: of any type, [N]; None: the network's, float32. clipped-relu adds a bias to sums alone that are not 0.
+    """
+    held = network.biases if biases is None else biases
+    held = np.zeros(network.n_neurons, np.float32) if held is None else held.copy()
+    unfed = network.in_degree == 0
+    if network.activation == "clipped-relu":
+        held[unfed] = 0
+    else:
+        held[unfed] = activated(held[unfed], network.codes[unfed], _at(network.slopes, unfed))
+    return held
+
+
+def _at(slopes: npt.NDArray[np.float32] | None, neurons: npt.NDArray[Any]) -> npt.NDArray[np.float32] | None:
+    return None if slopes is None else slopes[neurons]
+
+
+def activated(
+    sums: npt.NDArray[Any], codes: npt.NDArray[np.uint8], slopes: npt.NDArray[np.float32] | None
+) -> npt.NDArray[Any]:
+    """Return sums[..., n], changed in place, behind the activations of n neurons; clipped-relu needs more than these.
+
+    codes: uint8[n], as `Network.codes`. slopes: float32[n], or None.
+    """
+    for code in np.unique(codes).tolist():
+        at, name = codes == code, ACTIVATIONS[code]
+        if name == "relu":
+            np.maximum(sums, 0, out=sums, where=at)
+        elif name == "leaky-relu" and slopes is not None:
+            sums[..., at] = SMOOTH[name](sums[..., at], slopes[at])
+        elif name != "identity":
+            sums[..., at] = SMOOTH[name](sums[..., at])
     return sums
 
 

@@ -19,9 +19,11 @@ _BYTES_PER_NEURON = 32  # while a network is checked (24 measured): a file of on
 COMPILED_ACTIVATIONS = ("identity", "relu", "clipped-relu")
 """What inference kernels, C files and int8 know; clipped-relu: the Graph Challenge's min(max(z, 0), 32)."""
 
-ACTIVATIONS = (*COMPILED_ACTIVATIONS, "leaky-relu", "tanh", "sigmoid", "silu", "gelu", "hard-swish")
-"""In the order of the codes of cython_ext/trace/values.h. The slope of leaky-relu is .01, PyTorch's default; gelu is
-x / 2 * (1 + erf(x / sqrt 2)), hard-swish x * clip(x / 6 + 1/2, 0, 1)."""
+ACTIVATIONS = (*COMPILED_ACTIVATIONS, "leaky-relu", "tanh", "sigmoid", "silu", "gelu", "hard-swish", "relu6")
+"""In the order of the codes of cython_ext/trace/values.h. The slope of leaky-relu is .01, PyTorch's default, unless
+`slopes` says otherwise; gelu is x / 2 * (1 + erf(x / sqrt 2)), hard-swish x * clip(x / 6 + 1/2, 0, 1)."""
+MIXED = "mixed"
+"""The activation of a network whose neurons have each their own (`activations`)."""
 
 _TABLES = {"batch": "(B, I)", "positions": "(N, 3)"}
 
@@ -90,12 +92,16 @@ class Network(Shown):
     weights: float32[W] or None. biases: float32[N] or None (0 where absent).
     layer: int64[W] layer of each connection, or None where the network is not layered.
     activation: one of ACTIVATIONS, applied to every neuron with incoming connections that is not an
-        output (outputs are left linear), except 'clipped-relu', which applies to outputs too (Graph Challenge).
+        output (outputs are left linear), except 'clipped-relu', which applies to outputs too (Graph Challenge); or
+        'mixed', where `activations` has the one of each.
     batch: float32[B, I] input vectors in the order of `inputs`, or None.
     weight_ids: int64[W], which stored weight each connection has, or None where each has its own. Connections of one id
         have one weight (a convolution's); ids count from 0, and their order is the order in storage.
     positions: int64[N, 3] (layer, y, x) of each neuron, or None. The layer counts from the inputs (0); y and x are -1
         where a layer has no image.
+    activations: uint8[N], index in ACTIVATIONS of what each neuron with incoming connections has, outputs too, where
+        the activation is 'mixed' (not clipped-relu), else None.
+    slopes: float32[N], the factor of leaky-relu below zero, or None (.01).
     notes: what a reader has to say of the network, one sentence each.
 
     Raises InputError naming the connection or neuron at fault.
@@ -114,6 +120,8 @@ class Network(Shown):
     name: str = field(default="network", kw_only=True)
     weight_ids: Int64Array | None = field(default=None, kw_only=True)
     positions: Int64Array | None = field(default=None, kw_only=True)
+    activations: npt.NDArray[np.uint8] | None = field(default=None, kw_only=True)
+    slopes: npt.NDArray[np.float32] | None = field(default=None, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     depth: Int64Array = field(init=False, repr=False)
     """int64[N]: connections on the longest path from a neuron without incoming ones."""
@@ -132,7 +140,11 @@ class Network(Shown):
         put: Any = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the class is frozen
         for name in ("sources", "targets", "inputs", "outputs"):
             put(name, _frozen(getattr(self, name), np.int64, name))
-        given = (("weights", "biases", "batch"), np.float32), (("layer", "weight_ids", "positions"), np.int64)
+        given = (
+            (("weights", "biases", "batch", "slopes"), np.float32),
+            (("layer", "weight_ids", "positions"), np.int64),
+            (("activations",), np.uint8),
+        )
         for name, dtype in ((name, dtype) for names, dtype in given for name in names):
             if getattr(self, name) is not None:
                 put(name, _frozen(getattr(self, name), dtype, name))
@@ -164,16 +176,22 @@ class Network(Shown):
                 raise InputError(f"{name}: neuron {unique[counts > 1][0]} is named twice")
         if not isinstance(self.activation, str):
             raise InputError(f"activation must be a name, not {shown(self.activation)}")
-        if self.activation not in ACTIVATIONS:
+        if self.activation not in (*ACTIVATIONS, MIXED):
             raise unknown_name("activation", self.activation, ACTIVATIONS)
+        if (self.activations is not None) != (self.activation == MIXED):
+            raise InputError(f"activations, one of each neuron, go with the activation {MIXED}: give both or neither")
         self._validate_edges()
-        for name, length in (("weights", w), ("biases", n), ("layer", w), ("weight_ids", w), ("positions", n)):
+        of_neurons = ("biases", n), ("positions", n), ("activations", n), ("slopes", n)
+        for name, length in (("weights", w), ("layer", w), ("weight_ids", w), *of_neurons):
             values = getattr(self, name)
             if values is not None and len(values) != length:
                 raise InputError(f"{name} has {len(values)} values, expected {length}")
         if self.layer is not None and self.layer.min() < 0:
             raise InputError(f"connection {int(np.argmax(self.layer < 0))}: its layer is negative")
-        for name in ("weights", "biases", "batch"):
+        codes = self.activations
+        if codes is not None and ((codes >= len(ACTIVATIONS)) | (codes == ACTIVATIONS.index("clipped-relu"))).any():
+            raise InputError(f"activations are indices of {', '.join(ACTIVATIONS)}, without clipped-relu")
+        for name in ("weights", "biases", "batch", "slopes"):
             values = getattr(self, name)
             if values is not None and not np.isfinite(values).all():
                 where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
@@ -227,7 +245,7 @@ class Network(Shown):
                 f"connections {j} and {k} share the stored weight {ids[k]}, but weigh {self.weights[j]} and "
                 f"{self.weights[k]}"
             )
-        if self.layer is not None:
+        if self.layer is not None and (self.layer != self.layer[first[ids]]).any():
             span = int(ids.max()) + 1
             _same_shapes(np.stack(np.divmod(np.unique(self.layer.astype(np.int64) * span + ids), span)))
 
@@ -303,10 +321,27 @@ class Network(Shown):
         mask[self.outputs] = True
         return _read_only(mask)
 
+    @cached_property
+    def codes(self) -> npt.NDArray[np.uint8]:
+        """uint8[N]: index in ACTIVATIONS of what finishes each neuron that has incoming connections."""
+        if self.activations is not None:
+            return self.activations
+        codes = np.full(self.n_neurons, ACTIVATIONS.index(self.activation), np.uint8)
+        if self.activation != "clipped-relu":
+            codes[self.outputs] = 0
+        return _read_only(codes)
+
+    @cached_property
+    def used_activations(self) -> list[str]:
+        """Activations of the neurons with incoming connections, each once."""
+        return [ACTIVATIONS[code] for code in np.unique(self.codes[self.in_degree > 0]).tolist()]
+
     # -- changed copies --------------------------------------------------------------------------------------------
 
     def with_(self, **changes: Any) -> Self:
-        """Return a validated copy with some fields replaced."""
+        """Return a validated copy with some fields replaced; another activation takes the place of mixed ones."""
+        if changes.get("activation", MIXED) != MIXED:
+            changes = {"activations": None, "slopes": None, **changes}
         return replace(self, **changes)
 
     def in_order(self, edges: npt.ArrayLike) -> Self:
@@ -353,5 +388,7 @@ def renumbered(network: Network, number: npt.ArrayLike) -> Network:
         inputs=new[network.inputs],
         outputs=new[network.outputs],
         biases=pick(network.biases),
+        activations=pick(network.activations),
+        slopes=pick(network.slopes),
         positions=pick(network.positions),
     )

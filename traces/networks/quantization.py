@@ -45,9 +45,10 @@ def quantize(network: Network, sources: Ids, targets: Ids, weights: Float32, val
     Raises InputError for values that are not finite, for sums beyond 32 bits, for scales beyond float32, and for
     other activations than identity and relu.
     """
-    if network.activation not in ("identity", "relu"):
-        why = "adds its bias after the sum" if network.activation == "clipped-relu" else "is computed in float32"
-        raise InputError(f"int8 knows the activations identity and relu; {network.activation} {why}")
+    for name in network.used_activations:
+        if name not in ("identity", "relu"):
+            why = "adds its bias after the sum" if name == "clipped-relu" else "is computed in float32"
+            raise InputError(f"int8 knows the activations identity and relu; {name} {why}")
     for k in np.flatnonzero(~np.isfinite(values).all(axis=0))[:1].tolist():
         raise InputError(f"neuron {k} holds no finite number on the calibration inputs: use float32, or other inputs")
     biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases

@@ -264,7 +264,7 @@ def _pad(node: Operator, operands: list[Array], constants: list[Array]) -> list[
 
 
 def _reduction(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    axes = tuple(whole(operands[1])) if len(operands) > 1 else None
+    axes = tuple(whole(operands[1])) if len(operands) > 1 else node.attributes.get("axes")
     return [_REDUCTIONS[node.op](operands[0], axis=axes or None)]
 
 

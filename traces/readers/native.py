@@ -19,7 +19,7 @@ from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
 MARKER = "edgewatt_network"  # holds the version of this layout; its presence tells our files from SciPy's
 VERSION = 1
 _REQUIRED = ("sources", "targets", "n_neurons", "inputs", "outputs", "activation", "name")
-_OPTIONAL = ("weights", "biases", "layer", "batch", "weight_ids", "positions")
+_OPTIONAL = ("weights", "biases", "layer", "batch", "weight_ids", "positions", "activations", "slopes")
 _EXTRA = "extra_"
 
 
@@ -39,7 +39,7 @@ def save(network: Network, path: str | Path, *, extras: Mapping[str, Any] | None
         ids = getattr(network, name)
         if ids is not None:
             arrays[name] = ids.astype(np.min_scalar_type(int(ids.max(initial=0))))
-    for name in ("weights", "biases", "batch", "positions"):
+    for name in ("weights", "biases", "batch", "positions", "activations", "slopes"):
         if getattr(network, name) is not None:
             arrays[name] = getattr(network, name)
     for name, value in (extras or {}).items():

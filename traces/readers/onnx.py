@@ -17,12 +17,10 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief, did_you_mean
 from traces.base.memory import claim, read_within
-from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
-from traces.readers.parts.model_network import to_network
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
 from traces.readers.parts.onnx_values import Values, evaluate, follows, in_running_order, load_beside, parsed_bytes
-from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions, Shapes
+from traces.readers.reader import NETWORK_READERS, ModelReader, Shapes
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
 # ONNX name -> the name used for the same operator throughout the suite (TensorFlow Lite's)
@@ -403,7 +401,7 @@ def _computed(node: bytes, opset: int, operands: Sequence[npt.NDArray[Any]]) -> 
         raise InputError(brief(error)) from error
 
 
-class Onnx(NetworkReader):
+class Onnx(ModelReader):
     suffixes = (".onnx",)
     sets_shapes = True
 
@@ -412,10 +410,6 @@ class Onnx(NetworkReader):
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
         return write(file, graph)
-
-    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        """Read a model of fully connected layers; see traces.readers.parts.model_network.to_network."""
-        return to_network(read(files[0], options.batch, options.shapes))
 
 
 NETWORK_READERS.register("onnx", summary="ONNX models: operator graphs, or networks of fully connected layers")(Onnx())

@@ -17,6 +17,7 @@ from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.base.files import why_no_file
 from traces.base.registry import Registry
 from traces.readers.parts.layers import Matrix, check_orientation, claim_matrix, from_layers, natural_key
+from traces.readers.parts.model_network import part_of, to_network
 
 if TYPE_CHECKING:
     from traces.networks.network import Network
@@ -83,6 +84,21 @@ class NetworkReader:
         return type(self).opgraph is not NetworkReader.opgraph
 
 
+class ModelReader(NetworkReader):
+    """Files of operators with constants; as a network see traces.readers.parts.model_network.to_network."""
+
+    chooses_tensors = True
+
+    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
+        return to_network(self.part(files[0], options))
+
+    def part(self, file: Path, options: ReadOptions) -> OpGraph:
+        """Return the operators that `names` choose."""
+        more = (options.batch, options.shapes) if self.sets_shapes else ()
+        graph = self.opgraph(file, *more)
+        return graph if options.names is None else part_of(graph, options.names)
+
+
 class MatrixReader(NetworkReader):
     """Files of one matrix or more, which are layers from input to output."""
 
@@ -135,8 +151,8 @@ def load(
     kind: 'network' or 'opgraph', where a model file could be read as either.
     orientation: 'rows-are-outputs' (as PyTorch stores a linear layer) or 'rows-are-inputs'. Our own npz and the Graph
         Challenge's tsv (rows are sources) have their own.
-    names: tensors (or patterns) to take from a safetensors file, in order; None takes all two-dimensional ones.
-
+    names: tensors (or patterns) to take from a safetensors file, in order (None takes all two-dimensional ones), or
+        operators of a model: what they read from others are inputs then.
     image: (height, width) of the input, or (channels, height, width): convolutions of a safetensors file are unrolled
         over it, layer after layer. windows: tensor name or pattern -> stride, padding, dilation, pool (side of a mean
         that follows), where they are not 1, (side - 1) // 2, 1 and 1.
@@ -171,7 +187,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
     if files[0].is_dir():
         return reader.network(files, options)
     asked = {
-        "chooses_tensors": (options.names is not None, "names choose tensors of {} files only"),
+        "chooses_tensors": (options.names is not None, "names choose tensors and operators of {} files only"),
         "unrolls": (
             options.image is not None or bool(options.windows),
             "image and windows are for weights without a model, {} files",
@@ -195,9 +211,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
     if kind == "opgraph" or (kind is None and reader.holds_graphs):
         if len(files) > 1:
             raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
-        if reader.sets_shapes:
-            return reader.opgraph(files[0], options.batch, options.shapes)  # type: ignore[call-arg]
-        return reader.opgraph(files[0])
+        return reader.part(files[0], options) if isinstance(reader, ModelReader) else reader.opgraph(files[0])
     return reader.network(files, options)
 
 

@@ -18,13 +18,11 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim, read_within
-from traces.networks.network import Network
 from traces.operators.folding import fold
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
-from traces.readers.parts.model_network import to_network
 from traces.readers.parts.tflite_sparse import dense
 from traces.readers.parts.tflite_writing import TfliteWriting
-from traces.readers.reader import NETWORK_READERS, NetworkReader, ReadOptions
+from traces.readers.reader import NETWORK_READERS, ModelReader
 
 # schema type code -> (name, numpy dtype; None: two elements in a byte)
 TYPES: dict[int, tuple[str, str | None]] = {
@@ -485,7 +483,7 @@ def _unpack_int4(data: bytes, elements: int) -> npt.NDArray[np.int8]:
     return np.where(nibbles > 7, nibbles - 16, nibbles).astype(np.int8)
 
 
-class Tflite(NetworkReader):
+class Tflite(ModelReader):
     suffixes = (".tflite",)
 
     def opgraph(self, file: Path) -> OpGraph:
@@ -493,10 +491,6 @@ class Tflite(NetworkReader):
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
         return write(file, graph, offsets)
-
-    def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        """Read a model of fully connected layers; see traces.readers.parts.model_network.to_network."""
-        return to_network(read(files[0]))
 
 
 NETWORK_READERS.register("tflite", summary="TensorFlow Lite: operator graphs, or networks of fully connected layers")(

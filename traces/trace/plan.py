@@ -13,7 +13,8 @@ from traces.base.memory import claim
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
-from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.forward import SLOPE, start_values
+from traces.networks.network import Network
 from traces.networks.quantization import Quantized, quantized_network, to_bytes
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region
 
@@ -54,7 +55,7 @@ class Plan:
     kind: the layout chosen. memory: regions and initial image, neuron values of all samples last.
     source, target: int32[K] neurons. weight: float32[K], decoded from the stored bits. bias: float32[N] as
         stored. slot: int64[1 or 2, K] element index, in the second row of the stored weight.
-    finish: uint8[K], 1 + activation number at the last step of a target, else 0.
+    finish: uint8[K], 1 + activation number at the last step of a target, else 0. slope: float32[N], of leaky-relu.
     element: int64[E, 4] arrays read at each step: (image offset, bits per element, stream number, row of slot).
     event_step, event_offset, event_size, event_stream: structure loads before a step: int64, image offset int64,
         bytes uint8, stream number uint8.
@@ -76,6 +77,7 @@ class Plan:
     bias: npt.NDArray[np.float32]
     slot: Int64Array
     finish: npt.NDArray[np.uint8]
+    slope: npt.NDArray[np.float32]
     hand_over: npt.NDArray[np.uint8]
     element: Int64Array
     event_step: Int64Array
@@ -189,10 +191,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
     last = np.zeros(network.n_neurons, np.int64)
     last[steps.target] = np.arange(len(steps.target))  # the last assignment to an index stays
     touched = np.flatnonzero(network.in_degree)
-    finish[last[touched]] = 1
-    if network.activation != "identity":
-        active = touched if network.activation == "clipped-relu" else touched[~network.is_output[touched]]
-        finish[last[active]] = 1 + ACTIVATIONS.index(network.activation)
+    finish[last[touched]] = 1 + network.codes[touched]
     return Plan(
         kind=kind,
         memory=memory_of(space),
@@ -202,6 +201,7 @@ def plan_layout(network: Network, edges: Int64Array, layout: Layout, samples: np
         bias=bias if integers is not None else neuron_values(neuron_bits(bias, neuron_format), neuron_format),
         slot=np.stack((slot,) if stored.weight_slot is None else (slot, stored.weight_slot)),
         finish=finish,
+        slope=np.full(network.n_neurons, SLOPE) if network.slopes is None else network.slopes,
         hand_over=np.zeros(len(finish), np.uint8),
         element=np.array([(e.offset, e.bits, STREAMS.index(e.stream), e.by_weight) for e in elements], np.int64),
         event_step=loads.step,
@@ -328,14 +328,12 @@ def _lowest(ids: Int64Array, layer: Int64Array) -> Int64Array:
 
 
 def _initial_values(network: Network, samples: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float32]:
-    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, elsewhere the bias.
+    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, or `start_values`.
 
     Lanes of the last pass that no vector fills have inputs of 0.
     """
     n_passes = -(-len(samples) // lanes)
-    values = np.zeros((n_passes * lanes, network.n_neurons), np.float32)
-    if network.biases is not None:
-        values[:] = network.biases
+    values = np.tile(start_values(network), (n_passes * lanes, 1))
     values[:, network.inputs] = 0
     values[: len(samples), network.inputs] = samples
     return np.ascontiguousarray(values.reshape(n_passes, lanes, -1).transpose(0, 2, 1))

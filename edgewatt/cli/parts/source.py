@@ -25,7 +25,10 @@ def _option(name: str, help: str, metavar: str | None = None, *, many: bool = Fa
 
 _MANY = list[str]
 _OPTIONS: dict[str, tuple[Any, Any]] = {
-    "names": (_MANY, _option("names", "Tensors (or patterns) of a safetensors file, in order.", "TENSOR", many=True)),
+    "names": (
+        _MANY,
+        _option("names", "Tensors of safetensors, operators of models; or patterns.", "TENSOR", many=True),
+    ),
     "density": (float, _option("density", "Keep this share of the weights, heaviest first.", "SHARE")),
     "scope": (str, _option("scope", "With --density: global (default), or layer: the same share of each.")),
     "activation": (str, _option("activation", "Instead of what the file says, or of ReLU where it says none.")),

@@ -18,7 +18,7 @@ import reorder.tuples.groups as groups
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
 from reorder.tuples.request import Storage, TupleRequest, WireRequest
-from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Place, Shard, csr_places, write_index
+from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Place, Shard, csr_places, make_folder, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
 from reorder.tuples.tuple_problem import TuplesBefore
 from traces.base.errors import InputError, did_you_mean
@@ -84,10 +84,7 @@ def order_weights(
     if os.path.realpath(target) == os.path.realpath(weights.folder):
         raise InputError(f"{target}: the shards that are read: name another folder")
     chosen = selected(weights, include, exclude)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be made ({error.strerror or error})") from error
+    make_folder(target, weights.folder)
     facts = [repr(request.storage), repr(wires), method, repr(request.own), seed, groups.GROUP_TUPLES, chosen]
     if origin := TUPLE_ORDERS[method].origin:  # another author's: what has changed since orders again
         facts.append(repr(origin))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,6 +191,16 @@ class Finished:
         for name in names:
             self.groups.pop(name, None)
             self.matrices.pop(name, None)
+
+
+def make_folder(target: Path, source: Path) -> None:
+    """Make a folder for shards, with the config.json of the ones they are made from."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if (config := source / "config.json").is_file():
+            shutil.copyfile(config, target / config.name)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be made ({error.strerror or error})") from error
 
 
 def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> Path:

@@ -30,7 +30,7 @@ def search(row: dict[str, str]) -> dict[str, Any]:
     network, memory, policy = network_of(row["name"]), int(row["M"]), row["policy"]
     found = ew.order(network, "auto", memory=memory, policy=policy, time_limit_s=1, seed=0)
     total = ew.count_io(network, found, memory=memory, policy=policy).total
-    bound = ew.lower_bound(network, memory).total
+    bound = ew.orders.lower_bound(network, memory).total
     known = int(row["best_known"])
     return {"bound": bound, "known": known, "found": total, "by": found.parameters["found_by"]}
 

@@ -33,11 +33,12 @@ def placement(buffers: tuple[Any, Any, Any]) -> Callable[[], dict[str, Any]]:
 
 def cases() -> Iterator[Case]:
     """Yield generated graphs, and the arenas of the reference data."""
-    yield Case("cell darts_v2", schedule(lambda: ew.cell("darts_v2")))
-    yield Case("cell amoebanet", schedule(lambda: ew.cell("amoebanet")))
+    yield Case("cell darts_v2", schedule(lambda: ew.generators.cell("darts_v2")))
+    yield Case("cell amoebanet", schedule(lambda: ew.generators.cell("amoebanet")))
     for n in (32, 48, 64):
-        yield Case(f"randwire ws{n}", schedule(lambda n=n: ew.randwire("ws", n)), rounds=5)
-    yield Case("randwire ws1000, large", schedule(lambda: ew.randwire("ws", 1000), method="greedy"), rounds=3)
+        yield Case(f"randwire ws{n}", schedule(lambda n=n: ew.generators.randwire("ws", n)), rounds=5)
+    large = schedule(lambda: ew.generators.randwire("ws", 1000), method="greedy")
+    yield Case("randwire ws1000, large", large, rounds=3)
     folder = reference("arena")
     for file in sorted(folder.rglob("*.csv"))[:12] if folder else ():
         head, *rows = [line.split(",") for line in file.read_text().splitlines()]

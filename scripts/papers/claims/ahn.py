@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, log
+from statistics import geometric_mean
 from typing import Any
 
 from papers.claim import Claim, Numbers, Rows, least, middle, most, near, of, pick
@@ -22,7 +22,7 @@ BOTH = ("no", "channel-wise")
 
 
 def _geometric(values: list[float]) -> Numbers:
-    return exp(sum(map(log, values)) / len(values)) if values else None
+    return geometric_mean(values) if values else None
 
 
 def _less(case: str, value: str = "times less") -> Callable[[Rows], Numbers]:

@@ -174,5 +174,5 @@ CLAIMS = [
         note="Stride 128, by layer."),
     Claim("area", "abstract, section VIII-C", "Area overhead below 0.01 %, at most 0.02 % of the chip.", (), least(0),
         {}, note="By arithmetic with the paper's 2232 square micrometres a codec, four are below 0.01 % of any chip "
-        "of more than 89 square millimetres.", lacking="no model of area is part of edgewatt"),
+        "of more than 89 square millimetres.", lacking="no area of the GPU is known"),
 ]  # fmt: skip

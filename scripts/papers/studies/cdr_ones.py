@@ -12,7 +12,7 @@ import numpy as np
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row
-from papers.studies.cdr_strides import EFFORT, ENCODERS, FORMATS, LAYERS, ROWS, SHARED, WITHIN, layer, ones_of, ordered
+from papers.studies.cdr_strides import EFFORT, ENCODERS, FORMATS, LAYERS, ROWS, WITHIN, layer, ones_of, ordered
 from traces.formats import to_bits
 
 BASES: tuple[int | str, ...] = (32, 64, 128, "row", "matrix")
@@ -52,10 +52,11 @@ def compute(job: Job) -> dict[str, Any]:
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     """Rows of Figure 12 (by stride), 13 (by base) and 15 (by format): per cent of ones saved."""
-    base = {**job, "shared": job["layer"] in SHARED, "tuples": result["tuples"], "size": _size(job["layer"])}
+    shape, density, shared = LAYERS[job["layer"]]
+    base = {**job, "shared": shared > 0, "tuples": result["tuples"], "size": int(np.prod(shape))}
     found: list[Row] = []
     for value_format, ones in result["by_stride"].items():
-        row = {**base, "number": 12, "format": value_format, "density": LAYERS[job["layer"]][1]}
+        row = {**base, "number": 12, "format": value_format, "density": density}
         gain = 100 * (ones["32"] - ones["row"]) / ones["given"] if {"32", "row"} <= ones.keys() else None
         found += [
             {**row, "stride": s, "of given": ones[s] / ones["given"], "below dbi": 100 * (1 - ones[s] / ones["dbi"]),
@@ -68,10 +69,6 @@ def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     found += [{**base, "number": 15, "format": name, "saved": 100 * (1 - ones[2] / ones[1]), "against fp16": values}
               for name, ones in result["formats"].items() if len(ones) > 1]  # fmt: skip
     return found
-
-
-def _size(name: str) -> int:
-    return int(np.prod(LAYERS[name][0]))
 
 
 FIGURES = [

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import papers.stand_ins.routing  # noqa: F401 (registers the paper's methods)
+import papers.routing  # noqa: F401 (registers the paper's method)
 from papers.figure import Chart, Figure, Job, Row, Table
 from papers.studies.cdr_strides import STRIDES, layer, ordered
 

@@ -46,7 +46,6 @@ LAYERS: dict[str, tuple[tuple[int, ...], float, int]] = {  # shape, density, sha
     "vd_agp lstm": ((6000, 1500), 0.2, 0),
     "vd_bd encoder": ((33278, 1500), 0.1, 0),
 }
-SHARED = tuple(name for name, (_, _, shared) in LAYERS.items() if shared)
 ENCODERS = ("dbi-dc", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc")
 
 
@@ -149,7 +148,7 @@ def ordered(matrix: Any, stride: int | str, value_format: str, **options: Any) -
 
 def io_energy_pj(arrays: Iterable[tuple[npt.NDArray[Any], str, float]], encoder: str) -> float:
     """Return the energy of DQ and DBI when every array crosses the bus once."""
-    part, total = ew.load_part(PART), 0.0
+    part, total = ew.dram.load_part(PART), 0.0
     for array, way, share in arrays:
         flat = array.reshape(-1)
         sent = ew.encode(flat, encoder, element_bytes=flat.itemsize)
@@ -168,7 +167,7 @@ def ones_of(matrix: Any, order: npt.NDArray[np.int64], value_format: str) -> dic
 @cache
 def eight_channels() -> Part:
     """Return the paper's memory: eight x16 channels, interleaved by bursts."""
-    part: Part = ew.load_part(PART)
+    part: Part = ew.dram.load_part(PART)
     organisation = replace(part.organisation, channels=8)
     return replace(part, organisation=organisation, address_map="offset:5 channel:3 column:6 bank:3 row:16")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -38,22 +39,6 @@ class Way:
     lanes: int = 128
 
 
-def this_processor() -> str:
-    """Return what jobs are told apart by: times of another processor are others."""
-    return cpu_name()
-
-
-def _least_us(step: Callable[[], object]) -> float:
-    """Return the least microseconds on the clock, of 11 calls and of 50 ms."""
-    times: list[float] = []
-    end = time.perf_counter() + 0.05
-    while len(times) < 11 or time.perf_counter() < end:
-        begun = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - begun)
-    return 1e6 * min(times)
-
-
 def times_of(
     network: Network, ways: Mapping[str, Way], peers: Sequence[str], batch: int, seed: int, threads: int = 1
 ) -> dict[str, Any]:
@@ -81,15 +66,11 @@ def times_of(
                 measured = measure(steps, seed=seed)
             us = {name: measured.median_s(name) * 1e6 for name in steps}
         else:
-            us = {name: _least_us(step) for name, step in steps.items()}
+            us = {name: 1e6 * min(repeat(step, number=1, repeat=50)) for name, step in steps.items()}
     return {
-        "us": us,
-        "aa": us["control"] / us[first],
-        "missing": missing,
-        "connections": network.n_connections,
-        "simd": made[first].simd,
-        "date": time.strftime("%Y-%m-%d"),
-    }
+        "us": us, "aa": us["control"] / us[first], "missing": missing, "connections": network.n_connections,
+        "simd": made[first].simd, "date": time.strftime("%Y-%m-%d"),
+    }  # fmt: skip
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
@@ -98,7 +79,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
     networks += [{"kind": "random", "layers": n, "density": 0.05} for n in (MORE_RANDOM if full else RANDOM)]
     networks += [{"kind": "random", "layers": 4, "density": d} for d in (MORE_DENSITIES if full else ())]
     networks += [{"kind": "toy", "layers": n, "density": 0.05} for n in (MORE_TOY if full else TOY)]
-    return [job | {"seed": s, "processor": this_processor()} for job in networks for s in SEEDS]
+    return [job | {"seed": s, "processor": cpu_name()} for job in networks for s in SEEDS]
 
 
 def compute(job: Job) -> dict[str, Any]:

@@ -7,6 +7,7 @@ written. A neuron is a row of 4 to 256 bytes (1 to 64 float32 values).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,15 @@ def compute(job: Job) -> dict[str, Any]:
 
 def make_network(job: Job) -> Network:
     """Draw the network of a job."""
-    if job["kind"] == "radix":
-        return radix_net([[32, 32]], blocks=job["layers"] // 2, seed=job["seed"])
     width = 16 if job["kind"] == "toy" else 1024
-    return uniform_layers([width] * (job["layers"] + 1), job.get("density", 0.05), job["seed"])
+    return draw(width, job["layers"], None if job["kind"] == "radix" else job.get("density", 0.05), job["seed"])
+
+
+def draw(width: int, layers: int, density: float | None, seed: int) -> Network:
+    """Draw equal layers at random; without a density a RadiX-Net of a square number of neurons a layer."""
+    if density is None:
+        return radix_net([[isqrt(width)] * 2], blocks=layers // 2, seed=seed)
+    return uniform_layers([width] * (layers + 1), density, seed)
 
 
 def unsorted(network: Network, seed: int) -> Any:

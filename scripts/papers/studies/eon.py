@@ -12,7 +12,7 @@ import numpy as np
 import edgewatt as ew
 from edgewatt.orders.training import lru_misses, train_seeds
 from papers.figure import Chart, Figure, Job, Row, Table
-from traces.generators.networks import radix_net, uniform_layers
+from papers.studies.ego_misses import draw
 from traces.networks.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -37,7 +37,7 @@ def compute(job: Job) -> dict[str, Any]:
     from reorder.learning.eon.episodes import likeliest
     from reorder.learning.eon.policy import Graph
 
-    network = _network(job)
+    network = draw(16, job["layers"], KINDS[job["kind"]], job["seed"])
     misses, seconds = {}, {}
     for name in OTHERS:
         began = time.process_time()
@@ -52,13 +52,6 @@ def compute(job: Job) -> dict[str, Any]:
     return {"connections": network.n_connections, "misses": misses, "seconds": seconds}
 
 
-def _network(job: Job) -> Network:
-    density = KINDS[job["kind"]]
-    if density is None:
-        return radix_net([[4, 4]], blocks=job["layers"] // 2, seed=job["seed"])
-    return uniform_layers([16] * (job["layers"] + 1), density, job["seed"])
-
-
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     """A row an order: look-ups that miss, microseconds of reordering a connection, both over those of EGO."""
     n, of_ego = result["connections"], {key: result[key]["ego"] for key in ("misses", "seconds")}
@@ -70,10 +63,6 @@ def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _chart(number: str, y: str, title: str, log: str = "") -> Chart:
-    return Chart(number, "order", (y,), title, series="order", panel="network", bars=True, log=log)
-
-
 FIGURES = [
     Figure(
         "eon", "kamatar-2023", "7", "Figure 7: EON beside EGO and the layerwise order, 16 wide",
@@ -82,7 +71,9 @@ FIGURES = [
         "learning rate of 3e-3 halved every 100 iterations; trained once for each network. eon: likeliest order; best: "
         "best sample, its time that of the training. residency: our annealing.",
         jobs, compute, rows,
-        (_chart("7b", "share", "% of look-ups that miss"), _chart("7c", "us", "CPU microseconds a connection", "y"),
+        (*(Chart(number, "order", (y,), title, series="order", panel="network", bars=True, log=log)
+           for number, y, title, log in (("7b", "share", "% of look-ups that miss", ""),
+                                         ("7c", "us", "CPU microseconds a connection", "y"))),
          Table("Against EGO", ("network", "order"), ("misses / EGO", "time / EGO"))),
         (2.6, 31),
     )
@@ -107,15 +98,10 @@ def frontier_jobs(full: bool) -> list[dict[str, Any]]:
 
 def frontier(job: Job) -> dict[str, Any]:
     """Return the number of ready connections at the start, and the most over random orders."""
-    network, random = _wide(job), np.random.default_rng(job["seed"])
+    network = draw(job["width"], job["layers"], job["density"], job["seed"])
+    random = np.random.default_rng(job["seed"])
     lists = [ready_at_once(network, random) for _ in range(job["orders"])]
     return {"connections": network.n_connections, "start": lists[0][0], "longest": max(most for _, most in lists)}
-
-
-def _wide(job: Job) -> Network:
-    if job["density"] is None:
-        return radix_net([[32, 32]], blocks=job["layers"] // 2, seed=job["seed"])
-    return uniform_layers([job["width"]] * (job["layers"] + 1), job["density"], job["seed"])
 
 
 def ready_at_once(network: Network, random: np.random.Generator) -> tuple[int, int]:
@@ -126,8 +112,8 @@ def ready_at_once(network: Network, random: np.random.Generator) -> tuple[int, i
         leaving[source].append(edge)
     ready = [edge for neuron, count in enumerate(missing) if not count for edge in leaving[neuron]]
     start = most = len(ready)
-    for draw in random.random(network.n_connections).tolist():
-        at = int(draw * len(ready))
+    for chance in random.random(network.n_connections).tolist():
+        at = int(chance * len(ready))
         edge, ready[at] = ready[at], ready[-1]
         ready.pop()
         missing[targets[edge]] -= 1

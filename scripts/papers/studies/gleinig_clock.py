@@ -14,8 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import edgewatt as ew
+from hwmodel.processor.limits import cpu_name
 from papers.figure import Chart, Figure, Job, Row, Table
-from papers.studies.ego_clock import Way, this_processor, times_of
+from papers.studies.ego_clock import Way, times_of
 from papers.studies.gleinig_io import LAYERED, network_of
 
 VARIES = {"7a": "density", "7b": "n_layers", "7c": "width", "8": "density"}
@@ -35,7 +36,7 @@ def jobs(full: bool) -> list[dict[str, Any]]:
         for x in xs:
             threads = (1, 2) if x in (0.001, 0.1) and panel in ("7a", "8") else (1,)
             planned += [{"panel": panel, **base, VARIES[panel]: x, "threads": n} for n in threads]
-    effort = {"iterations": ITERATIONS * (10 if full else 1), "processor": this_processor()}
+    effort = {"iterations": ITERATIONS * (10 if full else 1), "processor": cpu_name()}
     return [{**job, **effort, "seed": s} for job in planned for s in SEEDS[: 1 if job["panel"] == "8" else 3]]
 
 
@@ -62,7 +63,7 @@ def timed(job: Job) -> dict[str, Any]:
     }
     ways = {f"{name}, {how}": Way(order, how) for name, order in orders.items() for how in READINGS}
     if job["threads"] == 1:
-        fastest = ew.fastest_order(network, batch=BATCH)
+        fastest = ew.orders.fastest_order(network, batch=BATCH)
         ways["fastest"] = Way(fastest.ordering, "runs", fastest.lanes)
     return times_of(network, ways, PEERS, BATCH, seed, threads=job["threads"])
 

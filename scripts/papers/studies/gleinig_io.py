@@ -42,22 +42,17 @@ def compute(job: Job) -> dict[str, Any]:
     """Count every order, and the bound of Theorem 1. moves: of our search, None without limit, 0 to leave it out."""
     network, seed = network_of(job), job["seed"]
     options: dict[str, Any] = {"memory": job["memory"], "policy": job["policy"]}
-    orders = {
-        BEFORE: ew.order(network, BEFORE, **options),
-        THEIRS: ew.order(network, THEIRS, iterations=job["iterations"], seed=seed, **options),
-        "output-stationary": ew.order(network, "output-stationary", **options),
-    }
-    if job["kind"] == "compact-growth":
-        orders["early-outputs"] = ew.order(network, "early-outputs", **options)
+    early = ("early-outputs",) if job["kind"] == "compact-growth" else ()
+    orders = {name: ew.order(network, name, **options) for name in (BEFORE, "output-stationary", *early)}
+    orders[THEIRS] = ew.order(network, THEIRS, iterations=job["iterations"], seed=seed, **options)
     if job["moves"] != 0:
         limit = {} if job["moves"] is None else {"moves": job["moves"]}
         orders["auto"] = ew.order(network, "auto", seed=seed, **limit, **options)
     counts = {name: ew.count_io(network, order, **options).total for name, order in orders.items()}
     if job["policy"] in ("rr", "lru") and job["kind"] == "layered":
         for name in (BEFORE, THEIRS):
-            counts[f"{name}, three accesses"] = three_accesses(
-                network, orders[name].edges, job["policy"], job["memory"]
-            )
+            entries = three_accesses(network, orders[name].edges, job["policy"], job["memory"])
+            counts[f"{name}, three accesses"] = entries
     curve = [[int(work), int(value)] for work, _, value in orders[THEIRS].curve]
     return {"bound": ew.io_bounds(network).lower_total, "curve": curve, **counts}
 
@@ -111,10 +106,8 @@ def _figure(
     reading = reading or "The x values of the paper's axis are not in its text; these are ours."
     numbers = Table("I/Os", tuple(filter(None, (chart.panel, chart.x))), ("bound", *chart.y))
     shows = (chart, numbers) if chart.over else (chart,)
-    draw = rows if chart.over else curve_rows
     return Figure(f"gleinig-{number}", "gleinig-2023", number, f"Figure {number}: {title}", reading, jobs, compute,
-                  draw,
-                  shows, seconds, store="gleinig-io")  # fmt: skip
+                  rows if chart.over else curve_rows, shows, seconds, store="gleinig-io")  # fmt: skip
 
 
 def _chart(number: str, x: str, log: str = "", panel: str = "") -> Chart:

@@ -21,6 +21,7 @@ from traces.operators.opgraph import OpGraph
 
 CELLS = ("SwiftNet cell A", "SwiftNet cell C", "DARTS normal cell", "RandWire WS32 seed 0")
 DRAWN = 1000
+ORDERS = ("file", "kahn-fifo")  # of the whole network, not scheduled
 CASES: dict[str, list[str]] = {"scheduled": [], "rewritten": REWRITE}
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 Ways = dict[int, tuple[int, float]]  # bytes at the peak so far -> orders that lead there, and their weight when drawn
@@ -39,7 +40,9 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 def compute(job: Job) -> dict[str, Any]:
     """Count the orders of the cell with its concatenations folded, as the paper's node counts have them."""
     if "whole" in job:
-        return {"arenas": {method: _whole(method) for method in ("file", "kahn-fifo")}}
+        held = (graph := swiftnet(), graph.with_(outputs=(*graph.outputs, IMAGE)))  # its image dropped, and to the end
+        sizes = {m: [ew.schedule(g, method=m, allocator=ALLOCATOR).arena_bytes for g in held] for m in ORDERS}
+        return {"arenas": sizes}
     if "arenas" in job:
         return _arenas(job)
     if "live" in job:
@@ -54,15 +57,14 @@ def compute(job: Job) -> dict[str, Any]:
 
 def count_orders(graph: OpGraph) -> tuple[int, dict[int, tuple[float, float]]]:
     """Return the number of orders, and by bytes at the peak the share of them, every order alike and drawn."""
-    before = [sum(1 << u for u in graph.predecessors[v]) for v in range(graph.n_nodes)]
-    memory = LiveBytes(graph)
+    live = LiveBytes(graph)
     reached: dict[int, Ways] = {0: {0: (1, 1.0)}}
     for _ in range(graph.n_nodes):
         then: dict[int, Ways] = {}
         for done, ways in reached.items():
-            ready = [v for v in range(graph.n_nodes) if not done >> v & 1 and not before[v] & ~done]
-            for v in ready:
-                into, now = then.setdefault(done | 1 << v, {}), memory.during(done, v)
+            ready = live.ready(done)
+            for v, now in ready:
+                into = then.setdefault(done | 1 << v, {})
                 for peak, (orders, weight) in ways.items():
                     here = into.get(max(peak, now), (0, 0.0))
                     into[max(peak, now)] = here[0] + orders, here[1] + weight / len(ready)
@@ -76,6 +78,7 @@ class LiveBytes:
     """Live bytes while an operator runs, by the set of operators done before it."""
 
     def __init__(self, graph: OpGraph) -> None:
+        self.before = [sum(1 << u for u in graph.predecessors[v]) for v in range(graph.n_nodes)]
         number = {buffer: k for k, buffer in enumerate(graph.buffers)}
         of_tensor = {t.name: number[t.buffer] for node in graph.nodes for t in node.outputs}
         self.sizes = graph.buffer_bytes.tolist()
@@ -88,14 +91,16 @@ class LiveBytes:
                 self.users[k] |= 1 << v
         self.kept = {number[buffer] for buffer in graph.output_buffers}
 
-    def during(self, done: int, v: int) -> int:
+    def ready(self, done: int) -> list[tuple[int, int]]:
+        """Return the operators that may run next, each with the bytes alive while it does."""
         begun = (k for k, writers in enumerate(self.writers) if writers & done)
         live = {k for k in begun if k in self.kept or self.users[k] & ~done}
-        return sum(self.sizes[k] for k in live | self.written[v])
+        ready = (v for v, before in enumerate(self.before) if not done >> v & 1 and not before & ~done)
+        return [(v, sum(self.sizes[k] for k in live | self.written[v])) for v in ready]
 
 
 def _cell_a(case: str) -> OpGraph:
-    return cast(OpGraph, ew.rewrite_graph(folded(CELLS[0]), CASES[case]))
+    return cast(OpGraph, ew.operators.rewrite_graph(folded(CELLS[0]), CASES[case]))
 
 
 def _arenas(job: Job) -> dict[str, Any]:
@@ -105,13 +110,6 @@ def _arenas(job: Job) -> dict[str, Any]:
     total, drawn = least_orders(graph, peak, job["drawn"], job["seed"])
     arenas = Counter(arena(graph, order, ALLOCATOR).n_bytes for order in drawn)
     return {"peak": peak, "orders": str(total), "arenas": [[size, n] for size, n in sorted(arenas.items())]}
-
-
-def _whole(method: str) -> list[int]:
-    """Return the bytes of the arena of the whole network, the image dropped after its use and held to the end."""
-    graph = swiftnet()
-    held = (graph, graph.with_(outputs=(*graph.outputs, IMAGE)))
-    return [ew.schedule(g, method=method, allocator=ALLOCATOR).arena_bytes for g in held]
 
 
 def count_products(graph: OpGraph) -> dict[str, int]:
@@ -130,15 +128,10 @@ def count_products(graph: OpGraph) -> dict[str, int]:
 
 def least_orders(graph: OpGraph, peak: int, n: int, seed: int) -> tuple[int, Iterator[list[int]]]:
     """Return how many orders need at most `peak` bytes, and n of them, each drawn as likely as any other."""
-    nodes = range(graph.n_nodes)
-    before, memory = [sum(1 << u for u in graph.predecessors[v]) for v in nodes], LiveBytes(graph)
+    live, reached = LiveBytes(graph), {0}
     levels: list[dict[int, list[int]]] = []  # sets of operators done -> what may run next
-    reached = {0}
-    for _ in nodes:
-        levels.append({
-            done: [v for v in nodes if not done >> v & 1 and not before[v] & ~done and memory.during(done, v) <= peak]
-            for done in reached
-        })  # fmt: skip
+    for _ in range(graph.n_nodes):
+        levels.append({done: [v for v, now in live.ready(done) if now <= peak] for done in reached})
         reached = {done | 1 << v for done, ready in levels[-1].items() for v in ready}
     ways = {(1 << graph.n_nodes) - 1: 1}
     for level in reversed(levels):

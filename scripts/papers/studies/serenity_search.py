@@ -14,16 +14,13 @@ from typing import Any
 import edgewatt as ew
 from papers.figure import Figure, Job, Row, Table
 from papers.studies.serenity_memory import REWRITE, folded, names
-from reorder.operators.schedule import constructive
-from reorder.operators.schedule.base import ScheduleTask
-from reorder.operators.schedule.operator_problem import OperatorProblem
-from reorder.operators.schedule.schedulers.serenity import SerenityParameters, _Part, parts_of
+from reorder.operators.schedule.schedulers.serenity import PRINTED_STEPS
 
 SWIFTNET = "SwiftNet"
 REWRITES = {"no": [], "channel-wise": REWRITE, "and additions": [*REWRITE, "absorb-add"],
             "and kernel-wise": [*REWRITE, "kernel-wise"]}  # fmt: skip
+BUDGETS = {"ours": "ours", "printed": "printed", "none": "unbounded"}
 LIMITS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 20_000, 100_000)
-PRINTED_STEPS = 40
 
 
 def jobs(full: bool) -> list[dict[str, Any]]:
@@ -40,40 +37,20 @@ def jobs(full: bool) -> list[dict[str, Any]]:
 
 def compute(job: Job) -> dict[str, Any]:
     """Search with parts of the published algorithm switched off; states, transitions and CPU seconds of this thread."""
-    graph = ew.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
+    graph = ew.operators.rewrite_graph(folded(SWIFTNET), REWRITES[job["rewrite"]])
     start = time.thread_time()
-    if job["budget"] == "printed":
-        found = [_printed(part, job["limit"]) for _, part in parts_of(OperatorProblem(graph), 2)]
-        steps = {key: sum(part[key] for part in found) for key in ("states", "transitions")}
-        return {**steps, "ends": all(part["ends"] for part in found), "seconds": time.thread_time() - start}
     limit = {"max_level_states": job["limit"]} if "limit" in job else {}
-    done = ew.schedule(graph, method="serenity", divide=job["divide"], budget=job["budget"] == "ours", **limit)
+    done = ew.schedule(graph, method="serenity", divide=job["divide"], soft_budget=BUDGETS[job["budget"]], **limit)
     seconds, parts = time.thread_time() - start, done.details["parts"]
+    if job["budget"] == "printed":
+        steps = {key: sum(part[key] for part in parts) for key in ("states", "transitions")}
+        return {**steps, "ends": all(part["ends"] for part in parts), "seconds": seconds}
     best = ew.schedule(graph)
     return {
         "states": done.states, "transitions": sum(part["transitions"] for part in parts), "seconds": seconds,
         "parts": [part["operators"] - (k > 0) for k, part in enumerate(parts)], "ends": True,
         "best_states": best.states, "optimal": done.peak_bytes == best.peak_bytes,
     }  # fmt: skip
-
-
-def _printed(problem: OperatorProblem, limit: int) -> dict[str, Any]:
-    """Algorithm 2, line by line, of one part; given up after PRINTED_STEPS budgets."""
-    import cython_ext.schedule.schedule as kernel
-
-    run = _Part(problem, SerenityParameters(), ScheduleTask())
-    old = new = int(problem.costs.peak(constructive.kahn(problem)))
-    flag = "no solution"
-    for _ in range(PRINTED_STEPS):
-        if flag == "timeout":
-            old, new = new, new // 2
-        else:
-            old, new = new, (new + old) // 2
-        status, order, _ = run._programme(new + 1, limit)
-        if order is not None:
-            break
-        flag = "no solution" if status == kernel.EXHAUSTED else "timeout"
-    return {"states": run.states, "transitions": run.transitions, "ends": order is not None}
 
 
 def rows(job: Job, result: Mapping[str, Any]) -> list[Row]:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError
-from traces.networks.network import MAX_NEURONS, Network
+from traces.base.errors import InputError, did_you_mean
+from traces.base.memory import claim
+from traces.networks.forward import SLOPE
+from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
+from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
-from traces.readers.parts.layers import MOST_LOOKED_AT, Matrix, claim_network, dense_layer, from_layers, zero_pattern
+from traces.readers.parts.layers import MOST_LOOKED_AT, claim_network, zero_pattern
 
 Ids = npt.NDArray[np.int64]
+RELU = ACTIVATIONS.index("relu")
+_BYTES = 96  # a connection, at the peak: 92 measured at 54 million connections
 NOBODY = -1
 
 
@@ -50,7 +57,8 @@ class Window:
 class Unrolled:
     """A network in the making: neurons are numbered as they come, connections are kept layer by layer.
 
-    where: the file, for messages. n_neurons, n_weights: so far. notes: sentences about what was read otherwise.
+    where: the file, for messages. n_neurons, n_weights: so far. biases, codes, slopes: of each neuron, as in a Network.
+    notes: sentences about what was read otherwise.
     """
 
     where: str
@@ -59,7 +67,9 @@ class Unrolled:
     n_connections: int = 0
     layers: list[tuple[Ids, Ids, npt.NDArray[np.float32], Ids]] = field(default_factory=list)
     positions: list[Ids] = field(default_factory=list)
-    biases: list[npt.NDArray[np.float32]] = field(default_factory=list)
+    biases: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    codes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     notes: list[str] = field(default_factory=list)
     n_layers: int = 0
 
@@ -89,7 +99,9 @@ class Unrolled:
         ids = self.n_neurons + np.arange(n)
         self.n_neurons += n
         self.n_layers += 1
-        self.biases.append(np.zeros(n, np.float32))
+        self.biases = np.append(self.biases, np.zeros(n, np.float32))
+        self.codes = np.append(self.codes, np.zeros(n, np.uint8))
+        self.slopes = np.append(self.slopes, np.full(n, SLOPE))
         return ids
 
     # -- connections ---------------------------------------------------------------------------------------------------
@@ -173,14 +185,98 @@ class Unrolled:
         self.n_weights += len(counts)
         return out
 
-    def identity(self, given: Ids, out: Ids, where: str) -> Ids:
-        """Add `given` to the neurons `out` of the same number: one stored weight of 1."""
+    def identity(self, given: Ids, out: Ids, where: str, weight: float = 1) -> Ids:
+        """Add `weight` times `given` to the neurons `out` of the same number: one stored weight."""
         if given.size != out.size:
             raise InputError(f"{where}: {given.size} and {out.size} values cannot be added")
         source, target = given.ravel(), out.ravel()
-        self._connect(source, target, np.ones(len(source), np.float32), np.full(len(source), self.n_weights))
+        self._connect(source, target, np.full(len(source), weight, np.float32), np.full(len(source), self.n_weights))
         self.n_weights += 1
         return out
+
+    def like(self, ids: Ids) -> Ids:
+        """Return as many new neurons in the same shape, a layer of their own, at the same places of an image."""
+        self.positions = [np.concatenate(self.positions)]
+        place = self.positions[0][ids.ravel(), 1:]
+        place[ids.ravel() == NOBODY] = -1
+        new = self.vector(ids.size)
+        self.positions[-1][:, 1:] = place
+        return new.reshape(ids.shape)
+
+    def maximum(self, one: Ids, other: Ids, where: str) -> Ids:
+        """Return neurons of max(one, other) = one + relu(other - one): two more neurons, four connections for each.
+
+        Where one of the two is NOBODY the result is the other.
+        """
+        both = (one != NOBODY) & (other != NOBODY)
+        made = np.where(one == NOBODY, other, one)
+        if both.any():
+            one, other = one[both], other[both]
+            above = self.like(one)
+            self.identity(other, above, where)
+            self.identity(one, above, where, -1)
+            self.codes[above] = RELU
+            made[both] = self.identity(above, self.identity(one, self.like(one), where), where)
+        return made
+
+    def highest(self, given: Ids, axis: int, where: str) -> Ids:
+        """Return neurons of the largest along an axis, found in pairs."""
+        given = np.moveaxis(given, axis, 0)
+        while len(given) > 1:
+            half = len(given) // 2
+            pairs = self.maximum(given[:half], given[half : 2 * half], where)
+            given = np.concatenate((pairs, given[2 * half :]))
+        return np.asarray(given[0])
+
+    def mean(self, given: Ids, where: str) -> Ids:
+        """Connect the mean along the first axis: one stored weight."""
+        out = self.like(given[0])
+        target = np.broadcast_to(out, given.shape)
+        weight = np.full(given.size, 1 / len(given), np.float32)
+        self._connect(given.ravel(), target.ravel(), weight, np.full(given.size, self.n_weights))
+        self.n_weights += 1
+        return out
+
+    def mapped(self, image: Ids, rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32], where: str) -> Ids:
+        """Connect rows @ channel @ columns.T of each channel of an image (C, H, W): (C, H', W')."""
+        (y, from_y), (x, from_x) = np.nonzero(rows), np.nonzero(columns)
+        out = self.image(len(image), len(rows), len(columns))
+        claim_network(self.n_connections + len(out) * len(y) * len(x), self.n_neurons, where)
+        weights = np.multiply.outer(rows[y, from_y], columns[x, from_x])
+        stored, which = np.unique(weights, return_inverse=True)
+        shape = (len(out), len(y), len(x))
+        target, source = out[:, y[:, None], x], image[:, from_y[:, None], from_x]
+        ids = np.broadcast_to(self.n_weights + which.reshape(weights.shape), shape)
+        self._connect(source.ravel(), target.ravel(), np.broadcast_to(weights, shape).ravel(), ids.ravel())
+        self.n_weights += len(stored)
+        return out
+
+    def scaled(self, given: Ids, factors: npt.NDArray[np.float32], shift: npt.NDArray[np.float32], where: str) -> Ids:
+        """Connect factors * given + shift, all of one shape, to new neurons: a stored weight per factor."""
+        out = self.like(given)
+        stored, which = np.unique(factors, return_inverse=True)
+        self._connect(given.ravel(), out.ravel(), stored[which].ravel(), self.n_weights + which.ravel())
+        self.n_weights += len(stored)
+        self.biases[out] = shift
+        return out
+
+    def scale(self, ids: Ids, factors: npt.NDArray[np.float32]) -> None:
+        """Multiply the sums of neurons that only the layers made last feed, and that nobody reads yet."""
+        factor = np.ones(self.n_neurons, np.float32)
+        factor[ids] = factors
+        self.biases *= factor
+        for k in range(len(self.layers) - 1, -1, -1):
+            source, target, weight, number = self.layers[k]
+            if not len(target) or target.max() < ids.min():
+                break
+            weight = weight * factor[target]
+            first = np.zeros(int(number.max() - number.min()) + 1, np.float32)
+            first[number - number.min()] = weight
+            if (first[number - number.min()] != weight).any():  # one stored weight has become several
+                pairs = np.stack((number, weight.view(np.int32)))
+                number = self.n_weights + np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
+                self.n_weights = int(number.max()) + 1
+            self.layers[k] = source, target, weight, number
 
     def _results(self, out: Ids | None, shape: tuple[int, ...], where: str) -> Ids:
         if out is None:
@@ -191,17 +287,17 @@ class Unrolled:
 
     def _connect(self, source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids) -> None:
         kept = source != NOBODY
-        self.layers.append((source[kept], target[kept], weight[kept], weight_id[kept]))
-        self.n_connections += int(kept.sum())
+        ids = (column[kept].astype(np.int32) for column in (source, target, weight_id))
+        source, target, weight_id = ids
+        self.layers.append((source, target, weight[kept], weight_id))
+        self.n_connections += len(source)
 
     def _add_bias(self, out: Ids, bias: npt.NDArray[np.float32] | None, where: str) -> None:
         if bias is None:
             return
         if bias.shape != (out.shape[0],):
             raise InputError(f"{where}: a bias of shape {list(bias.shape)} for {out.shape[0]} outputs")
-        flat = np.concatenate(self.biases)
-        flat[out.ravel()] += np.repeat(bias, out.size // len(bias))
-        self.biases = [flat]
+        self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
 
     def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
         pattern = zero_pattern(weights) if weights.size <= MOST_LOOKED_AT else ""
@@ -210,33 +306,57 @@ class Unrolled:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def network(self, inputs: Ids, outputs: Ids, *, activation: str, name: str) -> Network:
-        """Return the network: connections by layer of their target, then target, then source (two-optimal)."""
-        source, target, weight, weight_id = (np.concatenate(column) for column in zip(*self.layers, strict=True))
-        positions = np.concatenate(self.positions)
+    def network(self, inputs: Ids, outputs: Ids, *, name: str, activation: str | None = None) -> Network:
+        """Return the network: connections by layer of their target, then target, then source (two-optimal).
+
+        activation: of all neurons that are no outputs; None: what `codes` say of each.
+        """
+        columns: list[Any] = [list(column) for column in zip(*self.layers, strict=True)]
+        self.layers = []
+        source, target, weight, weight_id = (np.concatenate(columns.pop(0)) for _ in range(4))  # frees what it has read
+        positions: Any = np.concatenate(self.positions).astype(np.int32)  # Network widens it
         if not len(source):
             raise InputError(f"{self.where}: all weights are zero: no connection is left")
-        order = np.lexsort((source, target))
-        source, target, weight, weight_id = source[order], target[order], weight[order], weight_id[order]
+        order = np.argsort(target * np.int64(2**31) + source)  # faster than lexsort
+        source, target = source[order], target[order]
+        weight, weight_id = weight[order], weight_id[order]
+        del order
         source, target, weight, weight_id = _added(source, target, weight, weight_id)
-        ids = (np.cumsum(np.bincount(weight_id) > 0) - 1)[weight_id]  # numbered from 0, without gaps
+        ids: Any = (np.cumsum(np.bincount(weight_id) > 0, dtype=np.int32) - 1)[weight_id]  # from 0, without gaps
         outputs = outputs.ravel()
-        used = np.zeros(self.n_neurons, bool)
+        used = positions[:, 1] < 0  # those of an image that nothing reaches are left out
         for neurons in (inputs.ravel(), outputs, source, target):
             used[neurons] = True
         keep = np.flatnonzero(used)
-        number = np.where(used, np.cumsum(used) - 1, -1)
-        biases = np.concatenate(self.biases)[keep]
+        number: Any = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+        fed = np.zeros(self.n_neurons, bool)
+        fed[target] = True
+        biases, codes, slopes = self.biases, self.codes, self.slopes
+        if activation is None:
+            activation = self._one_activation(outputs, fed)
+        mixed = activation == MIXED
         shared = len(ids) != ids.max() + 1
+        del weight_id
         try:
             return Network(
                 number[source], number[target], n_neurons=len(keep), inputs=number[inputs.ravel()],
-                outputs=number[outputs], weights=weight, biases=biases if biases.any() else None,
+                outputs=number[outputs], weights=weight, biases=biases[keep] if biases.any() else None,
                 layer=positions[target, 0] - 1, activation=activation, name=name,
                 weight_ids=ids if shared else None, positions=positions[keep], notes=tuple(self.notes),
+                activations=codes[keep] if mixed else None,
+                slopes=slopes[keep] if mixed and (slopes != SLOPE).any() else None,
             )  # fmt: skip
         except InputError as error:
             raise InputError(f"{self.where}: {error}") from None
+
+    def _one_activation(self, outputs: Ids, fed: npt.NDArray[np.bool_]) -> str:
+        """Return the activation of all neurons but the outputs, which have none; MIXED where that is not so."""
+        inner = fed.copy()
+        inner[outputs] = False
+        codes = np.unique(self.codes[inner if inner.any() else fed])
+        slopes = self.slopes[inner & (self.codes == ACTIVATIONS.index("leaky-relu"))]
+        one = len(codes) == 1 and not self.codes[outputs][fed[outputs]].any() and (slopes == SLOPE).all()
+        return ACTIVATIONS[codes[0]] if one else MIXED
 
 
 def _added(
@@ -274,22 +394,24 @@ def _nothing() -> tuple[Ids, Ids, Ids]:
 
 
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
-SUMS = {*WEIGHTED, "ADD"}
-SAME_NUMBERS = {"QUANTIZE", "DEQUANTIZE", "IDENTITY", "DROPOUT"}
-RESHAPED = {"RESHAPE", "FLATTEN", "SQUEEZE"}
+SAME_NUMBERS = {"RESHAPE", "FLATTEN", "SQUEEZE", "UNSQUEEZE", "EXPAND_DIMS", "QUANTIZE", "DEQUANTIZE", "IDENTITY",
+                "CAST", "DROPOUT", "READ_VARIABLE"}  # fmt: skip
+MOVES = {"PAD", "PADV2", "MIRROR_PAD", "SPLIT", "SPLIT_V", "CONCATENATION", "TRANSPOSE", "SLICE", "STRIDED_SLICE",
+         "GATHER", "PACK", "UNPACK", "DEPTH_TO_SPACE", "DEPTHTOSPACE", "SPACE_TO_DEPTH", "SPACETODEPTH", "TILE",
+         "BROADCAST_TO", "EXPAND", "RESIZE_NEAREST_NEIGHBOR"}  # fmt: skip
+"""Operators whose results are numbers of their operands, or 0."""
 LAST = {"SOFTMAX", "LOGSOFTMAX", "LOGISTIC"}  # monotone ends of a classifier: outputs stay linear here
 AS_OPERATORS = "`edgewatt schedule` takes it as operators, as ew.load(..., kind='opgraph') reads it"
-NAMED = {"RELU": "relu", "RELU6": "relu", "TANH": "tanh", "LOGISTIC": "sigmoid", "SILU": "silu", "GELU": "gelu",
+NAMED = {"RELU": "relu", "RELU6": "relu6", "TANH": "tanh", "LOGISTIC": "sigmoid", "SILU": "silu", "GELU": "gelu",
          "HARD_SWISH": "hard-swish", "HARDSWISH": "hard-swish", "LEAKY_RELU": "leaky-relu",
-         "LEAKYRELU": "leaky-relu"}  # fmt: skip
-"""Operators and fused activations -> activation of a network."""
+         "LEAKYRELU": "leaky-relu", "PRELU": "leaky-relu"}  # fmt: skip
+"""Operators and fused activations -> activation of a neuron."""
+HIGHEST = {"MAX", "MAXIMUM", "MIN", "MINIMUM"}
+AFFINE = {"ADD", "SUB", "MUL", "DIV", "NEG", "BATCHNORMALIZATION"}
 
 
 def named_activation(op: str, node: Operator, at: str) -> str:
     """Return a network's name of an activation. Raises InputError for one that a network has not."""
-    slope = float(node.attributes.get("alpha", 0.01))
-    if op in ("LEAKY_RELU", "LEAKYRELU") and abs(slope - 0.01) > 1e-6:
-        raise InputError(f"{at} has the slope {slope:g}: leaky-relu of a network has .01")
     if op == "GELU" and node.attributes.get("approximate") in (True, b"tanh"):
         raise InputError(f"{at} is GELU's approximation by tanh: gelu of a network is exact")
     if op not in NAMED:
@@ -297,91 +419,199 @@ def named_activation(op: str, node: Operator, at: str) -> str:
     return NAMED[op]
 
 
-def unroll_model(graph: OpGraph) -> Network:
-    """Return a model of convolutions, pooling, sums and fully connected layers as a network.
+def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
+    """Return the operators whose names are given, or match a pattern, in the model's order.
 
-    A weight of a convolution is stored once for its connections. The results of layers without activation that are
-    added go straight into the sum's neurons. Pooling is the mean over its window. Between layers there must be ReLU
-    everywhere or nowhere; a final softmax or sigmoid is left out. Raises InputError naming the first operator that
-    does not fit.
+    What they read of others are inputs, what others read of them are outputs. Raises InputError for names of nothing.
     """
-    return _Model(graph).network()
+    known = [node.name for node in graph.nodes if node.op != INPUT]
+    for pattern in names:
+        if not any(name == pattern or fnmatchcase(name, pattern) for name in known):
+            raise InputError(f"{graph.source or graph.name}: no operator {pattern!r}{did_you_mean(pattern, known[:8])}")
+    nodes = [node for node in graph.nodes if any(node.name == p or fnmatchcase(node.name, p) for p in names)]
+    made = {tensor.name for node in nodes for tensor in node.outputs}
+    wanted = {*graph.outputs, *(name for node in graph.nodes if node not in nodes for name in node.inputs)}
+    read = dict.fromkeys(name for node in nodes for name in node.inputs if name not in made)
+    begin = [Operator(name, INPUT, (), (graph.tensors[name],)) for name in read]
+    constants = {name: graph.constants[name] for node in nodes for name in node.constants}
+    outputs = [name for node in nodes for name in (tensor.name for tensor in node.outputs) if name in wanted]
+    return graph.with_(nodes=(*begin, *nodes), outputs=tuple(outputs), constants=constants, allow_disconnected=True)
+
+
+def to_network(graph: OpGraph) -> Network:
+    """Return a model of convolutions, fully connected layers, sums, means and maxima as a network.
+
+    A weight of a convolution is stored once for its connections; zeros are none. The results of layers without
+    activation that are added go straight into the sum's neurons. What only rearranges values rearranges neurons, means
+    and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it. A maximum is
+    max(a, b) = a + relu(b - a): two neurons and four connections for each value but one. Variables are inputs and
+    outputs. A final softmax or sigmoid is left out. Raises InputError naming the first operator that does not fit.
+    """
+    try:
+        return _Model(graph).network()
+    except InputError:
+        raise
+    except (ValueError, IndexError, TypeError, KeyError, OverflowError) as error:  # attributes that contradict
+        raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
 
 
 class _Model:
+    """ids: tensor -> neuron numbers in its shape. own: tensors that alone hold their neurons, which are sums so far."""
+
     def __init__(self, graph: OpGraph) -> None:
         self.graph = graph
         self.where = f"{graph.source or graph.name}: "
         self.made = Unrolled(graph.source or graph.name)
-        self.ids: dict[str, Ids] = {}  # tensor -> neuron numbers in its shape
+        self.ids: dict[str, Ids] = {}
+        self.own: set[str] = set()
         self.channels_first = any(node.attributes.get("channel_axis") == 1 for node in graph.nodes)
-        self.active: list[tuple[str, Ids]] = []  # activation, its neurons
-        self.linear: dict[int, str] = {}  # first neuron of a result without activation -> operator
         self.into: dict[str, list[Callable[[Ids], Ids]]] = {}  # tensor of a sum -> what still goes into it
+        self.assigned: dict[str, Ids] = {}  # storage of a variable -> what it holds in the end
+        self.readers = Counter(name for node in graph.nodes for name in node.inputs) + Counter(graph.outputs)
 
     def network(self) -> Network:
+        self._estimate()
         inputs: list[Ids] = []
         for node in self.graph.nodes:
             at = f"{self.where}operator {node.name!r} ({node.op})"
             if node.op == INPUT:
-                ids = self._image(node.output.shape, at)
-                inputs.append(ids)
-                self.ids[node.output.name] = ids
-            elif node.op == "SPLIT" and len(node.inputs) == 1 and node.constants:
-                axis = int(self.graph.constants[node.constants[0]].reshape(-1)[0])
-                self._split(node, axis, at)
-            elif len(node.outputs) != 1:
+                inputs.append(self._new(node.output.shape, at))
+                self.ids[node.output.name] = inputs[-1]
+            elif len(node.outputs) != 1 and node.op not in MOVES:
                 raise InputError(f"{at} writes several tensors: {AS_OPERATORS}")
             else:
                 self._operator(node, at)
-        outputs = [self._given(name, self.where) for name in self.graph.outputs]
+        tensors = self.graph.tensors
+        outputs = [self.assigned.get(tensors[n].buffer, self._given(n, self.where)) for n in self.graph.outputs]
         if not inputs or not outputs or not self.made.layers:
             raise InputError(f"{self.where}the model has no layer with weights between an input and an output")
-        activation = self._activation(np.concatenate([ids.ravel() for ids in outputs]))
-        return self.made.network(
-            np.concatenate([ids.ravel() for ids in inputs]),
-            np.concatenate([ids.ravel() for ids in outputs]),
-            activation=activation,
-            name=self.graph.name,
+        first, last = (np.concatenate([ids.ravel() for ids in each]) for each in (inputs, outputs))
+        again = np.isin(last, first)
+        again[np.setdiff1d(np.arange(len(last)), np.unique(last, return_index=True)[1])] = True
+        if (last == NOBODY).any():
+            raise InputError(f"{self.where}an output holds padding alone: {AS_OPERATORS}")
+        if again.any():  # outputs of their own, where a result is an input or is asked for twice
+            last[again] = self.made.identity(last[again], self.made.like(last[again]), self.where)
+        return self.made.network(first, last, name=self.graph.name)
+
+    def _estimate(self) -> None:
+        """Refuse what is too large before any of it is made: the connections of all layers with weights."""
+        connections = 0
+        for node in self.graph.nodes:
+            if node.op in WEIGHTED and len(node.constants):
+                weights = self.graph.constants[node.constants[0]]
+                per_output = np.count_nonzero(weights) / max(1, self._channels_of(node, weights))
+                connections += int(per_output * math.prod(node.output.shape))
+        what = f"a network of {connections:,} connections in its layers alone ({_BYTES} bytes each)"
+        claim(
+            _BYTES * connections,
+            f"{self.where}choose operators (--names) or a smaller input (--shape)",
+            what,
         )
+
+    def _channels_of(self, node: Operator, weights: Any) -> int:
+        last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
+        return int(weights.shape[-1 if last or node.attributes.get("transposed") else 0])
 
     # -- operators -----------------------------------------------------------------------------------------------------
 
     def _operator(self, node: Operator, at: str) -> None:
-        name = node.output.name
-        if node.op in WEIGHTED and node.constants and len(node.inputs) == 1:
+        name, op = node.output.name, node.op
+        if op in LAST and self._is_last(name):
+            self._note(f"the final {op} is left out: outputs are what goes into it")
+            self._rename(node, at)
+        elif op == "LOGISTIC" and self._gated(self._only_reader(name)) == node.inputs[0]:
+            return  # with the product behind it it is SiLU
+        elif gated := self._gated(node):
+            alone = gated in self.own and self.readers[gated] == 2
+            ids = self._given(gated, at)
+            self.ids[name] = ids if alone else self.made.identity(ids, self.made.like(ids), at)
+            self._activate(self.ids[name], "SILU", node, at)
+        elif op in WEIGHTED and node.constants and len(node.inputs) == 1:
             add = self._weighted(node, at)
             total = self._sum_of(node)
             if total is not None:
                 self.into.setdefault(total, []).append(add)
                 return
             self._finish(node, add(None), at)
-        elif node.op == "ADD" and len(node.inputs) == 2:
+        elif op in ("ADD", "SUB") and len(node.operands) == 2 and not node.constants:
             self._add(node, at)
-        elif node.op in ("ADD", "MATMUL") and len(node.inputs) == 1 and len(node.constants) == 1:
-            self._add_constant(node, at)
-        elif node.op in NAMED and len(node.inputs) == 1 and not (node.op in LAST and name in self.graph.outputs):
-            if len(self.graph.successors[self.graph.producer[node.inputs[0]]]) > 1:
-                raise InputError(f"{at}: what it activates is read by others too: {AS_OPERATORS}")
-            self.ids[name] = self._given(node.inputs[0], at)
-            self._activate(self.ids[name], node.op, node, at)
-        elif node.op in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN"):
+        elif op in NAMED and len(node.inputs) == 1:
+            self.ids[name] = self._changeable(node, at)
+            self._activate(self.ids[name], op, node, at)
+        elif op in AFFINE and len(node.inputs) == 1 and len(node.operands) == 1 + len(node.constants):
+            self._affine(node, at)
+        elif op in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
             self._pool(node, at)
-        elif node.op in SAME_NUMBERS | RESHAPED or (node.op in LAST and name in self.graph.outputs):
-            self.ids[name] = self._shaped(self._given(node.inputs[0], at), node.output.shape, at)
-        elif node.op == "TRANSPOSE" and len(node.inputs) == 1:
-            perm = node.attributes.get("perm", node.constants and self.graph.constants[node.constants[0]].tolist())
-            self.ids[name] = self._turned(node, perm, at)
-        elif node.op == "PAD" and node.constants:
-            self._pad(node, at)
-        elif node.op == "CONCATENATION":
-            axis = int(node.attributes.get("axis", -1))
-            parts = [self._given(given, at) for given in node.attributes.get("operands", node.inputs)]
-            self.ids[name] = self._joined(parts, axis, node, at)
+        elif op in ("MEAN", "REDUCEMEAN", "REDUCE_MAX", "REDUCEMAX", "GLOBALMAXPOOL"):
+            self._reduce(node, at)
+        elif op in HIGHEST and len(node.operands) == 2:
+            self._highest(node, at)
+        elif op == "CLIP":
+            self._clip(node, at)
+        elif op == "RESIZE_BILINEAR":
+            self._resize(node, at)
+        elif op == "ASSIGN_VARIABLE":
+            self.assigned[node.output.buffer] = self._given(node.operands[1], at)
+            self.ids[name] = self.assigned[node.output.buffer]
+        elif op in SAME_NUMBERS:
+            self._rename(node, at)
+        elif op in MOVES:
+            self._move(node, at)
         else:
-            raise InputError(
-                f"{at} has no place in a network of convolutions and fully connected layers: {AS_OPERATORS}"
-            )
+            why = ": a product of two results is no sum" if op in ("MUL", "BATCH_MATMUL", "MATMUL") else ""
+            raise InputError(f"{at} has no place in a network of weighted connections{why}: {AS_OPERATORS}")
+
+    def _is_last(self, name: str) -> bool:
+        after = self.graph.successors[self.graph.producer[name]]
+        nodes = [self.graph.nodes[k] for k in after]
+        return all(node.op in SAME_NUMBERS | {"TRANSPOSE"} and self._is_last(node.output.name) for node in nodes)
+
+    def _only_reader(self, name: str) -> Operator | None:
+        after = self.graph.successors[self.graph.producer[name]]
+        return self.graph.nodes[after[0]] if len(after) == 1 and self.readers[name] == 1 else None
+
+    def _gated(self, node: Operator | None) -> str | None:
+        """Return x where an operator is x times the sigmoid of x, and nobody else reads that sigmoid."""
+        if node is None or node.op != "MUL" or len(node.inputs) != 2 or node.constants:
+            return None
+        for x, gate in (node.inputs, node.inputs[::-1]):
+            made = self.graph.nodes[self.graph.producer[gate]]
+            if made.op == "LOGISTIC" and made.inputs == (x,) and self._only_reader(gate) is node:
+                return x
+        return None
+
+    def _rename(self, node: Operator, at: str) -> None:
+        given, name = node.inputs[0], node.output.name
+        self.ids[name] = self._shaped(self._given(given, at), node.output.shape, at)
+        if self._owned(given):
+            self.own.add(name)
+
+    def _owned(self, name: str) -> bool:
+        return name in self.own and self.readers[name] == 1
+
+    def _changeable(self, node: Operator, at: str) -> Ids:
+        """Return the neurons of the first operand where nobody else sees that they change, else copies."""
+        ids = self._given(node.inputs[0], at)
+        return ids if self._owned(node.inputs[0]) else self.made.identity(ids, self.made.like(ids), at)
+
+    def _move(self, node: Operator, at: str) -> None:
+        values = [
+            self._given(name, at) + 1 if name not in self.graph.constants else self.graph.constants[name]
+            for name in node.operands
+        ]  # 0: padding
+        if "compute" in node.attributes:
+            results = node.attributes["compute"](values)
+        else:
+            results = OPERATIONS[node.op](node, values, [])
+        if any(name in self.graph.constants for name in node.operands) and node.op in ("CONCATENATION", "PACK"):
+            raise InputError(f"{at} has constants among what it joins: {AS_OPERATORS}")
+        own = all(self._owned(name) for name in node.inputs)
+        for tensor, result in zip(node.outputs, results, strict=True):
+            ids = self._shaped(np.asarray(result).astype(np.int64) - 1, tensor.shape, at)
+            self.ids[tensor.name] = ids
+            if own and len(np.unique(ids)) == ids.size and NOBODY not in ids:
+                self.own.add(tensor.name)
 
     def _weighted(self, node: Operator, at: str) -> Callable[[Ids | None], Ids]:
         """Return what connects the layer: from the neurons that take its results (or None) to those neurons."""
@@ -392,7 +622,12 @@ class _Model:
             raise InputError(f"{at}: a weight is not finite")
         shape = node.output.shape
         if node.op == "FULLY_CONNECTED":
+            if weights.ndim != 2:
+                raise InputError(f"{at}: weights of shape {list(weights.shape)} are no matrix")
             matrix = weights.T if node.attributes.get("transposed") else weights
+            rows = given.size // matrix.shape[1] if given.size % matrix.shape[1] == 0 else 1
+            if rows > 1:  # a matrix for each row: a window of one
+                return lambda out: self._rows(given.reshape(rows, -1), matrix, bias, out, at).reshape(shape)
             flat: Any = lambda out: None if out is None else out.ravel()  # noqa: E731
             return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=flat(out)), shape, at)
         if weights.ndim != 4:
@@ -417,122 +652,184 @@ class _Model:
 
         return connect
 
+    def _rows(self, given: Ids, matrix: Any, bias: Any, out: Ids | None, at: str) -> Ids:
+        into = None if out is None else out.reshape(len(given), -1).T[:, :, None]
+        kernel = np.ascontiguousarray(matrix)[:, :, None, None]
+        return self.made.convolution(given.T[:, :, None], kernel, Window(), at, bias=bias, out=into)[:, :, 0].T
+
     def _sum_of(self, node: Operator) -> str | None:
         """Return the tensor of the sum into which a result without activation goes straight, if there is one."""
-        name, readers = node.output.name, self.graph.successors[self.graph.producer[node.output.name]]
-        if node.attributes.get("activation", "NONE") != "NONE" or len(readers) != 1 or name in self.graph.outputs:
+        name = node.output.name
+        if node.attributes.get("activation", "NONE") != "NONE" or self.readers[name] != 1 or name in self.graph.outputs:
             return None
-        after = self.graph.nodes[readers[0]]
-        if after.op != "ADD" or len(after.inputs) != 2:
+        after = self._only_reader(name)
+        if (
+            after is None
+            or after.op != "ADD"
+            or len(after.inputs) != 2
+            or after.constants
+            or after.output.shape != node.output.shape
+        ):
             return None
         return after.output.name
 
     def _add(self, node: Operator, at: str) -> None:
-        name = node.output.name
-        total = self._sum_of(node)
+        name, shape = node.output.name, node.output.shape
         own = self.into.pop(name, [])
-        own += [partial(self._pass_on, self.ids[given], at) for given in node.inputs if given in self.ids]
+        for k, given in enumerate(node.operands):
+            if given in self.ids:
+                ids = np.broadcast_to(self._given(given, at), shape)
+                own.append(partial(self._pass_on, ids, -1 if k and node.op == "SUB" else 1, at))
+        total = self._sum_of(node)
         if total is not None:
             self.into.setdefault(total, []).extend(own)
             return
-        out = self._image(node.output.shape, at)
+        out = self._new(shape, at)
         for add in own:
             add(out)
         self._finish(node, out, at)
 
-    def _pass_on(self, ids: Ids, at: str, out: Ids) -> Ids:
-        return self.made.identity(ids, out, at)
+    def _pass_on(self, ids: Ids, weight: float, at: str, out: Ids) -> Ids:
+        return self.made.identity(ids, out, at, weight)
 
-    def _add_constant(self, node: Operator, at: str) -> None:
-        ids = self._given(node.inputs[0], at)
-        if len(self.graph.successors[self.graph.producer[node.inputs[0]]]) > 1 or node.op != "ADD":
-            raise InputError(f"{at}: only a constant that is added to one layer's results is read: a bias")
-        try:
-            values = np.broadcast_to(real_values(self.graph, node.constants[0]), ids.shape)
-        except ValueError:
-            raise InputError(f"{at}: a constant of another shape is no bias") from None
-        flat = np.concatenate(self.made.biases)
-        flat[ids.ravel()] += values.ravel()
-        self.made.biases = [flat]
-        self._finish(node, ids, at)
+    def _affine(self, node: Operator, at: str) -> None:
+        """Scale and shift by constants: in the layer before where only this reads it, else by a connection a value."""
+        shape, op = node.output.shape, node.op
+        first = node.operands[0] == node.inputs[0]
+        constants = [real_values(self.graph, name) for name in node.constants]
+        one, zero = np.float32(1), np.float32(0)
+        if op == "BATCHNORMALIZATION":
+            gain, offset, mean, variance = (c.reshape(-1, *[1] * (len(shape) - 2)) for c in constants)
+            factor = gain / np.sqrt(variance + np.float32(node.attributes.get("epsilon", 1e-5)))
+            shift = offset - mean * factor
+        elif op == "NEG":
+            factor, shift = -one, zero
+        elif op in ("ADD", "SUB"):
+            factor = one if first or op == "ADD" else -one
+            shift = constants[0] if op == "ADD" or not first else -constants[0]
+        elif first or op == "MUL":
+            factor, shift = (constants[0] if op == "MUL" else 1 / constants[0]), zero
+        else:
+            raise InputError(f"{at} divides by a result: {AS_OPERATORS}")
+        given = self._given(node.inputs[0], at)
+        if not np.isfinite(factor).all() or not np.isfinite(shift).all() or given.shape != shape:
+            raise InputError(f"{at}: {list(given.shape)} becomes {list(shape)}, or a constant is not finite")
+        factor, shift = (np.broadcast_to(c, shape).astype(np.float32) for c in (factor, shift))
+        if not self._owned(node.inputs[0]):
+            self._finish(node, self.made.scaled(given, factor, shift, at), at)
+            return
+        if (factor != 1).any():
+            self.made.scale(given, factor)
+        self.made.biases[given] += shift
+        self._finish(node, given, at)
 
     def _pool(self, node: Operator, at: str) -> None:
         image = self._channels_first(self._given(node.inputs[0], at), at)
-        whole = node.op == "MEAN"
-        sides = tuple(node.attributes.get("window", image.shape[1:])) if not whole else image.shape[1:]
-        if whole and math.prod(node.output.shape) != image.shape[0]:
-            raise InputError(f"{at}: only a mean over the whole image is read")
-        window = Window() if whole else self._window(node, image, sides, at)
-        counted = bool(node.attributes.get("count_include_pad"))
-        if node.op == "MAX_POOL_2D":
-            self._note(
-                "max pooling is read as the mean over its window: the connections are the same, the values are not"
-            )
-        out = self._as_stored(self.made.pool(image, sides, window, at, count_padding=counted), node.output.shape, at)
-        self.ids[node.output.name] = out
-        # The mean of what ReLU gave is no lower than 0, so ReLU changes nothing.
-        rectified = [ids for how, ids in self.active if how == "relu"]
-        if rectified and np.isin(image[image != NOBODY], np.concatenate(rectified)).all():
-            self.active.append(("relu", out.ravel()))
-        elif (fused := node.attributes.get("activation", "NONE")) != "NONE":
-            self._activate(out, fused, node, at)
+        sides = tuple(node.attributes.get("window", image.shape[1:]))
+        window = self._window(node, image, sides, at)
+        if node.op == "AVERAGE_POOL_2D":
+            counted = bool(node.attributes.get("count_include_pad"))
+            out = self.made.pool(image, sides, window, at, count_padding=counted)
+            self._finish_mean(node, image, self._as_stored(out, node.output.shape, at), at)
+            return
         else:
-            self.linear[int(out.flat[0])] = at
+            out = image
+            size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
+            for axis in (0, 1):  # along y, then x
+                low, high = window.padding[axis], window.padding[axis + 2]
+                padding = [(0, 0), *((low, high) if a == axis else (0, 0) for a in (0, 1))]
+                out = np.pad(out, padding, constant_values=NOBODY)
+                reach = (size[axis] - 1) * window.strides[axis] + 1
+                taps = [slice(t, t + reach, window.strides[axis])
+                        for t in range(0, sides[axis] * window.dilations[axis], window.dilations[axis])]  # fmt: skip
+                out = self.made.highest(np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps]), 0, at)
+        self._finish(node, self._as_stored(out, node.output.shape, at), at, own=math.prod(sides) > 1)
 
-    def _split(self, node: Operator, axis: int, at: str) -> None:
-        ids, n = self._given(node.inputs[0], at), len(node.outputs)
-        if not -ids.ndim <= axis < ids.ndim or ids.shape[axis] % n:
-            raise InputError(f"{at}: a tensor of shape {list(ids.shape)} has no {n} equal parts along axis {axis}")
-        for tensor, part in zip(node.outputs, np.split(ids, n, axis=axis), strict=True):
-            self.ids[tensor.name] = self._shaped(part, tensor.shape, at)
+    def _reduce(self, node: Operator, at: str) -> None:
+        ids, listed = self._given(node.inputs[0], at), node.attributes.get("axes")
+        if node.constants:
+            listed = self.graph.constants[node.constants[0]].reshape(-1).tolist()
+        if node.op == "GLOBALMAXPOOL":
+            listed = range(2, ids.ndim)
+        axes = sorted({int(axis) % ids.ndim for axis in (range(ids.ndim) if listed is None else listed)})
+        n = math.prod(ids.shape[axis] for axis in axes)
+        values = np.moveaxis(ids, axes, range(len(axes))).reshape(n, -1)
+        if "MEAN" in node.op:
+            out = self._shaped(self.made.mean(values, at), node.output.shape, at)
+            self._finish_mean(node, values, out, at)
+        else:
+            out = self._shaped(self.made.highest(values, 0, at), node.output.shape, at)
+            self._finish(node, out, at, own=n > 1)
 
-    def _pad(self, node: Operator, at: str) -> None:
-        pads = self.graph.constants[node.constants[0]].reshape(-1).tolist()
-        ids = self._given(node.inputs[0], at)
-        if len(pads) != 2 * ids.ndim:
-            raise InputError(f"{at}: {len(pads)} paddings for a tensor of shape {list(ids.shape)}")
-        pairs = np.array(pads, np.int64)
-        pairs = pairs.reshape(2, -1).T if self.channels_first else pairs.reshape(-1, 2)
-        if pairs.shape != (ids.ndim, 2) or pairs.min() < 0 or pairs.max() > 2**12:
-            raise InputError(f"{at}: padding {pads} is not read")
-        padded = np.pad(ids, pairs, constant_values=NOBODY)
-        self.ids[node.output.name] = self._shaped(padded, node.output.shape, at)
+    def _finish_mean(self, node: Operator, given: Ids, out: Ids, at: str) -> None:
+        """As `_finish`; the mean of what ReLU gave is no lower than 0, so it has ReLU too, as all neurons may then."""
+        rectified = (self.made.codes[given[given != NOBODY]] == RELU).all()
+        self._finish(node, out, at)
+        if rectified and node.output.name in self.own:
+            self.own.remove(node.output.name)
+            self.made.codes[out] = RELU
+
+    def _highest(self, node: Operator, at: str) -> None:
+        constant = node.constants and real_values(self.graph, node.constants[0])
+        if node.constants:
+            self._finish(node, self._limited(self._given(node.inputs[0], at), constant, node.op[:3] == "MIN", at), at)
+            return
+        one, other = (np.broadcast_to(self._given(name, at), node.output.shape) for name in node.operands)
+        if node.op[:3] == "MIN":
+            raise InputError(f"{at} has no place in a network: {AS_OPERATORS}")
+        self._finish(node, self.made.maximum(one, other, at), at)
+
+    def _limited(self, ids: Ids, bound: Any, is_upper: bool, at: str) -> Ids:
+        """Return neurons of max(ids, bound) = bound + relu(ids - bound), or of min = bound - relu(bound - ids)."""
+        sign = -1 if is_upper else 1
+        bound = np.broadcast_to(bound, ids.shape).astype(np.float32)
+        above = self.made.identity(ids, self.made.like(ids), at, sign)
+        self.made.biases[above] -= sign * bound
+        self.made.codes[above] = RELU
+        out = self.made.identity(above, self.made.like(above), at, sign)
+        self.made.biases[out] += bound
+        return out
+
+    def _clip(self, node: Operator, at: str) -> None:
+        ids, bounds = self._given(node.inputs[0], at), [real_values(self.graph, name) for name in node.constants]
+        if len(bounds) == 2 and (float(bounds[0].ravel()[0]), float(bounds[1].ravel()[0])) == (0, 6):
+            self.ids[node.output.name] = self._changeable(node, at)
+            self._activate(self.ids[node.output.name], "RELU6", node, at)
+            return
+        if len(bounds) != 2 or len(node.operands) != 3:
+            raise InputError(f"{at}: only constant lower and upper limits are read")
+        self._finish(node, self._limited(self._limited(ids, bounds[0], False, at), bounds[1], True, at), at)
+
+    def _resize(self, node: Operator, at: str) -> None:
+        image = self._channels_first(self._given(node.inputs[0], at), at)
+        size = self.graph.constants[node.operands[1]]
+        height, width = image.shape[1:]
+        y, x = (np.eye(side, dtype=np.float32) for side in (height, width))  # one channel a row, or a column
+        rows = OPERATIONS[node.op](node, [y[None, :, None], size], [])[0][0, :, 0]
+        columns = OPERATIONS[node.op](node, [x[None, None], size], [])[0][0, 0]
+        self._finish(node, self._as_stored(self.made.mapped(image, rows, columns, at), node.output.shape, at), at)
 
     # -- activations ---------------------------------------------------------------------------------------------------
 
-    def _finish(self, node: Operator, ids: Ids, at: str) -> None:
-        self.ids[node.output.name] = ids
+    def _finish(self, node: Operator, ids: Ids, at: str, *, own: bool = True) -> None:
+        """Note a result and what activates it. own: its neurons are new."""
         activation = node.attributes.get("activation", "NONE")
-        if activation == "NONE":
-            self.linear[int(ids.flat[0])] = at
-        else:
+        if activation != "NONE" and not own:
+            ids = self.made.identity(ids, self.made.like(ids), at)
+        self.ids[node.output.name] = ids
+        if activation != "NONE":
             self._activate(ids, activation, node, at)
+        elif own:
+            self.own.add(node.output.name)
 
     def _activate(self, ids: Ids, op: str, node: Operator, at: str) -> None:
-        self.active.append((named_activation(op, node, at), ids.ravel()))
-        if op == "RELU6":
-            self._note("RELU6 is read as ReLU: values above 6 are not clipped")
-
-    def _activation(self, outputs: Ids) -> str:
-        """Return the network's activation. Raises InputError where layers differ in it."""
-        names = sorted({how for how, _ in self.active})
-        if len(names) > 1:
-            raise InputError(f"{self.where}layers have the activations {', '.join(names)}: a network has one")
-        active = np.zeros(self.made.n_neurons, bool)
-        for _, ids in self.active:
-            active[ids[ids != NOBODY]] = True
-        last = np.zeros(self.made.n_neurons, bool)
-        last[outputs] = True
-        if (active & last).any():
-            raise InputError(f"{self.where}{names[0]} behind the last layer: the outputs of a network are linear")
-        if not names:
-            return "identity"
-        for first, at in self.linear.items():
-            if not active[first] and not last[first]:
-                raise InputError(
-                    f"{at} has no activation, others have {names[0]}: a network has it after every inner layer, or none"
-                )
-        return names[0]
+        self.made.codes[ids] = ACTIVATIONS.index(named_activation(op, node, at))
+        if op == "PRELU":
+            if len(node.constants) != 1:
+                raise InputError(f"{at}: only constant slopes are read")
+            self.made.slopes[ids] = np.broadcast_to(real_values(self.graph, node.constants[0]), ids.shape)
+        elif "LEAKY" in op:
+            self.made.slopes[ids] = node.attributes.get("alpha", SLOPE)
 
     # -- tensors -------------------------------------------------------------------------------------------------------
 
@@ -541,7 +838,7 @@ class _Model:
             raise InputError(f"{at} reads {name!r}, which is no layer's result alone: {AS_OPERATORS}")
         return self.ids[name]
 
-    def _image(self, shape: tuple[int, ...], at: str) -> Ids:
+    def _new(self, shape: tuple[int, ...], at: str) -> Ids:
         if not shape or shape[0] != 1:
             raise InputError(f"{at}: a shape of {list(shape)}: only one input at a time is read, of shape [1, ...]")
         if len(shape) == 4:
@@ -558,20 +855,6 @@ class _Model:
         if ids.size != math.prod(shape):
             raise InputError(f"{at}: {ids.size} values do not fill the shape {list(shape)}")
         return ids.reshape(shape)
-
-    def _turned(self, node: Operator, perm: Any, at: str) -> Ids:
-        ids = self._given(node.inputs[0], at)
-        axes = [int(axis) for axis in perm] if perm else list(range(ids.ndim))[::-1]
-        if sorted(axes) != list(range(ids.ndim)):
-            raise InputError(f"{at}: {axes} is no order of the axes of a tensor of shape {list(ids.shape)}")
-        return self._shaped(ids.transpose(axes), node.output.shape, at)
-
-    def _joined(self, parts: list[Ids], axis: int, node: Operator, at: str) -> Ids:
-        try:
-            return self._shaped(np.concatenate(parts, axis=axis), node.output.shape, at)
-        except (ValueError, IndexError) as error:
-            shapes = ", ".join(str(list(part.shape)) for part in parts)
-            raise InputError(f"{at}: tensors of shapes {shapes} cannot be joined along axis {axis}") from error
 
     def _as_stored(self, image: Ids, shape: tuple[int, ...], at: str) -> Ids:
         ids = image if self.channels_first or len(shape) != 4 else np.moveaxis(image, 0, -1)
@@ -590,74 +873,3 @@ class _Model:
     def _note(self, text: str) -> None:
         if text not in self.made.notes:
             self.made.notes.append(text)
-
-
-def to_network(graph: OpGraph) -> Network:
-    """Return a chain of fully connected layers as a network (every weight a connection; pruning thins it).
-
-    A model with anything else than such a chain is unrolled.
-
-    Between two layers there must be ReLU (fused or not) everywhere or nowhere; a final softmax or sigmoid is left out.
-    Raises InputError naming the first operator that does not fit.
-    """
-    if not _is_chain(graph):
-        try:
-            return unroll_model(graph)
-        except InputError:
-            raise
-        except (ValueError, IndexError, TypeError, OverflowError) as error:  # attributes that contradict each other
-            raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
-    where = f"{graph.source or graph.name}: "
-    layers: list[Matrix] = []
-    activations: list[str] = []  # after each layer
-    for node in graph.nodes:
-        at = f"{where}operator {node.name!r} ({node.op})"
-        if len(node.inputs) > 1 or any(len(graph.successors[graph.producer[name]]) > 1 for name in node.inputs):
-            raise InputError(f"{at}: the model is no chain of layers: {AS_OPERATORS}")
-        last = node.op in LAST and not graph.successors[graph.producer[node.name]]
-        if node.op == INPUT or node.op in SAME_NUMBERS | RESHAPED or last:
-            continue
-        if node.op in NAMED and layers:
-            activations[-1] = named_activation(node.op, node, at)
-        elif node.op == "FULLY_CONNECTED" and node.constants:
-            layers.append(_layer(graph, node, where))
-            fused = str(node.attributes.get("activation", "NONE"))
-            activations.append("identity" if fused == "NONE" else named_activation(fused, node, at))
-        elif node.op in ("ADD", "MATMUL") and layers and len(node.constants) == 1 and layers[-1].bias is None:
-            layers[-1] = _with_bias(graph, node, layers[-1], at)
-        else:
-            raise InputError(f"{at} has no place in a network of fully connected layers: {AS_OPERATORS}")
-    if not layers:
-        raise InputError(f"{where}the model has no fully connected layer with weights")
-    inner = set(activations[:-1]) or {activations[-1]}
-    if len(inner) > 1 or activations[-1] not in ("identity", *inner):
-        raise InputError(
-            f"{where}the layers have the activations {', '.join(activations)}: a network has one after every layer but "
-            "the last"
-        )
-    if len(activations) > 1 and activations[-1] != "identity":
-        raise InputError(f"{where}{activations[-1]} behind the last layer: the outputs of a network are linear")
-    return from_layers(layers, name=graph.name, activation=inner.pop())
-
-
-def _is_chain(graph: OpGraph) -> bool:
-    """Tell whether no operator is one that only unrolling makes connections of."""
-    unrolled = {"CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "CONCATENATION"}
-    return not any(node.op in unrolled or (node.op == "ADD" and len(node.inputs) == 2) for node in graph.nodes)
-
-
-def _layer(graph: OpGraph, node: Operator, where: str) -> Matrix:
-    weights = real_values(graph, node.constants[0])
-    if weights.ndim != 2:
-        raise InputError(f"{where}operator {node.name!r}: weights of shape {list(weights.shape)} are no matrix")
-    if node.attributes.get("transposed"):
-        weights = weights.T
-    bias = real_values(graph, node.constants[1]).reshape(-1) if len(node.constants) > 1 else None
-    return dense_layer(np.ascontiguousarray(weights), f"{where}operator {node.name!r}", bias=bias)
-
-
-def _with_bias(graph: OpGraph, node: Operator, layer: Matrix, at: str) -> Matrix:
-    bias = real_values(graph, node.constants[0]).reshape(-1)
-    if bias.shape != (layer.shape[0],):
-        raise InputError(f"{at} adds {bias.size} values to {layer.shape[0]} outputs: it is no bias")
-    return replace(layer, bias=bias)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
+from traces.networks.checks import weights_of
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.layers import Matrix, dense_layer
@@ -54,6 +55,43 @@ def opgraph(module: Any, example: Any = None, *, name: str | None = None) -> OpG
             raise InputError(f"from_torch takes an nn.Module or an ExportedProgram, not {type(module).__name__}")
         module = _exported(torch, _plain(torch, module), example, where)
     return _Program(torch, module, where).graph()
+
+
+def to_torch(network: Network, module: Any) -> Any:
+    """Return a copy of a module of linear layers that has the network's weights, in the network's numbering.
+
+    network: what `from_torch` made of the module, pruned, or with inner neurons renumbered: rows and columns of the
+    copy's weights change places then, and zeros fill what was pruned; inputs and outputs stay where they are. The
+    module is not changed. Raises InputError where its linear layers are not those of the network.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "torch") from error
+    made = _plain(torch, module)
+    linear = [each for each in made.modules() if isinstance(each, torch.nn.Linear)]
+    weights = weights_of(network, "a module")
+    if network.layer is None or network.positions is None or network.weight_ids is not None:
+        raise InputError(f"{network.name}: only networks that from_torch made of linear layers become modules again")
+    level = network.positions[:, 0]
+    neurons = [network.inputs, *(np.flatnonzero(level == k) for k in range(1, len(linear))), network.outputs]
+    place = np.full(network.n_neurons, -1)
+    for ids in neurons:
+        place[ids] = np.arange(len(ids))
+    biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
+    for k, each in enumerate(linear):
+        rows, here = neurons[k + 1], network.layer == k
+        matrix = np.zeros(tuple(each.weight.shape), np.float32)
+        fits = len(rows) <= len(matrix) and len(neurons[k]) <= matrix.shape[1]
+        if not fits or network.layer.max() != len(linear) - 1 or (level[network.sources[here]] != k).any():
+            raise InputError(f"{network.name}: layer {k} is not linear layer {k} of {type(module).__name__}")
+        matrix[place[network.targets[here]], place[network.sources[here]]] = weights[here]
+        each.weight = torch.nn.Parameter(torch.from_numpy(matrix))
+        bias = np.zeros(len(matrix), np.float32)
+        bias[: len(rows)] = biases[rows]
+        if bias.any() or each.bias is not None:
+            each.bias = torch.nn.Parameter(torch.from_numpy(bias))
+    return made
 
 
 def matrix_of(tensor: Any, where: str) -> Matrix:
@@ -179,9 +217,7 @@ def _adaptive(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
 
 def _mean(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
     rank = len(given["self"].meta["val"].shape)
-    if sorted(int(d) % rank for d in given["dim"] or range(rank)) != [2, 3]:
-        raise InputError("only a mean over the whole image is read")
-    return "MEAN", {"channel_axis": 1}
+    return "MEAN", {"channel_axis": 1, "axes": tuple(int(d) % rank for d in given["dim"] or range(rank))}
 
 
 def _sum(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
@@ -233,7 +269,7 @@ BUILDERS: Mapping[str, Build] = {
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "_unsafe_view"), _plainly("RESHAPE")),
     **dict.fromkeys(("dropout", "clone", "contiguous", "detach", "alias", "to", "_to_copy"), _plainly("IDENTITY")),
     **{a: _plainly(b) for a, b in {
-        "relu": "RELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "silu": "SILU",
+        "relu": "RELU", "prelu": "PRELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "silu": "SILU",
         "hardswish": "HARD_SWISH", "softmax": "SOFTMAX", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
         "_log_softmax": "LOGSOFTMAX", "mul": "MUL", "sub": "SUB", "div": "DIV", "matmul": "MATMUL",
         "bmm": "BATCH_MATMUL",
@@ -314,6 +350,8 @@ class _Program:
             raise InputError("computes with weights alone: make it a weight before the export")
         inputs = tuple(dict.fromkeys(name for name in names if name not in self.constants))
         constants = tuple(dict.fromkeys(name for name in names if name in self.constants))
+        if op == "PRELU" and len(node.meta["val"].shape) > 2:  # a slope a channel
+            self.constants[constants[0]] = self.constants[constants[0]].reshape(-1, 1, 1)
         if names != [*inputs[:1], *constants]:
             attributes = {**attributes, "operands": tuple(names)}
         self.nodes.append(Operator(node.name, op, inputs, (self._tensor(node),), constants, attributes))

@@ -13,15 +13,20 @@ import numpy as np
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
+from traces.base.errors import unknown_name
 from traces.operators.opgraph import INPUT, OpGraph
 
 SLICE_STATES = 8192
+SOFT_BUDGETS = ("ours", "printed", "unbounded")
+PRINTED_STEPS = 40
 STEPS, LONGER = 100, 4  # first step of the budget as a part of the hard one; factor of the limit on a search step
 
 
 @dataclass(frozen=True)
 class SerenityParameters:
-    """divide: schedule the parts between waists one by one. budget: adaptive soft budgeting.
+    """divide: schedule the parts between waists one by one. soft_budget: adaptive soft budgeting, 'ours',
+        'unbounded' or 'printed': Algorithm 2 line by line, which moves both budgets at once and may not end; after 40
+        budgets a part is given up.
 
     min_part: parts of fewer operators are joined with the next one (1: cut at every waist; 2 gives the cells of the
         paper). Times in `details` are of this thread.
@@ -33,10 +38,14 @@ class SerenityParameters:
     """
 
     divide: bool = True
-    budget: bool = True
+    soft_budget: str = "ours"
     min_part: int = 2
     max_level_states: int = 2_000
     max_states: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        if self.soft_budget not in SOFT_BUDGETS:
+            raise unknown_name("soft_budget", self.soft_budget, SOFT_BUDGETS)
 
 
 def waists(problem: OperatorProblem) -> list[int]:
@@ -125,7 +134,8 @@ def parts_of(problem: OperatorProblem, min_part: int) -> list[tuple[list[int], O
 )
 def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityParameters) -> SearchResult:
     """Run the published algorithm; exact, unless a limit ends it. details: operators, states, transitions
-    (successors generated) and seconds per part; last_transitions: of the run that found the order."""
+    (successors generated), seconds and whether the search ended, per part; last_transitions: of the run that found the
+    order."""
     started = time.thread_time()
     cut = parts_of(problem, parameters.min_part) if parameters.divide else [([*range(problem.graph.n_nodes)], problem)]
     divided = time.thread_time() - started
@@ -136,6 +146,7 @@ def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityP
         started = time.thread_time()
         run = _Part(part, parameters, task)
         piece = run.schedule()
+        ends = piece is not None
         shift = part.graph.n_nodes - len(own)  # 1 where the part begins with the data of the waist before it
         if piece is None:
             complete, truncated = False, truncated or run.truncated
@@ -146,6 +157,7 @@ def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityP
         rows.append(
             {
                 "operators": part.graph.n_nodes,
+                "ends": ends,
                 "states": run.states,
                 "transitions": run.transitions,
                 "last_transitions": run.last_transitions,
@@ -172,10 +184,12 @@ class _Part:
         """Return an optimal order, or None if a limit was hit."""
         import cython_ext.schedule.schedule as kernel
 
-        if not self.parameters.budget:
+        if self.parameters.soft_budget == "unbounded":
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
         hard = int(self.problem.costs.peak(constructive.kahn(self.problem)))  # tau_max, Algorithm 2 line 3
         limit = self.parameters.max_level_states
+        if self.parameters.soft_budget == "printed":
+            return self._printed(hard, limit)
         below, above = int(self.problem.single_operator_bytes.max()) - 1, hard + 1  # no order; out of time
         tau, step = hard, 0
         while True:
@@ -198,6 +212,20 @@ class _Part:
             if tau >= above:
                 tau = max(below + 1, (below + above) // 2)
             tau = min(tau, hard)
+
+    def _printed(self, hard: int, limit: int) -> Order | None:
+        """Algorithm 2, line by line."""
+        import cython_ext.schedule.schedule as kernel
+
+        old = new = hard
+        status = kernel.EXHAUSTED  # no solution
+        for _ in range(PRINTED_STEPS):
+            old, new = new, (new + old) // 2 if status == kernel.EXHAUSTED else new // 2
+            self.budgets.append(new)
+            status, order, _ = self._programme(new + 1, limit)
+            if order is not None or self.truncated:
+                return order
+        return None
 
     def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None, int]:
         """Return the status, the order found, and the least peak that was cut off."""
