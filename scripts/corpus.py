@@ -182,7 +182,7 @@ def table(rows: dict[str, dict[str, str]]) -> str:
     reasons, causes = [], Counter[str]()
     for name, row in rows.items():
         for step, text in row.items():
-            if text == "yes" or (step != "schedule" and row["schedule"] != "yes"):
+            if text in ("yes", "not proved") or (step != "schedule" and row["schedule"] != "yes"):
                 continue
             if step == "network":
                 found = re.search(r"\(([A-Z0-9_]+)\)", text)

@@ -1,6 +1,7 @@
 """Write tests/golden/traces.json, hashes of whole traces by layout and format: python scripts/golden_traces.py
 
-The file was made by commit fbff248, before layouts had files of their own. A change of it is breaking.
+The file was made by commit fbff248, before layouts had files of their own, and again when neurons that nothing feeds
+took their activated bias. A change of it is breaking.
 """
 
 from __future__ import annotations

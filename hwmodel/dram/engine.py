@@ -209,7 +209,8 @@ class DramEngine:
         fed = True
         for port in self.memory.hungry_ports():
             if self._waiting[port]:
-                self.memory.feed(port, *self._waiting[port].popleft(), more=self._ports == 1)
+                number, address, is_write, arrival = self._waiting[port].popleft()
+                self.memory.feed(port, number, address, is_write, arrival, more=self._ports == 1)
             elif self._finished:
                 self.memory.close(port)
             else:

@@ -195,6 +195,23 @@ def test_maxima_by_hand() -> None:
     assert compile_inference(network).run(np.array([[-5, -4, -7]], np.float32)).tolist() == [[-4]]
 
 
+@pytest.mark.parametrize(
+    ("op", "numbers", "more"),
+    [("TILE", [1, 2**30, 2**30, 1], {}), ("PAD", [[0, 0], [2**30, 0], [0, 2**30], [0, 0]], {}),
+     ("RESIZE_NEAREST_NEIGHBOR", [2**30, 2**30], {}), ("RESIZE_BILINEAR", [2**40, 2], {}),
+     ("MAX_POOL_2D", None, {"window": (2**19, 2**19), "padding": (2**19, 2**19, 2**19, 2**19)})],
+)  # fmt: skip
+def test_sizes_that_constants_ask_for_are_claimed_first(op: str, numbers: object, more: dict) -> None:
+    b = Builder(False, 4)
+    b.add("x", INPUT, (), (1, 4, 4, 1))
+    if numbers is not None:
+        b.constants["n"] = np.array(numbers, np.int64)
+    b.add("m", op, ["x"], (1, 4, 4, 1), ["n"] * (numbers is not None), **more)
+    b.add("y", "CONV_2D", ["m"], (1, 4, 4, 1), [b.kernel("w", 1, 1, 1, 1, density=1)])
+    with pytest.raises(InputError, match=rf"operator 'm' .{op}.*bytes of memory"):
+        to_network(b.graph("y"))
+
+
 def test_some_operators_of_a_model() -> None:
     graph = resnet(False, 1)
     part = part_of(graph, ["g", "su[lm]", "s"])

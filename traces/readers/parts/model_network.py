@@ -451,8 +451,22 @@ def to_network(graph: OpGraph) -> Network:
         return _Model(graph).network()
     except InputError:
         raise
-    except (ValueError, IndexError, TypeError, KeyError, OverflowError) as error:  # attributes that contradict
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:  # they contradict each other
         raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
+
+
+def _most_moved(op: str, values: Sequence[Any], shape: tuple[int, ...]) -> int:
+    """Return how many values an operator moves at most, whatever its constants say. shape: of its first result."""
+    given: tuple[int, ...] = values[0].shape
+    numbers = [abs(int(v)) for v in np.ravel(values[1])] if len(values) > 1 else []
+    if "PAD" in op:
+        return math.prod(side + sum(numbers) for side in given)
+    if op == "RESIZE_NEAREST_NEIGHBOR":
+        return math.prod(given[:1] + given[3:]) * math.prod(numbers)
+    if op == "EXPAND":
+        return math.prod(np.broadcast_shapes(given, tuple(numbers)))
+    several = {"TILE": math.prod(numbers), "GATHER": len(numbers)}.get(op, 1)
+    return max(math.prod(shape), several * int(sum(value.size for value in values)))
 
 
 class _Model:
@@ -600,6 +614,7 @@ class _Model:
             self._given(name, at) + 1 if name not in self.graph.constants else self.graph.constants[name]
             for name in node.operands
         ]  # 0: padding
+        claim(16 * _most_moved(node.op, values, node.output.shape), at, "what it moves")
         if "compute" in node.attributes:
             results = node.attributes["compute"](values)
         else:
@@ -735,6 +750,7 @@ class _Model:
         else:
             out = image
             size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
+            claim(16 * len(image) * math.prod(size) * math.prod(sides), at, "its windows")
             for axis in (0, 1):  # along y, then x
                 low, high = window.padding[axis], window.padding[axis + 2]
                 padding = [(0, 0), *((low, high) if a == axis else (0, 0) for a in (0, 1))]
@@ -804,6 +820,7 @@ class _Model:
         image = self._channels_first(self._given(node.inputs[0], at), at)
         size = self.graph.constants[node.operands[1]]
         height, width = image.shape[1:]
+        claim(8 * sum(n * (n + int(m)) for n, m in zip((height, width), size, strict=True)), at, "its weights")
         y, x = (np.eye(side, dtype=np.float32) for side in (height, width))  # one channel a row, or a column
         rows = OPERATIONS[node.op](node, [y[None, :, None], size], [])[0][0, :, 0]
         columns = OPERATIONS[node.op](node, [x[None, None], size], [])[0][0, 0]
