@@ -288,6 +288,74 @@ def traces() -> Made:
     yield "npz that says little", npz(claims=1000, **{"meta.json": np.zeros(10**8, np.uint8)})
 
 
+def trace_lines(start: bytes, line: bytes) -> Made:
+    """Traces of many lines, of none that ends, and packed."""
+    for n in (10**5, 10**6):
+        yield f"{n} lines", start + line * n
+        yield f"{n} lines gz", gzip.compress(start + line * n, 1)
+        yield f"{n} lines, then none", start + line * n + b"x" * 10**6
+    yield "blank lines", start + b"\n" * 10**6
+    yield "blank lines gz", gzip.compress(start + b"\n" * 10**6, 1)
+    for what in (b" ", b"#", line[:1], b"\0", b"9", b"x"):
+        yield f"a long line of {what!r}", start + what * 10**8
+        yield f"a long line of {what!r} gz", gzip.compress(start + what * 10**8, 1)
+
+
+def gguf() -> Made:
+    def text(value: bytes) -> bytes:
+        return struct.pack("<Q", len(value)) + value
+
+    def model(tensors: int, values: int, body: bytes) -> bytes:
+        return b"GGUF" + struct.pack("<IQQ", 3, tensors, values) + body
+
+    def tensor(name: bytes, *shape: int) -> bytes:
+        return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 24, 0)
+
+    for n in (10**6, 4 * 10**6):
+        for key in (b"%07d", b"a.%07d", b"%07d.expert_count"):
+            keys = b"".join(text(key % k) + struct.pack("<IB", 0, 1) for k in range(n))
+            yield f"{n} keys {key!r}", model(0, n, keys)
+        yield f"{n} tensors", model(n, 0, b"".join(tensor(b"%07d" % k) for k in range(n)))
+        yield (
+            f"{n // 20} tensors of 8 dimensions",
+            model(n // 20, 0, b"".join(tensor(b"%07d" % k, *[2**63] * 8) for k in range(n // 20))),
+        )
+    for n in (4096, 4097, 10**7):
+        numbers = struct.pack("<IIQ", 9, 11, n) + bytes(8 * n)
+        yield f"arrays of {n}", model(0, 20, b"".join(text(b"%d.expert_count" % k) + numbers for k in range(20)))
+    smile = "\U0001f600".encode()
+    for n in (2**10, 2**24 - 4):
+        yield (
+            f"texts of {n}",
+            model(
+                0,
+                20,
+                b"".join(
+                    text(b"%d.expert_count" % k) + struct.pack("<I", 8) + text(smile + b"a" * n) for k in range(20)
+                ),
+            ),
+        )
+        yield f"names of {n}", model(20, 0, b"".join(tensor(smile + b"%d" % k + b"a" * n) for k in range(20)))
+    for n in (2**40, 2**63, 2**64 - 1):
+        yield f"claims {n} tensors", model(n, 0, b"")
+        yield f"claims {n} values", model(0, n, b"")
+        yield f"claims a text of {n}", model(0, 1, struct.pack("<Q", n))
+
+
+def yaml(start: bytes) -> Made:
+    for n in (10**5, 10**6, 10**7):
+        for what in (b"[],", b"1,", b"{},", b"a,", b"*a,", b"!t a,"):
+            yield f"{n} {what!r}", b"a: &a [1]\nb: [" + what * n + b"1]\n"
+        yield f"{n} keys", b"".join(b"k%d: 1\n" % k for k in range(min(n, 10**6)))
+    for n in (10**6, 10**8):
+        for what in (b"9", b"a", b"[", b"{a: ", b"- ", b"#", b" ", b"\n", b"&a "):
+            yield f"{what!r} x {n}", start + what * (n // len(what))
+    laughs = b"a0: &a0 [1, 1]\n"
+    for k in range(1, 30):
+        laughs += b"a%d: &a%d [*a%d, *a%d]\n" % (k, k, k - 1, k - 1)
+    yield "laughs", laughs
+
+
 def scalesim() -> Made:
     for rows, width in ((10**6, 4), (3 * 10**6, 4), (10, 10**6), (1, 10**7), (10**5, 100), (10**7, 2), (10**4, 1000)):
         for word in (b"-1", b"1", b"0.0"):
@@ -314,9 +382,20 @@ READERS: dict[str, tuple[str, Callable[[], Made]]] = {
     "native": ("n.npz", native), "matrix-market": ("m.mtx", matrix_market), "tsv": ("m.tsv", tsv),
     "safetensors": ("m.safetensors", safetensors_files), "weights": ("m.safetensors", safetensors_files),
     "onnx": ("m.onnx", onnx), "tflite": ("m.tflite", tflite), "opgraph": ("g.json", opgraph), "traces": ("t", traces),
+    "lackey": ("t", partial(trace_lines, b"==1== Lackey\n", b" L 04222c,4\n")),
+    "dinero": ("t", partial(trace_lines, b"", b"r 4222c 4\n")),
+    "dramsim3": ("t", partial(trace_lines, b"", b"0x4222c0 READ 1\n")),
+    "dramsys": ("t", partial(trace_lines, b"", b"1:\tread\t0x40\n")),
+    "ramulator2": ("t", partial(trace_lines, b"", b"LD 4222c0\n")),
+    "libcachesim": ("t", partial(trace_lines, b"", struct.pack("<IQIq", 1, 64, 4, -1))),
+    "gguf": ("m.gguf", gguf), "config": ("config.json", opgraph), "part": ("p.yaml", partial(yaml, b"part: {name: ")),
+    "network-source": ("n.yaml", partial(yaml, b"base: {network: {file: ")),
     "scalesim": ("layer0/IFMAP_DRAM_TRACE.csv.gz", scalesim), "order": ("o.txt", partial(words, "order")),
     "buffers": ("b.csv", partial(words, "buffers")),
 }  # fmt: skip
+
+
+TEXT_TRACES = ("lackey", "dinero", "dramsim3", "dramsys", "ramulator2", "libcachesim")
 
 
 def reading(reader: str) -> Callable[[Path], Any]:
@@ -324,10 +403,13 @@ def reading(reader: str) -> Callable[[Path], Any]:
     import scipy.sparse  # noqa: F401
 
     import edgewatt as ew
+    from edgewatt.runs.plan import load_sweep
+    from hwmodel.dram.engine import load_part
     from reorder.edges.methods.given import read_order
     from reorder.operators.arena.files import read_buffers
     from reorder.tuples.files import read_matrix
     from traces.accelerators.scalesim import read_run
+    from traces.checkpoints import plan_token, read_checkpoint
     from traces.readers import NETWORK_READERS
     from traces.readers.parts.weights import ModelWeights
     from traces.trace_files import TRACE_READERS, open_trace
@@ -347,13 +429,22 @@ def reading(reader: str) -> Callable[[Path], Any]:
         (folder / "r.cfg").write_text("[architecture_presets]\nIfmapOffset=0\nFilterOffset=0\nOfmapOffset=0\n")
         return read_run(folder, {f"layer0_{name}": np.zeros((4, 4), np.uint8) for name in ("ifmap", "filter", "ofmap")})
 
+    def traced(path: Path) -> Any:
+        return sum(1 for _ in open_trace(path, reader))
+
+    def token(path: Path) -> Any:
+        if reader == "config":
+            (path.parent / "m.safetensors").write_bytes(safetensors({"embed_tokens": ("U8", [4, 4])}, 16))
+        return plan_token(read_checkpoint(path.parent))
+
     def schedule(path: Path) -> Any:
         graph = ew.load(path)
         return graph.predecessors, graph.successors
 
     return {
         "matrix": read_matrix, "weights": weights, "traces": open_trace, "scalesim": run, "order": read_order,
-        "buffers": read_buffers, "opgraph": schedule,
+        "buffers": read_buffers, "opgraph": schedule, "gguf": token, "config": token, "part": load_part,
+        "network-source": load_sweep, **dict.fromkeys(TEXT_TRACES, traced),
     }.get(reader, ew.load)  # fmt: skip
 
 

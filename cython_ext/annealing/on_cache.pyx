@@ -7,9 +7,13 @@ accesses; an objective weights them. tests/oracles/on_cache_oracle.py counts the
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport exp
 from libc.math cimport pow as real_power
 from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
 
 cdef extern from "cache/policy.h" nogil:
     enum:
@@ -58,6 +62,10 @@ MOST_ELEMENTS = OC_ELEMENTS
 MOST_BANKS = OC_BANKS
 cdef enum:
     STATE_BYTES = 1 << 26  # of saved states, twice that in all
+    MOST_LINES = 1 << 24  # half the saved states: a start and an end of an order
+
+cdef int64_t MOST_BYTES = <int64_t> 1 << 48  # addresses of processors of today have no more bits, and sums fit
+_ADDRESSES = "addresses and sizes from 0 to 2^48"
 
 
 cdef extern from "common/random.h" nogil:
@@ -73,8 +81,9 @@ cdef class OnCache:
 
     sources, targets: int32[W] by connection. order: int64[W]. elements: int64[E, 2] address and bits per connection of
     each array read at a step. rows: (address of neuron 0's row, bytes from one row to the next, bytes of a row).
-    cache: (line_bytes, sets, ways). policy: address of an `edgewatt_policy` that needs no future (cache/policy.h), 0
-    for LRU. memory: (bytes of a row, banks). access_bytes: the widest access.
+    cache: (line_bytes, sets, ways). policy: what `compiled_policy` made of one that needs no future, None for LRU.
+    memory: (bytes of a row, banks). access_bytes: the widest access. Sizes of lines, sets and rows of memory are powers
+    of two. Raises ValueError for what is none of these.
     """
 
     cdef oc_search q
@@ -82,6 +91,7 @@ cdef class OnCache:
     cdef int32_t[::1] order_, place, piece
     cdef int64_t[::1] state, stamp, counts_, changed
     cdef edgewatt_policy lru
+    cdef object kept
     cdef int64_t[:, ::1] saved, fresh
     cdef const int32_t[::1] by_source, by_target
     cdef const int64_t[::1] out_start, in_start
@@ -89,22 +99,33 @@ cdef class OnCache:
     cdef readonly double value
 
     def __init__(self, const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, order, *,
-                 elements, rows, cache, memory, int64_t access_bytes, policy=0, int64_t seed=0):
+                 elements, rows, cache, memory, int64_t access_bytes, policy=None, int64_t seed=0):
         cdef oc_cache *c = &self.q.now
         cdef int64_t w = sources.shape[0], k
+        need(1 <= w < 2**31 and targets.shape[0] == w, "a source and a target for each connection")
+        need(within32(sources, 0, n_neurons) and within32(targets, 0, n_neurons), "neurons that are there")
         self.sources, self.targets = sources, targets
         c.source, c.target, c.w = &sources[0], &targets[0], w
         c.neurons, c.pitch, c.row_bytes = rows
         line_bytes, c.sets, c.ways = cache
         row_bytes, c.banks = memory
         c.line_shift, c.row_shift = int(line_bytes).bit_length() - 1, int(row_bytes).bit_length() - 1
+        need(0 < line_bytes < 1 << 31 and line_bytes & (line_bytes - 1) == 0 and 0 < row_bytes < 1 << 31
+             and row_bytes & (row_bytes - 1) == 0 and c.sets > 0
+             and c.sets & (c.sets - 1) == 0, "lines, sets and rows of memory of a power of two")
+        need(c.ways > 0 and c.sets * int(c.ways) <= MOST_LINES and 0 < c.banks <= OC_BANKS,
+             f"from 1 to {MOST_LINES} lines and to {OC_BANKS} banks")
         c.access_bytes = access_bytes
+        need(len(elements) <= OC_ELEMENTS, f"at most {OC_ELEMENTS} arrays of elements")
         c.n_elements = len(elements)
         for k in range(c.n_elements):
             c.element[k], c.bits[k] = elements[k]
+            need(c.element[k] >= 0 and 0 <= c.bits[k] < MOST_BYTES // w and c.element[k] < MOST_BYTES, _ADDRESSES)
+        need(access_bytes > 0 and 0 <= c.neurons < MOST_BYTES and 0 <= c.pitch < MOST_BYTES // n_neurons
+             and 0 <= c.row_bytes < MOST_BYTES, _ADDRESSES)
         self._choose(policy)
-        self.order_ = np.array(order, np.int32)
-        self.place = np.argsort(self.order_).astype(np.int32)
+        self.order_, self.place = np.empty(w, np.int32), np.empty(w, np.int32)
+        self._take(order)
         self.piece = np.zeros(w, np.int32)
         self.stamp = np.zeros(n_neurons, np.int64)
         self.q.order, self.q.place, self.q.piece = &self.order_[0], &self.place[0], &self.piece[0]
@@ -124,12 +145,25 @@ cdef class OnCache:
         self.random = <uint64_t> seed
         oc_start(&self.q)
 
-    cdef _choose(self, address):
+    cdef _take(self, order):
+        """Put an order and its places into the arrays."""
+        cdef const int64_t[::1] edges = np.ascontiguousarray(order, np.int64)
+        cdef int32_t[::1] place = np.full(self.q.now.w, -1, np.int32)
+        cdef int64_t k
+        need(edges.shape[0] == self.q.now.w, "a place for each connection")
+        for k in range(edges.shape[0]):
+            need(0 <= edges[k] < self.q.now.w and place[edges[k]] < 0, "an order of all connections")
+            place[edges[k]] = <int32_t> k
+        np.asarray(self.order_)[:] = edges
+        self.place[:] = place
+
+    cdef _choose(self, policy):
         cdef oc_cache *c = &self.q.now
         self.lru.version, self.lru.flags = EDGEWATT_POLICY_VERSION, EDGEWATT_IN_ORDER
-        c.policy = <const edgewatt_policy *><size_t> address if address else &self.lru
-        if c.policy.version != EDGEWATT_POLICY_VERSION:
-            raise ValueError(f"a compiled policy of another version than {EDGEWATT_POLICY_VERSION} of cache/policy.h")
+        c.policy = &self.lru
+        if policy is not None:
+            c.policy = <const edgewatt_policy *> PyCapsule_GetPointer(policy, "edgewatt.cache_policy")
+            self.kept = policy
         c.its.sets, c.its.ways, c.its.random = c.sets, c.ways, 0
         c.its.set_bytes = c.policy.bytes_per_set + c.ways * c.policy.bytes_per_way
         oc_lay_out(c, NULL)
@@ -149,14 +183,14 @@ cdef class OnCache:
     def weigh(self, const double[::1] weights):
         """Set what one of each count costs, float64[5]; the value follows."""
         cdef int k
+        need(weights.shape[0] == OC_COUNTS, f"{OC_COUNTS} weights")
         for k in range(OC_COUNTS):
             self.q.weight[k] = weights[k]
         self.value = float(np.asarray(weights) @ self.counts)
 
     def replace(self, order):
         """Take another order, int64[W]."""
-        np.asarray(self.order_)[:] = order
-        np.asarray(self.place)[:] = np.argsort(self.order_)
+        self._take(order)
         self.recount()
 
     def recount(self):
@@ -183,6 +217,7 @@ cdef class OnCache:
         cdef int32_t e, neuron
         cdef double temperature = hot, difference, ratio = cold / hot if hot > 0 else 1.0
         cdef double chance
+        need(0 < reach < 2**31 and hot == hot and cold == cold, "a reach and temperatures")
         for n in range(moves):
             if n % 256 == 0:
                 PyErr_CheckSignals()

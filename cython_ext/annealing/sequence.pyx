@@ -76,10 +76,12 @@ cdef class Sequence:
         """Go on from an order (int64[W], topological) and return its cost."""
         cdef int64_t k
         need(edges.shape[0] == self.c.w, "a place for each connection")
+        cdef int32_t[::1] place = np.full(self.c.w, -1, np.int32)
         for k in range(self.c.w):
-            need(0 <= edges[k] < self.c.w, "connections that are there")
-            self.order[k] = <int32_t> edges[k]
-            self.place[edges[k]] = <int32_t> k
+            need(0 <= edges[k] < self.c.w and place[edges[k]] < 0, "an order of all connections")
+            place[edges[k]] = <int32_t> k
+        np.asarray(self.order)[:] = edges
+        self.place[:] = place
         self.now = ew_sequence_count(&self.c, EW_NEVER)
         if self.now < self.least:
             self.least = self.now
@@ -87,7 +89,8 @@ cdef class Sequence:
         return self.now
 
     def run(self, int64_t moves, double temperature):
-        """Propose so many moves at a temperature in I/Os, and return the cost after them."""
+        """Propose so many moves at a temperature in I/Os, and return the cost after them. Behind `start`."""
+        need(self.least < EW_NEVER, "an order to start from")
         with nogil:
             self.now = ew_sequence_run(&self.c, moves, temperature, self.now, &self.least, &self.best[0])
         return self.now

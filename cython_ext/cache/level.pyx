@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New, PyCapsule_IsValid
 
 from cython_ext.common.checks cimport need
 
@@ -30,24 +30,30 @@ cdef enum:
     MANY_WAYS = 64  # with more, LRU, FIFO and MIN do not search the words of a set (cache/wide.h)
     BLOCK = 4096  # look-ups per call of the core: keys, misses and victims together stay in the host's first cache
 
+cdef int64_t MOST_LINES = <int64_t>1 << 40
 
-def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
-    """Return the index of the first access that is empty, not 0 or 1 in `op`, or does not end by `limit`; or -1."""
-    cdef Py_ssize_t i, n = address.shape[0]
+
+cdef bint _all_good(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit) except -1:
     cdef const uint8_t *bytes = NULL
     cdef const uint16_t *halves = NULL
-    need(size.shape[0] == n and op.shape[0] == n, "a size and an operation for each address")
-    if n == 0:
-        return -1
+    need(size.shape[0] == address.shape[0] and op.shape[0] == address.shape[0], "a size and an operation for each address")
+    if address.shape[0] == 0:
+        return True
     if size_type is const_uint8_t:
         bytes = &size[0]
     else:
         halves = &size[0]
-    if edgewatt_cache_all_good(&address[0], bytes, halves, &op[0], n, limit):
-        return -1
-    for i in range(n):
-        if address[i] >= limit or address[i] + size[i] > limit or size[i] == 0 or op[i] > 1:
-            return i
+    return edgewatt_cache_all_good(&address[0], bytes, halves, &op[0], address.shape[0], limit)
+
+
+def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
+    """Return the index of the first access that is empty, not 0 or 1 in `op`, or does not end by `limit`; or -1."""
+    cdef Py_ssize_t i
+    if not _all_good(address, size, op, limit):
+        for i in range(address.shape[0]):
+            if address[i] >= limit or address[i] + size[i] > limit or size[i] == 0 or op[i] > 1:
+                return i
+    return -1
 
 
 # A policy written in Python: its methods are called for each decision. The first exception ends the look-ups.
@@ -107,14 +113,17 @@ cdef const edgewatt_policy *_compiled(policy) except? NULL:
 
 
 def compiled_policy(policy):
-    """Return the address (int) of a compiled policy's `edgewatt_policy`: by name, address or PyCapsule; 0 for others.
+    """Return the PyCapsule "edgewatt.cache_policy" of a compiled policy's name or address, or it; None for others.
 
     Raises ValueError for a name of none and for what cannot be one."""
-    return <size_t>_compiled(policy)
+    cdef const edgewatt_policy *found = _compiled(policy)
+    if found == NULL or not isinstance(policy, (str, int)):
+        return None if found == NULL else policy
+    return PyCapsule_New(<void *>found, "edgewatt.cache_policy", NULL)
 
 
 cdef class CacheKernel:
-    """The state of one level. The caller has checked the geometry (hwmodel.caches.spec.CacheSpec) and the accesses.
+    """The state of one level. sets: a power of two. line_shift: to 15. Accesses end by 2^63 and have a byte or more.
 
     policy: name of a compiled policy, the address (int) or PyCapsule "edgewatt.cache_policy" of an edgewatt_policy
     (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it is told next uses.
@@ -122,6 +131,9 @@ cdef class CacheKernel:
 
     def __init__(self, int64_t sets, int64_t ways, int line_shift, policy, bint needs_future, bint through, bint allocate,
                  uint64_t seed):
+        need(sets > 0 and sets & (sets - 1) == 0 and 0 < ways <= MOST_LINES and sets <= MOST_LINES // ways,
+             "sets, a power of two, and ways, 2^40 lines at most")
+        need(0 <= line_shift <= 15, "lines of 1 to 32768 bytes")
         stride = (ways + 7) // 8 * 8
         store = np.full(sets * stride + 8, EDGEWATT_NO_LINE, np.uint64)
         cdef uint64_t[::1] words = store
@@ -167,11 +179,15 @@ cdef class CacheKernel:
 
     def access(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size, bint emit):
         """Make the accesses; return (address, size, is_write, access index) of the transactions, or None if not `emit`."""
-        cdef int64_t i = 0, line = -1, m
+        cdef int64_t i = 0, line = -1, m, n
         cdef int failed = 0
         self.out.n = 0
-        if self.needs_future:
-            _check_future(self, op, address, size)
+        need(_all_good(address, size, op, _limit(self)), "accesses that a level takes")
+        if self.needs_future or self.noting:
+            n = _count_lookups(self, address, size)
+            need(not self.needs_future or (self.knows_future and n <= self.next_use.shape[0] - self.position),
+                 "the policy has been given no future for these look-ups")
+            need(not self.noting or n <= self.noted.shape[0], "a mark for each look-up")
         with nogil:
             while i < address.shape[0]:
                 m = _expand(self, op, address, size, &i, &line)
@@ -202,11 +218,9 @@ cdef class CacheKernel:
 
     def lookups(self, const uint64_t[::1] address, size_type[::1] size):
         """Return uint64: the line number of every look-up these accesses would make; the state stays as it is."""
-        cdef int64_t i, n = 0, k = 0
+        cdef int64_t i, k = 0
         cdef uint64_t line, last
-        for i in range(address.shape[0]):
-            n += <int64_t>((address[i] + size[i] - 1) >> self.line_shift) - <int64_t>(address[i] >> self.line_shift) + 1
-        cdef uint64_t[::1] lines = np.empty(n, np.uint64)
+        cdef uint64_t[::1] lines = np.empty(_count_lookups(self, address, size), np.uint64)
         for i in range(address.shape[0]):
             line = address[i] >> self.line_shift
             last = (address[i] + size[i] - 1) >> self.line_shift
@@ -283,12 +297,20 @@ cdef _index_ways(CacheKernel self, str policy):
     self.core.wide, self.loop = &self.wide, loop
 
 
-cdef _check_future(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size):
+cdef uint64_t _limit(CacheKernel self) noexcept nogil:
+    """With lines of a byte the last line's number would be the mark of an empty way."""
+    return (<uint64_t>1 << 63) - (self.line_shift == 0)
+
+
+cdef int64_t _count_lookups(CacheKernel self, const uint64_t[::1] address, size_type[::1] size) except -1:
     cdef int64_t i, n = 0
+    cdef bint good = True
+    need(size.shape[0] == address.shape[0], "a size for each address")
     for i in range(address.shape[0]):
+        good &= size[i] > 0 and address[i] < _limit(self) and size[i] <= _limit(self) - address[i]
         n += <int64_t>((address[i] + size[i] - 1) >> self.line_shift) - <int64_t>(address[i] >> self.line_shift) + 1
-    if not self.knows_future or self.position + n > self.next_use.shape[0]:
-        raise ValueError("the policy has been given no future for these look-ups")
+    need(good, "accesses that a level takes")
+    return n
 
 
 cdef int64_t _expand(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size,

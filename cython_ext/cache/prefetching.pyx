@@ -8,6 +8,8 @@ from cython_ext.common.checks cimport need
 
 import numpy as np
 
+from cython_ext.cache.level import first_bad_access
+
 
 cdef extern from "cache/prefetch.h" nogil:
     ctypedef struct edgewatt_prefetcher:
@@ -39,6 +41,8 @@ cdef class PrefetchingKernel(CacheKernel):
                      int64_t last_line):
         """Say what to fetch: the name of a compiled prefetcher or an object with a method `step`
         (hwmodel.caches.prefetcher), and the lines [first_line, last_line] that may be fetched."""
+        need(0 < entries <= 1 << 32 and 0 < degree <= 1 << 32 and 0 <= distance <= 1 << 32, "entries, degree and distance")
+        need(first_line >= 0 and not self.needs_future, "lines, and a policy that needs no future")
         cdef int64_t lines = self.sets * self.core.ways, slots = 4
         cdef bytes name
         while slots < 2 * lines:
@@ -88,6 +92,10 @@ cdef class PrefetchingKernel(CacheKernel):
         """
         cdef int64_t i
         cdef int failed = 0
+        need(self.table != NULL, "set_prefetch before accesses")
+        need(stream.shape[0] == op.shape[0], "a stream for each access")
+        need(first_bad_access(address, size, op, (<uint64_t>1 << 63) - (self.line_shift == 0)) < 0,
+             "accesses that a level takes")
         self.out.n = self.prefetched.n = 0
         self.one_to_one = 0
         with nogil:

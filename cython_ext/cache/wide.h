@@ -183,7 +183,7 @@ static inline __attribute__((always_inline)) int64_t edgewatt_wide_look_up(
             wide->place[at] = (uint32_t)(first + way) + 1;
         }
         if (policy == EDGEWATT_WIDE_LRU) edgewatt_wide_touch(wide, set, last, way);
-        if (policy == EDGEWATT_WIDE_MIN) edgewatt_wide_note(wide, set, last, ways, way, next_use[i]);
+        if (policy == EDGEWATT_WIDE_MIN) edgewatt_wide_note(wide, set, last, ways, way, next_use ? next_use[i] : 0);
         previous = key;
         its_word = words + first + way;
     }

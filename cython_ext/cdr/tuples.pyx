@@ -132,6 +132,7 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     while before > 0 and bounds[before + 1] == bounds[before]:
         before -= 1
     _check(out_words, in_words, keep, slot_class, bounds, before, last, order)
+    need(bound.shape[0] >= last, "a bound for each stride")
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
         with nogil:
@@ -191,6 +192,10 @@ cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_word
     need(out_words.shape[0] == total and in_words.shape[0] == total and slot_class.shape[0] == total,
          "one row for each tuple")
     need(0 <= bounds[0] <= bounds[first] and bounds[last] <= total, "strides lie inside the order")
+    for i in range(first, last):
+        need(bounds[i] <= bounds[i + 1], "strides follow each other")
+    for i in range(bounds[first], min(bounds[last] + 1, total)):
+        need(slot_class[i] < CDR_CLASSES, "a class that is none")
     for i in range(max(bounds[first] - 1, 0), min(bounds[last] + 1, total)):  # what these strides and their ends read
         need(0 <= order[i] < total, "a tuple outside the matrix")
     return 0

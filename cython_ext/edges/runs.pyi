@@ -1,12 +1,5 @@
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-
-class Walk:
-    def __init__(
-        self, sources: Any, targets: Any, starts: Any, n_neurons: int, capacity: int, most_runs: int
-    ) -> None: ...
 
 def near_runs(
     sources: npt.NDArray[np.int64],

@@ -13,7 +13,7 @@ from cython_ext.edges.max_tree cimport (
 cdef int64_t SLICE = 1 << 10  # runs between two looks at Ctrl-C
 
 
-cdef class Walk:
+cdef class _Walk:
     """Runs of one group at a time. The window goes on from group to group.
 
     A run is connections [starts[r], starts[r + 1]) of one target. Per neuron, `head` and `after` chain the connections
@@ -117,7 +117,7 @@ def near_runs(const int64_t[::1] sources, const int64_t[::1] targets, const int6
     cdef int64_t g, first, last, stop
     need(rises(groups, starts.shape[0] - 1) and capacity > 0, "groups of runs, one behind the other, and a window")
     need(sources.shape[0] == 0 or np.diff(starts).min() > 0, "runs of a connection or more")
-    cdef Walk walk = Walk(sources, targets, starts, n_neurons, capacity, int(np.diff(groups).max(initial=1)))
+    cdef _Walk walk = _Walk(sources, targets, starts, n_neurons, capacity, int(np.diff(groups).max(initial=1)))
     for g in range(groups.shape[0] - 1):
         first, last = groups[g], groups[g + 1]
         with nogil:

@@ -9,6 +9,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport rises, within64
 
 
 cdef class Frontiers:
@@ -28,8 +29,11 @@ cdef class Frontiers:
     def __init__(self, const int64_t[::1] sources, const int64_t[::1] targets, const int64_t[::1] in_degree,
                  const int64_t[::1] out_start, const int64_t[::1] out_edges, int64_t count, int64_t capacity):
         need(count >= 1 and capacity >= 2, "at least one order, a capacity of at least 2")
-        need(out_start.shape[0] == in_degree.shape[0] + 1 and out_edges.shape[0] == sources.shape[0],
+        need(targets.shape[0] == sources.shape[0] < 2**31 and out_edges.shape[0] == sources.shape[0]
+             and out_start.shape[0] == in_degree.shape[0] + 1 and rises(out_start, out_edges.shape[0]),
              "arrays of another network")
+        need(within64(sources, 0, in_degree.shape[0]) and within64(targets, 0, in_degree.shape[0])
+             and within64(out_edges, 0, sources.shape[0]), "neurons and connections that are there")
         self._sources, self._targets, self._in_degree = sources, targets, in_degree
         self._start, self._edges = out_start, out_edges
         self._count, self._capacity = count, capacity

@@ -17,8 +17,8 @@ def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const in
     """
     cdef int64_t w = sources.shape[0], n = last_use.shape[0], k, rows = 0, free = 0, side
     cdef int32_t v
-    need(targets.shape[0] == w and keep.shape[0] == n and within32(sources, 0, n) and within32(targets, 0, n)
-         and within32(resident, 0, n), "neurons that are there")
+    cdef bint outside = False
+    need(targets.shape[0] == w and keep.shape[0] == n and within32(resident, 0, n), "neurons that are there")
     found = np.full(n, -1, np.int64)
     cdef int64_t[::1] row = found
     cdef int64_t[::1] heap = np.empty(2 * n + 1, np.int64)  # a connection from a neuron to itself frees its row twice
@@ -28,6 +28,9 @@ def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const in
             rows += 1
         for k in range(w):
             v = targets[k]
+            if v < 0 or v >= n or sources[k] < 0 or sources[k] >= n:
+                outside = True
+                break
             if row[v] < 0:
                 if free:
                     row[v] = _pop(heap, &free)
@@ -38,6 +41,7 @@ def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const in
                 v = targets[k] if side else sources[k]
                 if last_use[v] == k and not keep[v]:
                     _push(heap, &free, row[v])
+    need(not outside, "neurons that are there")
     return found, rows
 
 

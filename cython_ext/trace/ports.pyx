@@ -30,6 +30,7 @@ cdef edgewatt_ports open_ports(engine):
     ports.instructions = rate(None if one else engine.instructions_per_cycle)
     ports.accesses = 1 if one else INFINITY
     ports.each, ports.access_bytes = engine.instructions_per_connection, engine.access_bytes
+    need(ports.access_bytes > 0, "accesses of bytes")
     ports.skips = engine.skip_zeros
     ports.fifo, ports.accumulator = engine.records_per_cycle is not None, engine.accumulates_per_cycle is not None
     return ports

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32, within64
 from cython_ext.trace.ports cimport edgewatt_ports, open_ports
 from cython_ext.trace.walk cimport ForwardWalk, edgewatt_sink, edgewatt_walk, open_sink
 
@@ -36,6 +37,37 @@ cdef extern from "trace/transfers.h" nogil:
     void edgewatt_fill_transfers(edgewatt_transfers *transfers, edgewatt_sink *out)
 
 
+cdef int64_t _check(plan, const int32_t[::1] step, const int32_t[::1] neuron, const uint8_t[::1] kind,
+                    const int64_t[::1] scalar, const int64_t[:, ::1] arrays, const int64_t[::1] of_element,
+                    const int64_t[::1] of_event, int64_t scalar_array, int64_t descriptor_array, int64_t image) except -1:
+    """Raise ValueError for moves and arrays that lead out of others; return the bytes of the widest piece."""
+    cdef int64_t k, n = step.shape[0], widest = 0, last
+    cdef const int64_t[::1] event_offset = plan.event_offset
+    cdef const uint8_t[::1] event_size = plan.event_size
+    cdef bint inside = True
+    need(neuron.shape[0] == n and kind.shape[0] == n and scalar.shape[0] == n, "columns of one length")
+    need(within32(neuron, 0, len(plan.bias)) and len(plan.is_computed) == len(plan.bias), "neurons that are there")
+    need(arrays.shape[0] == 0 or arrays.shape[1] == 4, "arrays of four numbers")
+    for k in range(arrays.shape[0]):
+        need(0 <= arrays[k, 0] <= arrays[k, 1] <= image and 0 < arrays[k, 2] <= 65535, "arrays inside the image, in pieces")
+        widest = max(widest, arrays[k, 2])
+    need(of_element.shape[0] == len(plan.element) and of_event.shape[0] == event_offset.shape[0],
+         "an array for each element and structure load")
+    need(within64(of_element, 0, arrays.shape[0]) and within64(of_event, 0, arrays.shape[0]), "arrays that are there")
+    for k, (at, bits, _, row) in enumerate(plan.element.tolist()):
+        need(at + (int(plan.slot[row].max(initial=0)) * bits >> 3) + (bits + 7 >> 3) <= arrays[of_element[k], 1],
+             "elements inside their array")
+    for k in range(event_offset.shape[0]):
+        inside &= event_offset[k] + event_size[k] <= arrays[of_event[k], 1]
+    last = np.max(scalar) if n else -1
+    if last >= 0:
+        inside &= 0 <= scalar_array < arrays.shape[0] and last <= arrays[scalar_array, 1] - 4
+    if descriptor_array >= 0:
+        inside &= descriptor_array < arrays.shape[0] and n <= (arrays[descriptor_array, 1] - arrays[descriptor_array, 0]) // 4
+    need(inside, "structure loads, biases and descriptors inside their array")
+    return widest
+
+
 cdef class TransferWalk(ForwardWalk):
     """The walk of a plan on a scratchpad.
 
@@ -61,6 +93,9 @@ cdef class TransferWalk(ForwardWalk):
         cdef edgewatt_transfers *transfers = &self.transfers
         step, neuron, kind = moves
         ForwardWalk.__init__(self, plan, image, streams)
+        self.widest = max(self.widest, _check(
+            plan, step, neuron, kind, scalar, pieces, of_element, of_event, scalar_array, descriptor_array,
+            image.shape[0]))
         self.kept_too = step, neuron, kind, scalar, pieces, of_element, of_event, is_computed, fetched, finished
         transfers.walk = &self.walk
         transfers.n_moves, transfers.n_arrays, transfers.n_neurons = len(step), len(arrays), len(is_computed)
@@ -113,7 +148,8 @@ cdef class TransferWalk(ForwardWalk):
                        int64_t[::1] payload_offset, uint8_t[::1] payload, double[::1] work):
         """Write the next transfers into the buffers; return their number. work: cycles of the engine before each."""
         cdef edgewatt_sink out
-        open_sink(&out, address, size, op, stream, payload_offset, payload)
+        need(work.shape[0] >= address.shape[0], "room for the cycles of each transfer")
+        open_sink(&out, self.widest, address, size, op, stream, payload_offset, payload)
         out.work = &work[0]
         with nogil:
             edgewatt_fill_transfers(&self.transfers, &out)

@@ -52,7 +52,8 @@ cdef extern from "trace/walk.h" nogil:
 cdef class ForwardWalk:
     cdef edgewatt_walk walk
     cdef object kept  # the arrays that `walk` points into
+    cdef int64_t widest  # bytes of an access
 
 
-cdef void open_sink(edgewatt_sink *out, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
-                    int64_t[::1] payload_offset, uint8_t[::1] payload)
+cdef int open_sink(edgewatt_sink *out, int64_t widest, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
+                   int64_t[::1] payload_offset, uint8_t[::1] payload) except -1

@@ -4,6 +4,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 import numpy as np
 
+from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
+
 
 cdef extern from "trace/values.h" nogil:
     float edgewatt_read_neuron(const uint8_t *at, int format)
@@ -28,11 +31,52 @@ def neuron_values(const uint8_t[::1] image, int format):
     return np.asarray(out)
 
 
+cdef int _check_steps(plan, const int32_t[::1] source, const int32_t[::1] target, const float[::1] weight,
+                      const float[::1] bias, const uint8_t[::1] finish, const uint8_t[::1] hand_over) except -1:
+    cdef int64_t n = source.shape[0]
+    need(target.shape[0] == n and weight.shape[0] == n and finish.shape[0] == n and hand_over.shape[0] == n,
+         "arrays of one length, a step each")
+    need(within32(source, 0, bias.shape[0]) and within32(target, 0, bias.shape[0]), "neurons that are there")
+    need(plan.value_bytes == {0: 4, 1: 2, 2: 2, 3: 1}.get(plan.neuron_format) and plan.lanes > 0,
+         "values of a format, and lanes")
+    need((plan.integers is None) == (plan.neuron_format != 3), "integers for int8, and for no other format")
+    return 0
+
+
+cdef int64_t _check_places(plan, const uint8_t[::1] image, int64_t n_neurons, const int64_t[:, ::1] slot,
+                           const int64_t[:, ::1] element, const int64_t[::1] event_step, const int64_t[::1] event_offset,
+                           const uint8_t[::1] event_size, const uint8_t[::1] event_stream) except -1:
+    """Raise ValueError for what lies outside the image; return the bytes of the widest access."""
+    cdef int64_t k, n = event_step.shape[0], bytes = image.shape[0], widest = 8
+    cdef bint inside = True
+    value, sum_value = plan.value_bytes, 4 if plan.neuron_format == 3 else plan.value_bytes
+    for at, pitch, each, width, of_value in (
+        (plan.neurons_offset, plan.row_pitch, plan.pass_bytes, plan.row_bytes, value),
+        (plan.sums_offset, plan.sum_pitch, plan.sum_pass_bytes, plan.sum_row_bytes, sum_value),
+    ):
+        need(width == plan.lanes * of_value and min(at, pitch, each) >= 0, "rows of a value a lane")
+        last = int(at) + max(0, int(plan.n_passes) - 1) * int(each) + max(0, n_neurons - 1) * int(pitch) + int(width)
+        need(last <= bytes, "rows inside the image")
+        widest = max(widest, width)
+    for at, bits, _, row in np.asarray(element).tolist():
+        need(0 <= row < slot.shape[0] and slot.shape[1] == len(plan.source), "a slot for each step")
+        of_step = np.asarray(slot[row])
+        need(at >= 0 and bits > 0 and of_step.min(initial=0) >= 0
+             and at + (int(of_step.max(initial=0)) * bits >> 3) + (bits + 7 >> 3) <= bytes, "elements inside the image")
+        widest = max(widest, bits + 7 >> 3)
+    need(event_offset.shape[0] == n and event_size.shape[0] == n and event_stream.shape[0] == n, "columns of one length")
+    for k in range(n):
+        inside &= 0 <= event_offset[k] <= bytes - event_size[k]
+        widest = max(widest, event_size[k])
+    need(inside, "structure loads inside the image")
+    return widest
+
+
 cdef class ForwardWalk:
     """A forward pass in progress: `fill` writes the next accesses and keeps the memory image current.
 
-    What a step makes is written in trace/walk.h. The caller has validated all arrays: see traces.trace.plan.Plan for
-    their meaning and units. streams: numbers of the streams of sources, partial sums and finished values.
+    What a step makes is written in trace/walk.h; see traces.trace.plan.Plan for the meaning and units of the arrays.
+    Raises ValueError where one leads out of another or out of the image. streams: numbers of the streams of sources, partial sums and finished values.
     """
 
     def __init__(self, plan, uint8_t[::1] image, streams):
@@ -49,8 +93,12 @@ cdef class ForwardWalk:
         cdef float[:, ::1] row = rows
         cdef edgewatt_walk *walk = &self.walk
         cdef Py_ssize_t e
-        if len(element) > EDGEWATT_MOST_ELEMENTS:
-            raise ValueError(f"at most {EDGEWATT_MOST_ELEMENTS} arrays are read at each step")
+        need(element.shape[0] <= EDGEWATT_MOST_ELEMENTS and (element.shape[0] == 0 or element.shape[1] == 4),
+             f"at most {EDGEWATT_MOST_ELEMENTS} arrays of four numbers are read at each step")
+        need(slope.shape[0] == bias.shape[0], "a slope for each neuron")
+        _check_steps(plan, source, target, weight, bias, finish, hand_over)
+        self.widest = _check_places(plan, image, bias.shape[0], slot, element, event_step, event_offset, event_size,
+                                    event_stream)
         self.kept = source, target, weight, bias, slope, finish, hand_over, event_size, event_stream, slot, event_step, event_offset, \
             rows, whole, image, plan.integers
         walk.n_steps, walk.n_events, walk.n_elements = len(source), len(event_step), len(element)
@@ -74,6 +122,7 @@ cdef class ForwardWalk:
         walk.sum_row_bytes = plan.sum_row_bytes
         if plan.integers is not None:
             multiplier, zero = plan.integers.multiplier, plan.integers.zero
+            need(multiplier.shape[0] == bias.shape[0] == zero.shape[0], "a multiplier and a zero point for each neuron")
             walk.multiplier, walk.zero = &multiplier[0], &zero[0]
         edgewatt_start_pass(walk)
 
@@ -89,14 +138,18 @@ cdef class ForwardWalk:
         size: uint8 where no access has more than 255 bytes, else uint16.
         """
         cdef edgewatt_sink out
-        open_sink(&out, address, size, op, stream, payload_offset, payload)
+        open_sink(&out, self.widest, address, size, op, stream, payload_offset, payload)
         with nogil:
             edgewatt_fill(&self.walk, &out)
         return out.n
 
 
-cdef void open_sink(edgewatt_sink *out, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
-                    int64_t[::1] payload_offset, uint8_t[::1] payload):
+cdef int open_sink(edgewatt_sink *out, int64_t widest, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
+                    int64_t[::1] payload_offset, uint8_t[::1] payload) except -1:
+    """widest: bytes of the widest access."""
+    cdef int64_t n = address.shape[0]
+    need(n > 0 and len(size) == n and op.shape[0] == n and stream.shape[0] == n and payload_offset.shape[0] > n
+         and payload.shape[0] // widest >= n and widest < 1 << 8 * size.itemsize, "columns with room for all accesses")
     cdef uint8_t[::1] size8
     cdef uint16_t[::1] size16
     out.size8, out.size16, out.work = NULL, NULL, NULL
@@ -110,3 +163,4 @@ cdef void open_sink(edgewatt_sink *out, uint64_t[::1] address, size, uint8_t[::1
     out.payload_offset, out.payload = &payload_offset[0], &payload[0]
     out.n, out.capacity = 0, address.shape[0] - 8
     payload_offset[0] = 0
+    return 0

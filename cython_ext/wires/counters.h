@@ -66,6 +66,17 @@ static inline int64_t ew_lane(int64_t place, int64_t lanes) { /* most buses are 
 
 static inline int64_t ew_counters_bytes(int64_t n_streams, int64_t lanes) { return n_streams * ew_layout_of(lanes).size; }
 
+/* Whether no more waits in the counters of so many streams than they have room for. */
+static inline int ew_counters_hold(const uint8_t *counters, int64_t n_streams, int64_t lanes) {
+    const ew_layout of = ew_layout_of(lanes);
+    int good = 1;
+    for (int64_t stream = 0; stream < n_streams; stream++, counters += of.size) {
+        const ew_counters *c = (const ew_counters *)counters;
+        good &= c->filled >= 0 && c->filled < of.batch && c->batches >= 0 && c->batches <= EW_BATCHES;
+    }
+    return good;
+}
+
 /* Finds the other kinds where the bytes (EW_ONES) and their flags (0 or 1) are there. */
 static void ew_find_kinds(ew_window *w, int64_t lanes) {
     const uint8_t *now = w->kind[EW_ONES] + EW_LANES, *flag = w->flag + EW_LANES;

@@ -24,6 +24,7 @@ cdef extern from "wires/counters.h" nogil:
         int64_t segments
         uint8_t rest
     void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts)
+    bint ew_counters_hold(const uint8_t *counters, int64_t n_streams, int64_t lanes)
     int64_t ew_counters_bytes(int64_t n_streams, int64_t lanes)
     void ew_empty(uint8_t *counters, int64_t n_streams, int64_t lanes, int64_t *counts)
 
@@ -68,7 +69,7 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
     need(1 <= lanes <= EW_LANES and 0 <= lane < lanes and flag_level.shape[0] == lanes, "1 to 64 lanes, a level for each")
     need(counts.shape[0] > 0 and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
     need(counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes), "counters for each stream")
-    need(<size_t>&counters[0] % 64 == 0, "counters of new_counters")
+    need(<size_t>&counters[0] % 64 == 0 and ew_counters_hold(&counters[0], counts.shape[0], lanes), "counters of new_counters")
     need(streams.shape[0] == segments, "a stream for each segment")
     if segments == 0:
         return lane
@@ -103,10 +104,11 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
 def empty_counters(uint8_t[::1] counters, int64_t[:, :, ::1] counts):
     """Add the counters to the counts and set them to zero."""
     cdef int64_t lanes = counts.shape[2] // 9
-    need(1 <= lanes <= EW_LANES and counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes),
-         "counters for each stream")
+    need(1 <= lanes <= EW_LANES and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
+    need(counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes), "counters for each stream")
     if counts.shape[0] == 0:
         return
+    need(<size_t>&counters[0] % 64 == 0 and ew_counters_hold(&counters[0], counts.shape[0], lanes), "counters of new_counters")
     with nogil:
         ew_empty(&counters[0], counts.shape[0], lanes, &counts[0, 0, 0])
 

@@ -199,7 +199,7 @@ class MachineCost:
             line_bytes=last.line_bytes,
             sets=last.sets,
             ways=last.ways,
-            policy=0 if member.needs_future else compiled_policy(member.kernel),
+            policy=None if member.needs_future else compiled_policy(member.kernel),
             elements=tuple((plan.base_address + int(at), int(bits)) for at, bits, _, _ in plan.element),
             rows=(plan.base_address + plan.neurons_offset, plan.row_pitch, plan.row_bytes),
             access_bytes=self.machine.engine.access_bytes,

@@ -14,7 +14,8 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
+from traces.base.memory import claim
 from traces.base.shown import Shown
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
@@ -104,14 +105,15 @@ def memory_mask(
     Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
     and `total` says what this one needs. Raises InputError naming the nearest M or number of connections.
     """
+    _check_options(connections, density, neurons, (policy, pinning, pattern), groups, values, seed)
     sees_future = policy_codes(policy, pinning)[0] == MIN
     layers = layers_of(network) if isinstance(network, Network) else None
     widths = layers.widths if layers is not None else _widths(network)
     memory = checked_memory(memory)
     dense = len(layers.layer) if layers is not None else sum(a * b for a, b in pairs_of(widths))
     wanted = wanted_of(connections, density, dense)
-    if block < 1 or (groups is not None and not 1 <= groups[0] <= groups[1]):
-        raise InputError(f"block is at least 1 and groups are (kept, of), not {block} and {groups}")
+    whole_number(block, "block", 1, max(widths))
+    claim(8 * sum(a * b for a, b in pairs_of(widths)), f"layers of {shown(widths)} neurons", "a score for each pair")
     rng, free = np.random.default_rng(seed), None
     counted: Any = {"memory": memory, "policy": policy, "pinning": pinning}
     scores: list[Any] = [rng.random((b, a), dtype=np.float32) for a, b in pairs_of(widths)]
@@ -329,6 +331,27 @@ def _widths(given: Any) -> tuple[int, ...]:
     if len(widths) < 2:
         raise InputError(f"a network needs the widths of two layers at least, not {list(widths)}")
     return widths
+
+
+def _check_options(
+    connections: Any, density: Any, neurons: Any, names: tuple[Any, ...], groups: Any, values: Any, seed: Any
+) -> None:
+    """Raise InputError for options of another type than theirs."""
+    for what, number, least in (("connections", connections, 1), ("neurons", neurons, 1), ("seed", seed, 0)):
+        if number is not None:
+            whole_number(number, what, least)
+    if density is not None and (isinstance(density, bool) or not isinstance(density, int | float)):
+        raise InputError(f"density is the share to keep, above 0 and at most 1, not {shown(density)}")
+    for name in names:
+        if not isinstance(name, str | None):
+            raise InputError(f"policy, pinning and pattern are names, not {shown(name)}")
+    for what, given in (("groups", groups), ("values", values)):
+        if not isinstance(given, tuple | list | None):
+            raise InputError(f"{what} are whole numbers, not {shown(given)}")
+        for number in given or ():
+            whole_number(number, what, 1)
+    if groups is not None and (len(groups) != 2 or groups[0] > groups[1]):
+        raise InputError(f"groups are (kept, of), not {shown(groups)}")
 
 
 def wanted_of(connections: int | None, density: float | None, dense: int) -> int:

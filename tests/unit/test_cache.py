@@ -97,3 +97,17 @@ def test_min_without_a_future_is_refused():
 def test_a_machine_whose_lines_shrink_is_refused():
     with pytest.raises(InputError, match="must not shrink"):
         Machine((CacheSpec(1024, 64, 2), CacheSpec(4096, 32, 2)))
+
+
+def test_many_ways_of_a_policy_that_was_told_no_future():
+    """The kernel read next uses that it had not been given: a signal."""
+    from cython_ext.cache.level import CacheKernel
+
+    counted = []
+    for future in (False, True):
+        kernel = CacheKernel(1, 80, 6, "min", future, False, True, 0)
+        kernel.set_future(np.zeros(200, np.int64))
+        address = np.arange(200, dtype=np.uint64) % 100 * 64
+        kernel.access(np.zeros(200, np.uint8), address, np.full(200, 4, np.uint8), False)
+        counted.append((kernel.load_misses, kernel.evictions))
+    assert counted[0] == counted[1]

@@ -198,3 +198,21 @@ def test_networks_that_are_no_chain_are_refused() -> None:
     skip = ew.Network([0, 0, 1], [1, 2, 2], n_neurons=3, inputs=[0], outputs=[2])
     with pytest.raises(InputError, match="does not lead from a layer to the next one"):
         ew.memory_mask(skip, memory=4, density=1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"density": "a"}, {"connections": 1.5}, {"connections": "3"}, {"pattern": [1]}, {"policy": {}}, {"block": None},
+     {"block": 10**12}, {"groups": -1}, {"groups": [1]}, {"values": 3}, {"neurons": "x"}, {"seed": -1}],
+)  # fmt: skip
+def test_options_of_another_type_are_refused(options: dict) -> None:
+    """Each was a traceback; blocks of 10^12 outputs did not end."""
+    given = options if {"density", "connections"} & set(options) else {"density": 0.5, **options}
+    with pytest.raises(ew.InputError):
+        ew.memory_mask([6, 5, 4], memory=5, **given)
+
+
+def test_layers_without_end() -> None:
+    with pytest.raises(ew.InputError, match="a score for each pair would take"):
+        ew.memory_mask([10**6] * 3, memory=5, density=0.01)
+    assert ew.memory_mask([1] * 1500, memory=5, density=1.0).total >= 0  # one call in another for each layer

@@ -6,6 +6,7 @@ follow YAML 1.2, so ``1e-3`` is a number and ``yes`` a word. Nothing read is eve
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, printable, shown
+from traces.base.memory import claim
 
 MAX_DEPTH = 32
 MAX_NODES = 1_000_000
@@ -21,6 +23,9 @@ _TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 MOST_TOLD = 50  # problems of one file
 MAX_ALIASED = 10_000  # nodes that aliases may add: stops "billion laughs"
 MAX_BYTES = 64 << 20
+
+_NODE_BYTES = 1000  # of memory for a value, its place and its marks
+_TIMES = 5  # text: of memory for a byte of a file, while it is parsed
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _WHOLE_EXPONENT = re.compile(r"[-+]?(0|[1-9][0-9]*)[eE]\+?([0-9]|1[0-8])")  # 1e4 serves where a whole number is due
@@ -183,6 +188,7 @@ def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None)
     path = Path(path)
     try:
         with path.open("rb") as stream:
+            claim(_TIMES * min(os.fstat(stream.fileno()).st_size, MAX_BYTES), printable(path))
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError):
@@ -277,6 +283,8 @@ class _Composer:
             what = _TOO_DEEP if depth > MAX_DEPTH else f"more than {MAX_NODES} values"
             self.problem(event, what)
             raise _TooMuch
+        if self._nodes % 4096 == 0:
+            claim(_NODE_BYTES * self._nodes, self.name, f"{self._nodes} values")
         self.document.values[place] = self.mark(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, place)

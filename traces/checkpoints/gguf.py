@@ -28,9 +28,12 @@ _TYPES = {
 }  # fmt: skip
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_LONGEST = 1 << 24  # bytes of a string: chat templates take some 10 KB
+_KEY = 1 << 16  # bytes of a key, as the format has it
 _KEPT = 4096  # numbers of an array that are kept; vocabularies are passed over
+_NAME = 256  # bytes of a tensor's name: ggml takes 63
 _TENSOR_BYTES = 24  # at least, of a tensor's entry
+_TAKEN = 512 + 4 * _NAME  # bytes of memory for a tensor at most
+_MOST_KEPT = 32  # values of the metadata: those of one architecture are fewer
 _NAMES = {
     "block_count": "num_hidden_layers",
     "attention.head_count": "num_attention_heads",
@@ -43,6 +46,7 @@ _NAMES = {
     "expert_used_count": "num_experts_per_tok",
 }
 """Key behind the architecture's name -> key of config.json."""
+_GENERAL = ("general.architecture", "general.alignment")
 
 
 class _Header:
@@ -59,16 +63,16 @@ class _Header:
     def number(self, code: str) -> Any:
         return struct.unpack(f"<{code}", self.take(struct.calcsize(code)))[0]
 
-    def string(self) -> str:
+    def string(self, longest: int) -> str:
         length = self.number("Q")
-        if length > _LONGEST:
+        if length > longest:
             raise InputError(f"{self.file}: a text of {length} bytes in its header: damaged")
         return self.take(length).decode("utf-8", "replace")
 
-    def value(self, kind: int) -> Any:
-        """Return a value of the metadata; of long arrays and those of texts None."""
+    def value(self, kind: int, kept: bool) -> Any:
+        """Return a value of the metadata; of long arrays, those of texts, and what is not kept None."""
         if kind == _STRING:
-            return self.string()
+            return self.string(_NAME) if kept else self.skip(self.number("Q"))
         if kind != _ARRAY:
             return self.number(self.code(kind))
         of, count = self.number("I"), self.number("Q")
@@ -79,7 +83,7 @@ class _Header:
             return None
         code = self.code(of)
         size = struct.calcsize(code)
-        if count > _KEPT:
+        if count > _KEPT or not kept:
             self.skip(count * size)
             return None
         return list(struct.unpack(f"<{count}{code}", self.take(count * size)))
@@ -120,14 +124,19 @@ def _read(header: _Header) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
         raise InputError(f"{file}: GGUF version {version}: 2 and 3 are read, little-endian")
     if n_tensors * _TENSOR_BYTES > header.total:
         raise InputError(f"{file}: claims {n_tensors} tensors, more than it has room for: damaged")
-    claim(512 * n_tensors, str(file), f"{n_tensors} tensors")
+    claim(_TAKEN * n_tensors, str(file), f"{n_tensors} tensors")
     metadata: dict[str, Any] = {}
     for _ in range(n_values):
-        key = header.string()
-        metadata[key] = header.value(header.number("I"))
+        key = header.string(_KEY)
+        kept = key in _GENERAL or key.partition(".")[2] in _NAMES
+        value = header.value(header.number("I"), kept)
+        if kept:
+            metadata[key] = value
+        if len(metadata) > _MOST_KEPT:
+            raise InputError(f"{file}: describes several models: damaged")
     entries = []
     for _ in range(n_tensors):
-        name, n_dimensions = header.string(), header.number("I")
+        name, n_dimensions = header.string(_NAME), header.number("I")
         if n_dimensions > 8:
             raise InputError(f"{file}: tensor {name!r} has {n_dimensions} dimensions: damaged")
         shape = tuple(header.number("Q") for _ in range(n_dimensions))[::-1]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from traces.base.errors import InputError, shown
+from traces.base.memory import claim
 from traces.checkpoints.checkpoint import Checkpoint
 from traces.readers.parts.layers import natural_key
 from traces.readers.parts.weights import StoredTensor
@@ -53,6 +54,7 @@ _ORDER = {kind: k for k, kind in enumerate((
 ))}  # fmt: skip
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1}
 _MOST, _MOST_EXPERTS = 1 << 31, 1 << 16
+_ROW_BYTES = 200  # of memory for a row that is looked up
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ class _Planner:
         self.decoder = self._is_decoder()
         self.layers = self._of_config("num_hidden_layers", "n_layer", "num_layers", "n_layers")
         self.tokens = batch if self.decoder else batch * max(1, context)
-        self.experts = self._experts(experts)
+        self.experts = count, read = self._experts(experts)
+        self.chosen = {k * count // read: None for k in range(read)}  # ascending, and looked up at once
 
     def _of_config(self, *names: str) -> int | None:
         """Return a whole number of the configuration under the first of its names that is there."""
@@ -236,20 +239,19 @@ class _Planner:
 
     def _rows_of_experts(self, name: str, tensor: StoredTensor, matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """Return the rows of the experts that are read, evenly spread over a stack, or those of one."""
-        count, read = self.experts
+        count, _ = self.experts
         if not count:
             if self.config:
                 raise InputError(f"{self.checkpoint.path}: the configuration does not say how many experts a layer has")
             return _whole(matrix)
-        chosen = range(read) if read == count else sorted({k * count // read for k in range(read)})
         if (numbered := _EXPERT.search(name)) is not None:
-            return _whole(matrix) if int(numbered[1]) in chosen else ()
+            return _whole(matrix) if int(numbered[1]) in self.chosen else ()
         if not tensor.shape or tensor.shape[0] != count or matrix[0] % count:
             raise InputError(
                 f"{tensor.file}: tensor {name!r} of shape {list(tensor.shape)} does not hold {count} experts"
             )
         each = matrix[0] // count
-        return tuple((k * each, (k + 1) * each) for k in chosen)
+        return tuple((k * each, (k + 1) * each) for k in self.chosen)
 
     def _rows_of_tokens(self, name: str, rows: int) -> tuple[tuple[int, int], ...]:
         """Return the rows that a step looks up. Which tokens they are is not known: they are spread over the table."""
@@ -262,8 +264,10 @@ class _Planner:
             if last >= rows:
                 raise InputError(f"context {self.context}: the model has {rows} positions (tensor {name!r})")
             return ((last, last + 1),) if self.decoder else ((0, last + 1),)
-        chosen = sorted({k * rows // self.tokens for k in range(min(self.tokens, rows))})
-        return _joined(chosen)
+        if self.tokens >= rows:
+            return ((0, rows),)
+        claim(_ROW_BYTES * self.tokens, "the tokens of a step", f"{self.tokens} rows of {name!r}")
+        return _joined([k * rows // self.tokens for k in range(self.tokens)])
 
     def _caches(self, inside: Mapping[int, Sequence[TokenRead]]) -> list[TokenRead]:
         """Return the keys and values of each layer, which lie behind all tensors: those read, then those written."""
@@ -293,7 +297,9 @@ class _Planner:
         if bits is None:
             dtype = str(self.config.get("torch_dtype") or self.config.get("dtype") or "float16").removeprefix("torch.")
             if dtype not in _BYTES:
-                raise InputError(f"{where} has values of type {dtype!r}: give the bits of keys and values (--kv-bits)")
+                raise InputError(
+                    f"{where} has values of type {shown(dtype)}: give the bits of keys and values (--kv-bits)"
+                )
             bits = 8 * _BYTES[dtype]
         if bits not in (4, 8, 16, 32):
             raise InputError(f"kv_bits: {bits}: keys and values take 4, 8, 16 or 32 bits each")

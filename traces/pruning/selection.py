@@ -46,7 +46,7 @@ class Candidates:
                 targets, sources, value = targets[kept], sources[kept], value[kept]
             counts = np.minimum(block, widths[k + 1] - targets)
             ends = ((targets + first[k + 1]).astype(np.int32), (sources + first[k]).astype(np.int32))
-            parts.append((np.full(len(targets), k, np.int8), *ends, value, counts.astype(np.int32)))
+            parts.append((np.full(len(targets), k, np.int32), *ends, value, counts.astype(np.int32)))
         self.layer, self.target, self.source, self.score, self.count = map(np.concatenate, zip(*parts, strict=True))
 
     def masks(self, chosen: Int64Array) -> list[Mask]:

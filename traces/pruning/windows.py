@@ -103,21 +103,23 @@ class Windows:
         filled = [[*start[1:].tolist(), widths[k + 1]] for k, start in enumerate(self.starts)]  # no later one reaches
         complete, passed, clock = [widths[0]] + [0] * len(self.sizes), [0] * len(self.sizes), 0
 
-        def follow(k: int) -> None:
-            nonlocal clock
+        follow = [0]  # layers whose neurons pass, each for the sake of the one before it
+        while follow:
+            k = follow[-1]
             layer, n = (k + 1, widths[k + 1]) if k < len(self.sizes) and self.pulls[k] else (k, widths[k])
-            while k < len(self.sizes) and passed[k] < n:
-                v = passed[k]
-                if (ready[k][v] if self.pulls[k] else v + 1) > complete[k]:
-                    return
-                if ranks[layer][v] < 0:
-                    ranks[layer][v] = clock
-                    clock += 1
-                passed[k] += 1
-                complete[k + 1] = passed[k] if self.pulls[k] else filled[k][v]
-                follow(k + 1)
-
-        follow(0)
+            if k == len(self.sizes) or passed[k] == n:
+                follow.pop()
+                continue
+            v = passed[k]
+            if (ready[k][v] if self.pulls[k] else v + 1) > complete[k]:
+                follow.pop()
+                continue
+            if ranks[layer][v] < 0:
+                ranks[layer][v] = clock
+                clock += 1
+            passed[k] += 1
+            complete[k + 1] = passed[k] if self.pulls[k] else filled[k][v]
+            follow.append(k + 1)
         return ranks
 
     def _seen_by(self, k: int) -> tuple[Int64Array, Int64Array]:

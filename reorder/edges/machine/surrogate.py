@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ Sampler = Callable[[Int64Array, int], tuple[Network, float]]
 class CacheShape:
     """A line cache and where a network lies before it.
 
-    line_bytes, sets, ways: of the last level, whose misses go to memory. policy: address of a compiled policy, 0 for
+    line_bytes, sets, ways: of the last level, whose misses go to memory. policy: of `compiled_policy`, None for
     LRU. elements: (address, bits per connection) of each array that is read along with the connections. rows: address
     of neuron 0's row, bytes from one row to the next, bytes of a row. access_bytes: the widest access of the engine.
     memory_rows: bytes of a DRAM row, and the banks (a power of two and a number; open rows are counted by them).
@@ -41,7 +42,7 @@ class CacheShape:
     line_bytes: int
     sets: int
     ways: int
-    policy: int
+    policy: Any
     elements: tuple[tuple[int, int], ...]
     rows: tuple[int, int, int]
     access_bytes: int
