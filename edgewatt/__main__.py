@@ -21,7 +21,7 @@ def _as_module() -> None:
         check_traces_package()
     except ForeignTracesError as error:
         sys.exit(f"edgewatt: {error}")
-    from traces.base.children import forget_current_folder
+    from traces.base.subprocesses import forget_current_folder
 
     forget_current_folder()  # what the command line imports must not lie there
     main()

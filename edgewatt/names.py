@@ -40,7 +40,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "allocate": "reorder.operators.arena.allocate",
         **dict.fromkeys(("run", "sweep"), "edgewatt.runs.sweep"),
         "Record": "edgewatt.results.record",
-        "Results": "edgewatt.runs.course",
+        "Results": "edgewatt.runs.run_state",
         "report": "edgewatt.pages.report",
     },
     "edgewatt.orders": {

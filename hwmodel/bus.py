@@ -92,7 +92,7 @@ class Bus:
         self._counts = np.zeros((n_streams, 3, 9 * bus_bytes), np.int64)
         self._counters = counting.new_counters(n_streams, bus_bytes)  # what is not in the counts yet
 
-    def beside(self) -> Bus:
+    def another_channel(self) -> Bus:
         """Return a bus of the same kind, at rest, whose counts go where those of this one do: another channel."""
         other = Bus.__new__(Bus)
         other.__dict__.update(self.__dict__)
@@ -147,7 +147,7 @@ class Bus:
         self.lane = lane
 
     def _refuse(self, stops: Counts, names: Counts, n_bytes: int) -> NoReturn:
-        """Raise InputError for segments that are none."""
+        """Raise InputError for invalid segments."""
         if names.size and (names.min() < 0 or names.max() >= len(self._counts)):
             raise InputError(
                 f"stream numbers run from 0 to {len(self._counts) - 1}, not {names.min()} to {names.max()}"

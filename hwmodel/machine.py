@@ -11,11 +11,11 @@ from hwmodel.coding import ChainFacts, StreamChain, chain_facts
 from hwmodel.coding.in_burst import ShareFlags, burst_cells, share_flags
 from hwmodel.coding.streams import stream_chain
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.parts.part import Part, kept
+from hwmodel.parts.part import Part, cached_on
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.trace.chunks import STREAMS
 
 IDLE = ("all", "none", "capacity", "bandwidth")
@@ -113,7 +113,7 @@ class EngineSpec:
 
 
 @dataclass(frozen=True)
-class Machine(Shown):
+class Machine(OneLineRepr):
     """Caches, encoder chain on the bus, DRAM part with its controller, engine.
 
     caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
@@ -137,9 +137,9 @@ class Machine(Shown):
     technology: Any = None
     idle: str | float = "all"
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         levels = [f"{c.size_bytes / 1024:g} KiB {c.ways}-way {c.policy}" for c in self.caches]
         pad = self.scratchpad
         onchip = f"{pad.size_bytes / 1024:g} KiB scratchpad {pad.policy}" if pad else " + ".join(levels) or "no cache"
@@ -222,17 +222,19 @@ class Machine(Shown):
         from hwmodel.dram.energy import data_wire_costs
 
         part = self._part()
-        costs = None if part is None else kept(part, data_wire_costs)
+        costs = None if part is None else cached_on(part, data_wire_costs)
         return stream_chain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, self._share_flags())
 
     def _share_flags(self) -> ShareFlags | None:
         """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
         metadata, part = self.bus.metadata, self._part()
-        cells = None if part is None else kept(part, burst_cells)
+        cells = None if part is None else cached_on(part, burst_cells)
         if metadata >> (0 if cells is None else cells.metadata_bits):
             room = "none" if cells is None else f"{cells.metadata_bits} bits"
-            raise InputError(f"bus metadata is {metadata}: the bursts of {self._facts()['part']!r} have {room} of it")
-        return None if part is None else kept(part, share_flags, metadata)
+            raise InputError(
+                f"bus metadata is {metadata}: the bursts of {self._repr_fields()['part']!r} have {room} of it"
+            )
+        return None if part is None else cached_on(part, share_flags, metadata)
 
     def memory_controller(self) -> Any:
         """Return the ControllerSpec, with the latency the encoder chain declares.

@@ -18,7 +18,7 @@ from cython_ext.iomodel.counts import LRU, MIN, PINNING_CODES, POLICY_CODES
 from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.registry import Registry
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.networks.checks import check_order
 from traces.networks.network import Network
 
@@ -59,7 +59,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordering(Shown):
+class Ordering(OneLineRepr):
     """An order of work. ``edges[k]`` is the index (in the network's own order) of the k-th processed connection.
 
     curve: best-so-far points (search steps, seconds, objective) of a search, empty for a construction.
@@ -73,7 +73,7 @@ class Ordering(Shown):
     curve: tuple[tuple[int, float, float], ...] = ()
     truncated: bool = False
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
     def __post_init__(self) -> None:
         edges = np.asarray(self.edges)
@@ -82,7 +82,7 @@ class Ordering(Shown):
             edges.setflags(write=False)
         object.__setattr__(self, "edges", edges)
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         best = self.curve[-1][2] if self.curve else None
         return {
             "method": self.method, "connections": len(self.edges), "objective": best, "seed": self.seed,

@@ -32,7 +32,7 @@ def order(
     method: a name of `edgewatt list orderings`, with `parameters` of its own.
     memory, policy, pinning: the fast memory the order is for (see hwmodel.fastmemory.iomodel). M >= 3.
     objective: what searches lower; see reorder.edges.search.objectives.
-    time_limit_s: a search may end earlier for it, and then says `truncated`.
+    time_limit_s: stop searching after this many seconds; a search that is cut says `truncated`.
     Raises InputError for an unknown name, parameter or value out of range.
     """
     entry = ORDERINGS[method]

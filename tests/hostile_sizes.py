@@ -414,7 +414,7 @@ def reading(reader: str) -> Callable[[Path], Any]:
     from traces.readers.parts.weights import ModelWeights
     from traces.trace_files import TRACE_READERS, open_trace
 
-    NETWORK_READERS.sound(), TRACE_READERS.sound()
+    NETWORK_READERS.loadable(), TRACE_READERS.loadable()
     if reader in ("onnx", "tflite"):
         __import__(reader)
     if reader == "onnx":

@@ -140,7 +140,7 @@ def _is_order_file(key: str, beside: Any) -> bool:
     if not (section == "orderings" or section.endswith(".orderings")) or name == "kind":
         return False
     said, orderings = beside.get("kind") if beside is not None else None, registry("orderings")
-    members = [orderings[said]] if isinstance(said, str) and said in orderings else [*orderings.sound().values()]
+    members = [orderings[said]] if isinstance(said, str) and said in orderings else [*orderings.loadable().values()]
     return any(
         field.name == name and field.metadata.get("file")
         for member in members

@@ -133,7 +133,7 @@ class Named:
         return value
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        names = [*self.words, *registry(self.kind).sound()]
+        names = [*self.words, *registry(self.kind).loadable()]
         if not self.chain:
             return {"type": "string", "enum": names}
         one = "|".join(re.escape(name).replace(r"\-", "-") for name in names)
@@ -197,7 +197,7 @@ class KindChoice:
         return section.model_validate(value, context=info.context)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        kinds = list(registry(self.kind).sound())
+        kinds = list(registry(self.kind).loadable())
         variants = [self.section(kind).model_json_schema(ref_template="#/$defs/{model}") for kind in kinds]
         for variant in variants:
             variant.pop("$defs", None)

@@ -42,7 +42,7 @@ from edgewatt.results.verdict import Gain
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
 from traces.base.progress import Progress
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.base.units import energy
 from traces.layout.kind import LAYOUTS
 from traces.layout.settings import AUTO, Layout
@@ -109,7 +109,7 @@ class PayPoint:
 
 
 @dataclass(frozen=True)
-class Pays(Shown):
+class Pays(OneLineRepr):
     """What a study found. break_even: choice -> metric -> bytes, None where the order never saves; beyond: metrics that
     still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
     changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
@@ -129,7 +129,7 @@ class Pays(Shown):
     note: str = ""
     made_for: str = ""
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verdict, self.made_for, self.note)))
@@ -138,7 +138,7 @@ class Pays(Shown):
         """Whether a point is the machine that orders by name were made for, and others are not."""
         return point.own and not all(each.own for each in self.points)
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "order": self.names[0], "against": self.names[1], "layout": self.layout,
             "sizes": len({point.size_bytes for point in self.points}), "made for": self.made_for or None,
@@ -158,7 +158,7 @@ class Pays(Shown):
             "break_even_bytes": {choice: dict(sizes) for choice, sizes in self.break_even.items()},
             "crossings": {
                 choice: {
-                    metric: [{"size_bytes": size, "saves_up_to_here": saves} for size, saves in changes]
+                    metric: [{"size_bytes": size, "saves_below": saves} for size, saves in changes]
                     for metric, changes in by_metric.items()
                 }
                 for choice, by_metric in self.crossings.items()

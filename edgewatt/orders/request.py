@@ -30,7 +30,7 @@ from traces.readers.native import save
 __all__ = ["Interrupts"]  # what commands take from here besides
 
 
-SAID = 1.0  # seconds after a time limit that are said
+REPORT_OVERRUN_S = 1.0  # seconds after a time limit that are said
 
 
 def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
@@ -134,7 +134,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         ordering = settled(judge, ordering, progress)
         view = view_on_machine(judge, ordering, progress)
         after = perf_counter() - began
-        if r.time_limit_s is not None and after > SAID:
+        if r.time_limit_s is not None and after > REPORT_OVERRUN_S:
             notes += (
                 f"the time limit is the search's: the whole simulations behind the figures took {after:.1f} s more",
             )

@@ -26,7 +26,7 @@ NEAR_RUNS = 4
 """Targets that share sources are looked for where the first cache holds the sources of so many runs ..."""
 NEAR_WORK = 1 << 24
 """... and connections times targets per source are at most this: a second or so."""
-WORTH = 0.97
+FASTER_BY = 0.97
 """Times the best time so far, below which another shape is taken: the clock tells no smaller differences."""
 USELESS = 1.1
 """Times the best time, from which smaller tiles are not tried: their runs are shorter still."""
@@ -105,7 +105,7 @@ def fastest_order(
                 seconds = seconds_of_pass(network, ordering, width) * -(-batch // width)
                 least = min(least, seconds)
                 csr = csr if shape else min(csr, seconds)
-                if best is None or seconds < (1.0 if ordering is best[2] else WORTH) * best[0]:
+                if best is None or seconds < (1.0 if ordering is best[2] else FASTER_BY) * best[0]:
                     best = seconds, width, ordering
         if progress:
             progress(number + 1, len(sizes), "orders")

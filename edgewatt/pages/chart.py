@@ -64,7 +64,7 @@ CHARTS = Charts("chart", "edgewatt.charts", folder="edgewatt.pages.charts")
 
 def charts(data: ReportData) -> dict[str, Spec]:
     """Return the charts that the data can fill, by name. A plug-in that cannot be loaded is left out."""
-    members = sorted(CHARTS.sound().values(), key=lambda entry: entry.item.place)
+    members = sorted(CHARTS.loadable().values(), key=lambda entry: entry.item.place)
     drawn = {entry.name: entry.item.draw(data) for entry in members}
     return {name: spec for name, spec in drawn.items() if spec is not None}
 

@@ -16,7 +16,7 @@ from reorder.order import order as make_order
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown, unknown_name
 from traces.base.memory import claim
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
@@ -31,7 +31,7 @@ HUBS = (0.0, 0.5)  # shares of a window over inputs or outputs that may never le
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryMask(Shown):
+class MemoryMask(OneLineRepr):
     """Which connections to keep for a memory, and the order that belongs to them.
 
     masks: bool[outputs, inputs] of each layer. network: with these connections, layer by layer; their weights are the
@@ -53,7 +53,7 @@ class MemoryMask(Shown):
     free: int | None = None
     advice: str = ""
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
     @property
     def proved(self) -> bool:
@@ -65,7 +65,7 @@ class MemoryMask(Shown):
         """I/Os above the bound."""
         return 0 if self.total is None or self.bound is None else self.total - self.bound
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "widths": "-".join(map(str, self.windows.widths)), "memory": self.memory, "policy": self.policy,
             "connections": self.network.n_connections, "total": self.total, "bound": self.bound, "proved": self.proved,

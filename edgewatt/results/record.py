@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from traces.base.errors import EdgewattError, InputError, brief
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 SCHEMA = 1
 """Version of the record's layout. A reader of version n reads every version up to n."""
@@ -58,7 +58,7 @@ def hash_of_text(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Record(Shown):
+class Record(OneLineRepr):
     """One finished point.
 
     canonical: config, hash, seed, counts and energies: byte-identical on any machine and for any number of workers.
@@ -68,9 +68,9 @@ class Record(Shown):
     canonical: Mapping[str, Any]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         try:
             with of_our_shape("record"):
                 return self._told()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.runs.model import Before, Point, build_machine
+from edgewatt.runs.model import Point, StepResults, build_machine
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult
@@ -23,25 +23,25 @@ KEPT_PASS_BYTES = 64 << 20
 """Most bytes of a pass through the caches that is kept for other points: 1.1 million bursts of 32 bytes."""
 
 
-def keep_pass(point: Point, before: Before, progress: Progress | None) -> dict[str, np.ndarray]:
+def keep_pass(point: Point, before: StepResults, progress: Progress | None) -> dict[str, np.ndarray]:
     """Return a trace's pass through the caches as arrays; none if it is too large to keep."""
     return keep(before["trace"], build_machine(point), KEPT_PASS_BYTES) or {}
 
 
-def check_pass(arrays: dict[str, np.ndarray], before: Before) -> None:
+def check_pass(arrays: dict[str, np.ndarray], before: StepResults) -> None:
     """Raise InputError unless the arrays are a pass through the caches, or none."""
     if arrays:
         KeptPass(arrays)
 
 
-def simulate_point(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+def simulate_point(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
     """Play the point's trace on its machine and return the results as JSON values.
 
     Where other points need the same pass through the caches, it is made once and kept.
     """
     machine = build_machine(point)
     arrays = before["cache_pass"] if before.worth_keeping("cache_pass") else {}
-    trace = KeptPass(arrays, sound=True) if arrays else before["trace"]  # the memo has checked what came from a file
+    trace = KeptPass(arrays, checked=True) if arrays else before["trace"]  # the memo has checked what came from a file
     return simulate(trace, machine, point.measure.timing, progress, point.machine.engines)
 
 

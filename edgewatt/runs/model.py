@@ -29,7 +29,7 @@ from traces.base.files import need_regular
 from traces.layout.settings import Layout
 from traces.trace.partition import EnginesSpec
 
-LATER = "later"
+ADDED_FIELD = "later"
 """Field metadata: this field came after records were written. It is absent from the JSON form while it has its default,
 so that the hashes of all points that do not use it stay as they were. Any dataclass of a point may say so:
 ``field(default=0, metadata={"later": True})``."""
@@ -41,9 +41,9 @@ OMIT = "omit"
 """Field metadata: names inside the field's own dataclass that its JSON form leaves out."""
 
 
-def later(default: Any) -> Any:
-    """Declare a field with LATER."""
-    return dataclasses.field(default=default, metadata={LATER: True})
+def added_field(default: Any) -> Any:
+    """Declare a field with ADDED_FIELD."""
+    return dataclasses.field(default=default, metadata={ADDED_FIELD: True})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _fields(kind: Any) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...] | N
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "to_json"):
         return None
     return tuple(
-        (field.name, bool(field.metadata.get(LATER)), _default(field), field.metadata.get(OMIT, ()))
+        (field.name, bool(field.metadata.get(ADDED_FIELD)), _default(field), field.metadata.get(OMIT, ()))
         for field in dataclasses.fields(kind)
     )
 
@@ -197,13 +197,13 @@ class NetworkSource:
     orientation: str | None
     prune: Mapping[str, Any] | None
     activation: str | None
-    files: tuple[FileIdentity, ...] | None = later(None)
-    one_per_layer: bool | None = later(None)
-    labelled: tuple[FileIdentity, ...] | None = later(None)
-    names: tuple[str, ...] | None = later(None)
-    image: tuple[int, ...] | None = later(None)
-    windows: Mapping[str, Mapping[str, int]] | None = later(None)
-    shapes: Mapping[str, tuple[int, ...]] | None = later(None)
+    files: tuple[FileIdentity, ...] | None = added_field(None)
+    one_per_layer: bool | None = added_field(None)
+    labelled: tuple[FileIdentity, ...] | None = added_field(None)
+    names: tuple[str, ...] | None = added_field(None)
+    image: tuple[int, ...] | None = added_field(None)
+    windows: Mapping[str, Mapping[str, int]] | None = added_field(None)
+    shapes: Mapping[str, tuple[int, ...]] | None = added_field(None)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class NetworkWork:
 
     network: NetworkSource
     sample: int
-    batch: int | None = later(None)
+    batch: int | None = added_field(None)
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class PointBus:
     bus_bytes: int | None
     block_bytes: int | None
     element_bytes: int | dict[str, int] | None
-    metadata: int | None = later(None)
+    metadata: int | None = added_field(None)
 
 
 @dataclass(frozen=True)
@@ -307,10 +307,10 @@ class MachineChoice:
     encoder: str
     engine: EngineSpec
     dram: Dram
-    scratchpad: ScratchpadSpec | None = field(default=None, metadata={LATER: True})
-    technology: FileIdentity | None = field(default=None, metadata={LATER: True})
-    idle: str | float = later("all")
-    engines: EnginesSpec = field(default=EnginesSpec(), metadata={LATER: True})
+    scratchpad: ScratchpadSpec | None = field(default=None, metadata={ADDED_FIELD: True})
+    technology: FileIdentity | None = field(default=None, metadata={ADDED_FIELD: True})
+    idle: str | float = added_field("all")
+    engines: EnginesSpec = field(default=EnginesSpec(), metadata={ADDED_FIELD: True})
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ class Measure:
     measure: str
     timing: str
     seed: int
-    accuracy: bool = later(False)
+    accuracy: bool = added_field(False)
 
 
 @dataclass(frozen=True)
@@ -393,7 +393,7 @@ class Point:
         return value
 
 
-class Before(Protocol):
+class StepResults(Protocol):
     """What a step may ask for: the result of each step before it, computed or found when it is asked for."""
 
     def __getitem__(self, step: str) -> Any: ...

@@ -25,28 +25,28 @@ from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
-from edgewatt.runs.model import FILE, LATER, Point, build_machine, file_identity, part_identity, to_json
+from edgewatt.runs.model import FILE, ADDED_FIELD, Point, build_machine, file_identity, part_identity, to_json
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import ConfigError, Document, Mark, Place
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
 from traces.base.registry import Entry
+from traces.base.reprs import OneLineRepr
 from traces.base.resources import outside_files, shipped_path
-from traces.base.shown import Shown
 
 MAX_POINTS = 1_000_000
 _SHOWN_PROBLEMS = 40
 
 
 @dataclass(frozen=True)
-class SweepPlan(Shown):
+class SweepPlan(OneLineRepr):
     """The points of a sweep, each once, in the order written."""
 
     name: str
     points: list[Point]
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {"name": self.name, "points": len(self.points)}
 
 
@@ -242,7 +242,7 @@ def _member(section: Section) -> dict[str, Any]:
     """Return a kind and its parameters: files by content; later versions' parameters only if not at their default."""
     member = dict(section.plain)
     for field in _special_fields(type(section)):
-        if field.metadata.get(LATER) and member.get(field.name) == field.default:
+        if field.metadata.get(ADDED_FIELD) and member.get(field.name) == field.default:
             del member[field.name]
         elif field.metadata.get(FILE) and member.get(field.name) is not None:
             member[field.name] = file_identity(member[field.name])
@@ -254,7 +254,7 @@ def _special_fields(section: type[Section]) -> list[dataclasses.Field[Any]]:
     """Return the fields of a section's dataclass that were added later or name files."""
     fills = getattr(section, "_fills", None)
     fields = dataclasses.fields(fills) if fills else ()
-    return [field for field in fields if field.metadata.get(LATER) or field.metadata.get(FILE)]
+    return [field for field in fields if field.metadata.get(ADDED_FIELD) or field.metadata.get(FILE)]
 
 
 def _files(section: Section) -> dict[str, list[str]]:
@@ -330,7 +330,7 @@ def plugins_of(
         for name in dict.fromkeys(_with_tried(kind, _named(config, path.split(".")))):
             _note(plugins, path.split(".")[0], kind, name)
     for field, (kind, reader) in _READERS.items():
-        if field in paths and any(entry.origin for entry in registry(kind).sound().values()):
+        if field in paths and any(entry.origin for entry in registry(kind).loadable().values()):
             for name in {reader(config[field], paths[field])} - {one["name"] for one in plugins.get(field, ())}:
                 _note(plugins, field, kind, name)
     for folder, name in sorted({*pieces, ("dram", config["dram"]["part"]), ("onchip", _technology(paths))}):

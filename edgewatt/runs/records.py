@@ -10,7 +10,7 @@ from edgewatt.results.record_rows import row_of
 from edgewatt.results.store import open_records
 from edgewatt.results.swept import Configs, rows_with_axes
 from traces.base.errors import InputError
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 if TYPE_CHECKING:
     from edgewatt.pages.figures import Plots
@@ -19,10 +19,10 @@ _LOOKED_AT = 2_000  # records of which what varies is found out; a line must not
 _COSTS = ("io", "energy_pj", "time_ns")
 
 
-class Records(Shown, list[Record]):
+class Records(OneLineRepr, list[Record]):
     """A list of records, with `frame()` and `plot`; a slice of it is one, too."""
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Record: ...
@@ -34,7 +34,7 @@ class Records(Shown, list[Record]):
         chosen = super().__getitem__(index)
         return Records(chosen) if isinstance(index, slice) else chosen
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         from traces.base.units import duration, energy
 
         facts: dict[str, object] = {"points": len(self)}

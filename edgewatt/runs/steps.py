@@ -20,12 +20,12 @@ from edgewatt.config.source import read_network
 from edgewatt.results.record import canonical_json, hash_of_text
 from edgewatt.runs import machine
 from edgewatt.runs.model import (
-    Before,
     FileIdentity,
     NetworkWork,
     Order,
     Point,
     PointFastMemory,
+    StepResults,
     TraceWork,
     build_machine,
     burst_bytes,
@@ -47,7 +47,7 @@ Arrays = dict[str, np.ndarray]
 _CURVE_POINTS = 200  # of a search's best-so-far curve kept in a record
 
 
-def load_network(point: Point, before: Before, progress: Progress | None) -> Network:
+def load_network(point: Point, before: StepResults, progress: Progress | None) -> Network:
     """Read or generate the network of a point and prune it. Raises InputError naming file or parameter."""
     assert isinstance(point.work, NetworkWork)
     source = point.work.network
@@ -99,7 +99,7 @@ def describe(network: Network) -> dict[str, Any]:
     }
 
 
-def order_edges(point: Point, before: Before, progress: Progress | None) -> Arrays:
+def order_edges(point: Point, before: StepResults, progress: Progress | None) -> Arrays:
     """Return edges int64[W] in the order of work; meta: the curve of (search steps, objective), its seconds."""
     from reorder.edges.search.objectives import MACHINE_OBJECTIVES
     from reorder.order import order
@@ -183,7 +183,7 @@ def describe_order(arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def check_order(arrays: Arrays, before: Before) -> None:
+def check_order(arrays: Arrays, before: StepResults) -> None:
     """Raise InputError unless the edges of a stage file are an order of the network's connections."""
     from traces.networks.checks import check_order as check
 
@@ -193,16 +193,16 @@ def check_order(arrays: Arrays, before: Before) -> None:
     check(before["network"], edges)
 
 
-def check_found_order(arrays: Arrays, before: Before) -> None:
+def check_found_order(arrays: Arrays, before: StepResults) -> None:
     """Raise InputError unless the arrays are what `order_edges` returns."""
     check_order(arrays, before)
     try:
         meta = json.loads(arrays["meta"].tobytes())
         seconds, curve, truncated = meta["curve_seconds"], meta["curve"], meta["truncated"]
-        sound = type(truncated) is bool and [len(row) for row in curve] == [2] * len(seconds)
+        valid = type(truncated) is bool and [len(row) for row in curve] == [2] * len(seconds)
     except (KeyError, ValueError, TypeError, RecursionError):
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         raise InputError("meta is no description of a search")
 
 
@@ -222,7 +222,7 @@ def has_tuple_order(point: Point) -> bool:
     return point.order is not None and point.order.stride.kind != AS_GIVEN
 
 
-def order_tuples(point: Point, before: Before, progress: Progress | None) -> Arrays:
+def order_tuples(point: Point, before: StepResults, progress: Progress | None) -> Arrays:
     """Return edges int64[W] with the tuples inside runs reordered."""
     from hwmodel.coding.chain import chain_facts
     from reorder.joint.inside_runs import order_run_tuples
@@ -254,7 +254,7 @@ def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
     return _MEMORY if given else ()
 
 
-def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace:
+def make_trace(point: Point, before: StepResults, progress: Progress | None) -> Trace:
     """Return the memory trace of a point: a forward pass of its input vectors, or the recorded trace."""
     if isinstance(point.work, TraceWork):
         from traces.trace_files import open_trace
@@ -281,7 +281,7 @@ def make_trace(point: Point, before: Before, progress: Progress | None) -> Trace
     )
 
 
-def measure_accuracy(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+def measure_accuracy(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
     """Return the accuracy of the network in the point's format, as its order and layout execute it."""
     from traces.trace.accuracy import accuracy_of
 
@@ -325,7 +325,7 @@ def _order(point: Point) -> Order:
 _BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: about a second
 
 
-def count_io(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+def count_io(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
     """Return the I/Os of the order, Theorem 1's bounds, and the I/Os at the other memory sizes of the curve."""
     from hwmodel.fastmemory.iomodel import io_bounds, io_curve, movement_distance
 
@@ -342,7 +342,7 @@ def count_io(point: Point, before: Before, progress: Progress | None) -> dict[st
     }
 
 
-def best_bound(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+def best_bound(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
     """Return the best lower bound on the I/Os of the network, and the argument it comes from."""
     from reorder.edges.bounds.bounds import lower_bound
 
@@ -350,7 +350,7 @@ def best_bound(point: Point, before: Before, progress: Progress | None) -> dict[
     return {"best_bound": {"total": bound.total, "argument": bound.argument}}
 
 
-def two_optimal_io(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+def two_optimal_io(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
     """Return the I/Os of the 2-optimal order, which gaps are measured from."""
     from hwmodel.fastmemory import iomodel
     from reorder.order import order
@@ -361,7 +361,7 @@ def two_optimal_io(point: Point, before: Before, progress: Progress | None) -> d
     return {"total": iomodel.count_io(network, order(network, "two-optimal", **given), **given).total}
 
 
-def gaps(point: Point, before: Before, progress: Progress | None) -> dict[str, Any]:
+def gaps(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
     """Return which part of the way from the 2-optimal order to the bounds is left (1: none gained, 0: at the bound)."""
     from hwmodel.fastmemory.iomodel import gap
 
@@ -415,14 +415,14 @@ class Step:
     name: str
     reads: tuple[str, ...]
     after: tuple[str, ...]
-    make: Callable[[Point, Before, Progress | None], Any]
+    make: Callable[[Point, StepResults, Progress | None], Any]
     keep: Literal["arrays", "json", "memory", "nothing"] = "json"
     when: Callable[[Point], bool] = _always
     reports: Callable[[Any], Mapping[str, Any]] | None = None
     content: Callable[[Any], str] | None = None
     derived: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
     shared_as: str = ""
-    check: Callable[[Any, Before], None] | None = None
+    check: Callable[[Any, StepResults], None] | None = None
     reads_also: Callable[[Point], tuple[str, ...]] = _nothing
 
 

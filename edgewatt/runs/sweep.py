@@ -74,9 +74,9 @@ class TeamExecutor:
 
 
 if TYPE_CHECKING:
-    from edgewatt.runs.course import Results
     from edgewatt.runs.plan import SweepPlan
     from edgewatt.runs.records import Records
+    from edgewatt.runs.run_state import Results
 
 POLL_S = 0.2
 """How often a sweep looks whether others have finished the points that are left."""
@@ -138,8 +138,8 @@ def sweep(
             stack.callback(run_by.close)
             if not Path(results).exists():
                 run_by.prepare(available_cores())  # of a new sweep: they load while we do, and find its points out
-        from edgewatt.runs.course import Course, Results, still_to_do
         from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
+        from edgewatt.runs.run_state import Results, SweepRun, still_to_do
 
         plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
         warn_of_ignored(plan.points)
@@ -153,7 +153,7 @@ def sweep(
         if todo and early:
             run_by.prepare(len(todo))
         claims = stack.enter_context(Claims(store.folder / "claims"))
-        course = Course(so_far, plan.points, todo, claims, resume)
+        course = SweepRun(so_far, plan.points, todo, claims, resume)
         while course.open:
             tasks = course.tasks()
             first = next(tasks, None)

@@ -16,7 +16,7 @@ from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
 from traces.base.checks import as_array
 from traces.base.errors import InputError
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class StreamState:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded(Shown):
+class Encoded(OneLineRepr):
     """What went over the bus in one call of `encode`.
 
     data: uint8[n], one byte per lane and beat. flags: uint8[ceil(n / 8)] or None, bit i (LSB first) goes with byte i.
@@ -53,9 +53,9 @@ class Encoded(Shown):
     extra_counts: WireCounts | None
     state: StreamState
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "encoder": self.state.encoder, "bytes": len(self.data), "ones": self.ones, "toggles": self.toggles,
             "rising": self.rising, "wires beyond the data": self.extra_wires,

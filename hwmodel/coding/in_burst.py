@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
 from hwmodel.coding.coded import Bytes, WireCosts
 from hwmodel.parts.burst_cells import BurstCells
-from hwmodel.parts.part import Part, kept
+from hwmodel.parts.part import Part, cached_on
 from traces.base.errors import InputError
 
 MOST_FLAGS = 16  # that dbi-opt decides together
@@ -28,7 +28,7 @@ def burst_cells(part: Part) -> BurstCells | None:
 
 def share_flags(part: Part, metadata: int = 0) -> ShareFlags | None:
     """Return how a part's bursts carry metadata and inversion flags, None where they carry data alone."""
-    cells = kept(part, burst_cells)
+    cells = cached_on(part, burst_cells)
     return None if cells is None else ShareFlags(cells, metadata)
 
 

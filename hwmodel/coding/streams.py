@@ -146,7 +146,7 @@ def _check_flags(encoder: str, names: Sequence[str], shares: ShareFlags) -> None
     for name in names:
         stage = ENCODERS[name].item
         if stage.flag_wires and not (stage.inverts_shares and cells.flags):
-            able = ", ".join(each for each, entry in ENCODERS.sound().items() if entry.item.inverts_shares)
+            able = ", ".join(each for each, entry in ENCODERS.loadable().items() if entry.item.inverts_shares)
             wires = f"{stage.flag_wires} wire{'s' * (stage.flag_wires > 1)} beside each byte lane"
             bits = f"{stage.flag_wires * cells.burst_bytes} bits with a burst of {cells.burst_bytes} bytes"
             fits = f"; {able} fit" if cells.flags else ""

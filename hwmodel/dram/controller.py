@@ -47,7 +47,7 @@ POOLED = {
     "age_cap_cycles": 0,
 }  # fmt: skip
 """What pooled queues are served with."""
-LATER = {"later": True}  # absent from configurations' hashes while it has its default
+ADDED_FIELD = {"later": True}  # absent from configurations' hashes while it has its default
 
 
 @dataclass(frozen=True)
@@ -111,24 +111,24 @@ class ControllerSpec:
     power_down_cycles: int = 0
     address_map: str | None = None
     command_occupancy: bool = False
-    front_end: str = field(default="in-order", metadata=LATER)
-    requests_per_clock: int | None = field(default=None, metadata=LATER)
-    queues: str = field(default="per-bank", metadata=LATER)
-    posted_writes: bool = field(default=True, metadata=LATER)
-    preset: str = field(default="dramsim3", metadata=LATER)
-    full_timing: bool = field(default=False, metadata=LATER)
-    masked_writes: bool = field(default=False, metadata=LATER)
-    refresh_postpone: int = field(default=0, metadata=LATER)
-    refresh_pull_in: int = field(default=0, metadata=LATER)
-    refresh_management: bool = field(default=False, metadata=LATER)
-    self_refresh_cycles: int = field(default=0, metadata=LATER)
-    age_cap_cycles: int = field(default=0, metadata=LATER)
-    temperature_c: int = field(default=25, metadata=LATER)
-    hazard_ends_drain: bool = field(default=True, metadata=LATER)
-    spacing: str = field(default="first-clocks", metadata=LATER)
-    refresh_together: bool = field(default=False, metadata=LATER)
-    dual_in_turn: bool = field(default=True, metadata=LATER)
-    shared_pseudo_channels: bool = field(default=False, metadata=LATER)
+    front_end: str = field(default="in-order", metadata=ADDED_FIELD)
+    requests_per_clock: int | None = field(default=None, metadata=ADDED_FIELD)
+    queues: str = field(default="per-bank", metadata=ADDED_FIELD)
+    posted_writes: bool = field(default=True, metadata=ADDED_FIELD)
+    preset: str = field(default="dramsim3", metadata=ADDED_FIELD)
+    full_timing: bool = field(default=False, metadata=ADDED_FIELD)
+    masked_writes: bool = field(default=False, metadata=ADDED_FIELD)
+    refresh_postpone: int = field(default=0, metadata=ADDED_FIELD)
+    refresh_pull_in: int = field(default=0, metadata=ADDED_FIELD)
+    refresh_management: bool = field(default=False, metadata=ADDED_FIELD)
+    self_refresh_cycles: int = field(default=0, metadata=ADDED_FIELD)
+    age_cap_cycles: int = field(default=0, metadata=ADDED_FIELD)
+    temperature_c: int = field(default=25, metadata=ADDED_FIELD)
+    hazard_ends_drain: bool = field(default=True, metadata=ADDED_FIELD)
+    spacing: str = field(default="first-clocks", metadata=ADDED_FIELD)
+    refresh_together: bool = field(default=False, metadata=ADDED_FIELD)
+    dual_in_turn: bool = field(default=True, metadata=ADDED_FIELD)
+    shared_pseudo_channels: bool = field(default=False, metadata=ADDED_FIELD)
 
     def __post_init__(self) -> None:
         from cython_ext.dram.engine import SETTINGS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hwmodel.coding.coded import WireCosts
-from hwmodel.parts.part import COMMANDS, Part, kept
+from hwmodel.parts.part import COMMANDS, Part, cached_on
 
 if TYPE_CHECKING:
     from hwmodel.dram.interface import GroupCounts, InterfaceCounts
@@ -139,7 +139,7 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
         "refresh_two_banks": per_rank["REF2b"],
         "self_refresh": clocks[4],
     }
-    constants = kept(part, core_constants_pj)
+    constants = cached_on(part, core_constants_pj)
     return [
         EnergyRow(term, events[term], unit, constant, kind=core_kind(term))
         for term, (unit, constant) in constants.items()
@@ -215,7 +215,7 @@ def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[WireRow, ...]:
 def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part) -> tuple[WireRow, WireRow]:
     """Return the two rows of wires of one direction that are called `name` and driven like the group `driver`."""
     way, ui_ns = counts[0].way, counts[0].ui_ns
-    each = kept(part, wire_constants_pj, driver, way, ui_ns)
+    each = cached_on(part, wire_constants_pj, driver, way, ui_ns)
     costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in counts)
     rising, kind = sum(g.rising for g in counts), wire_kind(name, part)
     level, edges = (f"{name}_{way}_{current}" for current in WireConstants._fields)
@@ -299,7 +299,7 @@ def scaled(part: Part, name: str, factor: float) -> Part:
 def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()) -> tuple[float, float]:
     """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates."""
     names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
-    of_core, of_wires = kept(part, _constants_at_ends, *names)
+    of_core, of_wires = cached_on(part, _constants_at_ends, *names)
     least, most = _ends((_sums(wires, of_wires) + _sums(core, of_core))[:, None])
     return float(least[0]), float(most[0])
 
@@ -312,7 +312,7 @@ def term_ranges(
     One current moves several terms, some up and some down: their sum has the narrower range of `energy_range`.
     """
     names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
-    of_core, of_wires = kept(part, _constants_at_ends, *names)
+    of_core, of_wires = cached_on(part, _constants_at_ends, *names)
     rows = [*wires, *core]
     nominal = np.hstack((of_wires, of_core)) * [row.count * row.share for row in rows]
     least, most = _ends(nominal)

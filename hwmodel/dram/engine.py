@@ -19,7 +19,7 @@ from hwmodel.dram.controller import ControllerSpec, controller_spec
 from hwmodel.dram.energy import core_energy_pj
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.dram.tables import address_map, channel_of, check_addresses, kernel_tables
-from hwmodel.parts.part import COMMANDS, Part, kept
+from hwmodel.parts.part import COMMANDS, Part, cached_on
 from hwmodel.parts.part_file import load_part, part_names
 from traces.base.checks import as_array, whole_numbers
 from traces.base.errors import EdgewattError, InputError
@@ -117,7 +117,7 @@ class DramEngine:
     ) -> None:
         self.part = load_part(part)
         self.controller = controller_spec(controller)
-        self.map = kept(self.part, address_map, self.controller.address_map)
+        self.map = cached_on(self.part, address_map, self.controller.address_map)
         self.trace = trace
         self._ports = self.part.organisation.channels if self.controller.front_end == "independent" else 1
         self.memory = open_memory(
@@ -284,7 +284,7 @@ def open_memory(
     which requests drove the wires, in what order. stream: to repeat the periods of `play_stream`.
     """
     return kernel.Memory(
-        kept(part, _compiled_tables, controller),
+        cached_on(part, _compiled_tables, controller),
         n_channels=part.organisation.channels,
         n_ports=ports,
         width=requests_per_clock or controller.requests_per_clock or 1,

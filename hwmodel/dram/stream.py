@@ -31,7 +31,7 @@ from hwmodel.dram.engine import collect_result, open_memory, stuck_error
 from hwmodel.dram.interface import WAYS, GroupCounts, sent_group, timed_groups
 from hwmodel.dram.result import DramResult
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.parts.part import Part, kept
+from hwmodel.parts.part import Part, cached_on
 from hwmodel.parts.part_file import load_part
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
@@ -187,16 +187,17 @@ class StreamPlayer:
         spec = given if isinstance(given, ControllerSpec) else controller_spec({"preset": preset, **given})
         self.part = side_by_side(load_part(part), channels, widen=spec.address_map is None)
         o = self.part.organisation
-        shares, costs = kept(self.part, share_flags, 0), kept(self.part, data_wire_costs)
+        shares, costs = cached_on(self.part, share_flags, 0), cached_on(self.part, data_wire_costs)
         whole_number(element_bytes, "element_bytes", 1, 2**16)
         chain = stream_chain(encoder or "raw", (element_bytes,), o.byte_lanes, o.burst_bytes, costs, shares)
         self.controller = as_wide(decoding(spec, chain.facts), o.channels)
-        self._map = kept(self.part, address_map, self.controller.address_map)
+        self._map = cached_on(self.part, address_map, self.controller.address_map)
         self._tile_bytes = 1 << max((f.source + f.bits for f in self._map.fields if f.name == "channel"), default=0)
         bus = Bus(o.byte_lanes, n_streams=PRIMED + 1)
         extra = Bus(o.byte_lanes, n_streams=PRIMED + 1) if chain.flag_wires > 1 else None
         self._channels = [
-            _Channel(chain.fresh(), bus.beside(), None if extra is None else extra.beside()) for _ in range(o.channels)
+            _Channel(chain.fresh(), bus.another_channel(), None if extra is None else extra.another_channel())
+            for _ in range(o.channels)
         ]
         self._chain, self._bus, self._extra = chain, bus, extra
         self._start = whole_number(start, "start", 0)

@@ -165,7 +165,7 @@ def import_part(
 def _reader(tree: Tree, format: str | None) -> PartReader:
     if format is not None:
         return PART_READERS[format].item
-    for entry in PART_READERS.sound().values():
+    for entry in PART_READERS.loadable().values():
         if entry.item.recognises(tree.data):
             return entry.item
     raise InputError(f"{tree.where}: no memory specification of a known format ({', '.join(PART_READERS)})")

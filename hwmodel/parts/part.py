@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def later(default: Any = 0) -> Any:
+def added_field(default: Any = 0) -> Any:
     """Declare a field that older parts do not give: while it has its default, it is no part of what they say."""
     return field(default=default, metadata={"later": True})
 
@@ -58,11 +58,11 @@ class Organisation:
     burst_beats: int
     beats_per_clock: int
     command_buses: int = 1  # 2: row and column commands have wires of their own (HBM)
-    column_step: int = later()  # columns of a burst; 0: one column a beat
+    column_step: int = added_field()  # columns of a burst; 0: one column a beat
     # banks that one REFpb refreshes: every (banks / refresh_banks)-th from the one it names
-    refresh_banks: int = later(1)
-    pseudo_channels: int = later(1)  # of `channels`, so many neighbours share command wires (HBM)
-    overhead_bits: int = later()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
+    refresh_banks: int = added_field(1)
+    pseudo_channels: int = added_field(1)  # of `channels`, so many neighbours share command wires (HBM)
+    overhead_bits: int = added_field()  # bits of a burst on the data wires that are no data (LPDDR6: metadata and DBI)
 
     @property
     def banks(self) -> int:
@@ -138,23 +138,23 @@ class Timing:
     turnaround: int
     tRTRS: int
     # Added later (a part that does not give them keeps its content hash); 0: the part makes no such distinction.
-    tCCD_L_WR: int = later()  # write to write within a bank group; 0: tCCD_L
-    BL_L: int = later()  # clocks of a burst as write to read within a bank group counts them (LPDDR5: BL/n_max)
-    tDQSS: int = later()  # clocks from the end of write data to the start of write recovery
-    tPBR2ACT: int = later()  # per-bank refresh to an activate of another bank; 0: tRRD
-    tCAS_WCK: int = later()  # CAS command to the read or write it starts the data clock for; 0: it always runs
-    tWCKPST: int = later()  # clocks the data clock runs on after the data of a burst
-    tAAD: int = later()  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
-    tRCD_ACT2: int = later()  # 1: tRCD counts from ACT-2 (where tAAD makes it a command), else from ACT-1
-    tRFM: int = later()  # refresh management of one bank; 0: the part has none
-    RAAIMT: int = later()  # activates of a bank after which it needs refresh management; 0: none
-    tXSR: int = later()  # self-refresh exit to a command; 0: the part has no self-refresh
+    tCCD_L_WR: int = added_field()  # write to write within a bank group; 0: tCCD_L
+    BL_L: int = added_field()  # clocks of a burst as write to read within a bank group counts them (LPDDR5: BL/n_max)
+    tDQSS: int = added_field()  # clocks from the end of write data to the start of write recovery
+    tPBR2ACT: int = added_field()  # per-bank refresh to an activate of another bank; 0: tRRD
+    tCAS_WCK: int = added_field()  # CAS command to the read or write it starts the data clock for; 0: it always runs
+    tWCKPST: int = added_field()  # clocks the data clock runs on after the data of a burst
+    tAAD: int = added_field()  # longest distance from ACT-1 to ACT-2; 0: an activate is one command
+    tRCD_ACT2: int = added_field()  # 1: tRCD counts from ACT-2 (where tAAD makes it a command), else from ACT-1
+    tRFM: int = added_field()  # refresh management of one bank; 0: the part has none
+    RAAIMT: int = added_field()  # activates of a bank after which it needs refresh management; 0: none
+    tXSR: int = added_field()  # self-refresh exit to a command; 0: the part has no self-refresh
     # What the full JEDEC rules add (ControllerSpec.full_timing) to those that reference tools know.
-    tDQSCK: int = later()  # longest delay of read data and strobe after RL
-    tRPST: int = later()  # read postamble, whole clocks
-    tWPRE: int = later()  # write preamble
-    tDQSS_max: int = later()  # longest delay of write data after WL: write to precharge and to read
-    tCCDMW: int = later()  # write to masked write in one bank
+    tDQSCK: int = added_field()  # longest delay of read data and strobe after RL
+    tRPST: int = added_field()  # read postamble, whole clocks
+    tWPRE: int = added_field()  # write preamble
+    tDQSS_max: int = added_field()  # longest delay of write data after WL: write to precharge and to read
+    tCCDMW: int = added_field()  # write to masked write in one bank
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,9 @@ class Currents:
     rails: tuple[str, ...]
     volts: tuple[float, ...]
     idd_ma: Mapping[str, tuple[float, ...]]
-    per_bank_refreshes: float | None = later(None)  # in a tREFI at which IDD5PB is measured; 0: one follows the other
+    per_bank_refreshes: float | None = added_field(
+        None
+    )  # in a tREFI at which IDD5PB is measured; 0: one follows the other
 
     def power_mw(self, name: str, minus: str | None = None) -> float:
         """Return the power of one current, or of the difference of two, summed over the rails, in mW."""
@@ -186,8 +188,8 @@ class WireGroup:
     write_rise_pj: float
     periods_per_clock: int = 0  # clocks and strobes only
     beats_per_clock: int = 0  # command wires only
-    idle_level: int = later()  # command wires only: level between commands
-    always: bool = later(False)  # the data clock only: runs without a burst too
+    idle_level: int = added_field()  # command wires only: level between commands
+    always: bool = added_field(False)  # the data clock only: runs without a burst too
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -208,7 +210,7 @@ class Interface:
     wires: Mapping[str, WireGroup]
     command_levels: Mapping[str, tuple[tuple[str, ...], ...]]
     # what each wire carries, see hwmodel.parts.burst_cells; (): whole bytes beat by beat
-    cells: tuple[str, ...] = later(())
+    cells: tuple[str, ...] = added_field(())
 
     @property
     def idle_level(self) -> int:
@@ -291,7 +293,7 @@ class Derating:
 
 
 @dataclass(frozen=True)
-class Part(Shown):
+class Part(OneLineRepr):
     """One DRAM part: organisation, timing in clocks, currents, wires. `constants` keeps value and source of each."""
 
     name: str
@@ -308,13 +310,13 @@ class Part(Shown):
     derating: Derating | None = field(default=None, metadata={"later": True})
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)  # factors, see dram.energy
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or another process gets: what is `kept` is made again there."""
         return {name: value for name, value in self.__dict__.items() if name != "_kept"}
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         estimates = sum(constant.estimate for constant in self.constants.values())
         return {
             "name": self.name, "standard": self.standard, "MT/s": round(self.data_rate_mts),
@@ -377,7 +379,7 @@ class Part(Shown):
         return tuple(name for name, constant in self.constants.items() if constant.estimate)
 
 
-def kept(part: Part, make: Callable[..., T], *arguments: Hashable) -> T:
+def cached_on(part: Part, make: Callable[..., T], *arguments: Hashable) -> T:
     """Return make(part, *arguments), made once for as long as the part lives (as by functools.cached_property)."""
     made: dict[Any, Any] = part.__dict__.setdefault("_kept", {})
     key = (make, *arguments)

@@ -17,7 +17,7 @@ from hwmodel.processor.quantization import IntegerLayout
 from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.base.workers import available_cores
 from traces.networks.network import Network
 
@@ -69,14 +69,14 @@ def compile_inference(
     return CompiledInference(work, int(lanes), dtype, int(threads), level_number(), given)
 
 
-class CompiledInference(Shown):
+class CompiledInference(OneLineRepr):
     """A network laid out for inference in one order of work; see `compile_inference`.
 
     runs: maximal stretches of consecutive connections with one target. stream_bytes: headers, sources and weights that
     one pass reads. arena_bytes: rows of values, of all threads together. lanes: input vectors of one pass of a thread.
     """
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "network": self.network.name, "connections": self.network.n_connections, "runs": self.runs,
             "lanes": self.lanes, "dtype": self.dtype, "threads": self.threads, "simd": self.simd,

@@ -120,7 +120,7 @@ class Wires:
         extra = Bus(lanes, n_streams=kinds) if chain.flag_wires > 1 else None
         self._at_rest = _Channel(chain, Bus(lanes, n_streams=kinds), extra)
 
-    def beside(self) -> Wires:
+    def another_channel(self) -> Wires:
         """Return the wires of another channel: at rest, and counted together with these."""
         other = Wires.__new__(Wires)
         other._at_rest = self._at_rest
@@ -135,8 +135,8 @@ class Wires:
     def _channel(self) -> _Channel:
         """What this channel has of its own, made when it is used: a part may have 32 of them."""
         rest = self._at_rest
-        extra = None if rest.extra is None else rest.extra.beside()
-        return _Channel(rest.chain if rest.chain.by_block else rest.chain.fresh(), rest.bus.beside(), extra)
+        extra = None if rest.extra is None else rest.extra.another_channel()
+        return _Channel(rest.chain if rest.chain.by_block else rest.chain.fresh(), rest.bus.another_channel(), extra)
 
     def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int = 0) -> None:
         """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
@@ -203,7 +203,7 @@ class ChannelWires:
                 continue
             wires = self._each[c]
             if wires is None:  # made when they are used: a part may have 32 of them
-                wires = self._each[c] = self.first.beside()
+                wires = self._each[c] = self.first.another_channel()
             end = start + n
             about = stream[start:end], is_write[start:end], which_set[start:end]
             if coded is None:

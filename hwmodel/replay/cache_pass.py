@@ -79,11 +79,11 @@ class CachePass:
 class KeptPass:
     """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes.
 
-    Raises InputError for arrays, which may come from a file, that no pass is made of. sound: they were made or checked
+    Raises InputError for arrays, which may come from a file, that no pass is made of. checked: they were made or checked
     before.
     """
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], *, sound: bool = False) -> None:
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], *, checked: bool = False) -> None:
         try:
             meta = json.loads(arrays["meta"].tobytes())
             self.has_data, self.n_accesses = "data" in arrays, meta["accesses"]
@@ -96,7 +96,7 @@ class KeptPass:
             self.work = EngineWork(**meta["work"])
             self.footprint_bytes = int(meta["footprint_bytes"])
             self.scratchpad = None if meta["scratchpad"] is None else ScratchpadCounts(**meta["scratchpad"])
-            if not sound:
+            if not checked:
                 _check(arrays, self._n_run, self._block)
         except (KeyError, ValueError, TypeError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):

@@ -34,7 +34,7 @@ from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, EngineWork, count_requests, open_loop_clock
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.trace.chunks import STREAMS, Trace
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ RUN, FLUSH = 0, 1  # sets of wire counts
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayResult(Shown):
+class ReplayResult(OneLineRepr):
     """What a trace did on a machine; integers, but for the DRAM's core energy, which hwmodel.dram.energy derived.
 
     loads, stores, load_bytes, store_bytes: int64[len(STREAMS)], what the engine asked for.
@@ -72,9 +72,9 @@ class ReplayResult(Shown):
     scratchpad: ScratchpadCounts | None = None
     footprint_bytes: int = 0
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "accesses": self.work.accesses, "hit rate": self.hit_rate if self.caches else None,
             "read bytes": self.read_bytes, "written bytes": self.written_bytes, "ones": self.total.ones,

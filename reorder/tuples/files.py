@@ -53,7 +53,7 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
             return _csr(arrays, str(path))
         if names and any(len(weights.parts(name)) > 1 for weights in [ModelWeights(path)] for name in names):
             return _of_weights(ModelWeights(path), names)
-    readers = [entry.item for entry in NETWORK_READERS.sound().values() if isinstance(entry.item, MatrixReader)]
+    readers = [entry.item for entry in NETWORK_READERS.loadable().values() if isinstance(entry.item, MatrixReader)]
     able = [reader for reader in readers if suffix in reader.suffixes]
     if not able:
         known = sorted({end for reader in readers for end in reader.suffixes})

@@ -83,7 +83,7 @@ class TupleRequest:
             ("objective", self.wires.objective, "objectives"),
         ):
             if asked not in getattr(member, served):
-                able = [name for name, entry in TUPLE_ORDERS.sound().items() if asked in getattr(entry.item, served)]
+                able = [name for name, entry in TUPLE_ORDERS.loadable().items() if asked in getattr(entry.item, served)]
                 others = ", ".join(map(repr, able))
                 raise InputError(f"{self.method!r} does not order for {what} {asked!r}: use {others}")
         return member

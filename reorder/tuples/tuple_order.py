@@ -16,12 +16,12 @@ from reorder.tuples.matrix import Entries
 from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
 from reorder.tuples.tuple_problem import Int64Array
 from traces.base.progress import Progress
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.base.workers import Workers
 
 
 @dataclass(frozen=True, eq=False)
-class TupleOrder(Shown):
+class TupleOrder(OneLineRepr):
     """An order of the stored entries of a matrix and what it sends.
 
     positions: int64[N], new position -> old position in the storage order of the layout.
@@ -48,9 +48,9 @@ class TupleOrder(Shown):
     parameters: Mapping[str, Any]
     entries: Entries
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "tuples": len(self.positions), "method": self.method, "ones": self.ones, "as given": self.original_ones,
             "cost": self.cost, "cost as given": self.original_cost, "no order below": self.lower_bound,

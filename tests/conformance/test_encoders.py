@@ -186,7 +186,7 @@ def test_an_encoder_of_another_distribution(tmp_path):
     assert "nibble-invert" in listed.stdout, listed.stderr
 
 
-@pytest.mark.parametrize("name", [name for name, entry in ENCODERS.sound().items() if entry.item.by_block])
+@pytest.mark.parametrize("name", [name for name, entry in ENCODERS.loadable().items() if entry.item.by_block])
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_blocks_that_stand_for_themselves_may_be_sent_in_any_order(name, data):

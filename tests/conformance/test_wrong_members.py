@@ -37,7 +37,7 @@ def registries():
     """Leave the registries as they were."""
     every = (CACHE_POLICIES, ENCODERS, FORMATS, ORDERINGS, PREFETCHERS)
     for each in every:
-        each.sound()  # loads the members that come with this program, which would be lost afterwards
+        each.loadable()  # loads the members that come with this program, which would be lost afterwards
     before = [dict(each._entries) for each in every]
     yield
     for each, entries in zip(every, before, strict=True):

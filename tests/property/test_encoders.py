@@ -299,7 +299,7 @@ def test_buses_beside_each_other_count_together(lanes, idle, seed):
     """Each has levels of its own, and what they count is the sum of what they would count alone."""
     rng = np.random.default_rng(seed)
     together = [Bus(lanes, idle_level=idle, n_streams=5)]
-    together += [together[0].beside() for _ in range(2)]
+    together += [together[0].another_channel() for _ in range(2)]
     alone = [Bus(lanes, idle_level=idle, n_streams=5) for _ in together]
     for k in rng.integers(0, 3, 12):
         lengths = rng.integers(0, 40, rng.integers(1, 60))
@@ -312,4 +312,4 @@ def test_buses_beside_each_other_count_together(lanes, idle, seed):
         for name in ("ones", "toggles", "rising"):
             assert (getattr(bus.counts, name) == getattr(want, name)).all()
         assert (bus.level == apart.level).all() and bus.lane == apart.lane
-    assert (together[0].beside().level == 255 * idle).all()
+    assert (together[0].another_channel().level == 255 * idle).all()

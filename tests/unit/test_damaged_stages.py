@@ -11,7 +11,7 @@ import pytest
 from edgewatt.results.record import canonical_json
 from edgewatt.results.store import Store
 from edgewatt.runs import memo
-from edgewatt.runs.course import Results
+from edgewatt.runs.run_state import Results
 from edgewatt.runs.sweep import sweep
 from hwmodel.replay.cache_pass import KeptPass
 from traces.base.errors import InputError

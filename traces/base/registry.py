@@ -103,7 +103,7 @@ class Registry(Mapping[str, Entry[T]]):
         self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
         self._holds_outside = False
-        self._looked, self._looking = folder is None, False
+        self._discovered, self._discovering = folder is None, False
         self._lock = threading.RLock()
         _ALL.append(self)
 
@@ -137,7 +137,7 @@ class Registry(Mapping[str, Entry[T]]):
 
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
-        self._look()
+        self._discover()
         if name not in self._entries and name not in self._plugins and isinstance(name, str):
             name = next((known for known in self if known.lower() == name.lower()), name)
         if name not in self._entries and name in self._plugins:
@@ -147,17 +147,17 @@ class Registry(Mapping[str, Entry[T]]):
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
-        self._look()
+        self._discover()
         return name in self._entries or name in self._plugins
 
     def __iter__(self) -> Iterator[str]:
-        self._look()
+        self._discover()
         return iter([*self._entries, *(name for name in sorted(self._plugins) if name not in self._entries)])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def sound(self) -> dict[str, Entry[T]]:
+    def loadable(self) -> dict[str, Entry[T]]:
         """Return the entries that can be loaded: what lists and schemas show, which a broken plug-in must not stop."""
         entries = {}
         for name in self:
@@ -176,25 +176,25 @@ class Registry(Mapping[str, Entry[T]]):
         group = self.entry_point_group
         return {point.name: point for point in _entry_points() if point.group.replace("-", "_") == group}
 
-    def _look(self) -> None:
+    def _discover(self) -> None:
         """Import the modules of the kind's folder, once; other threads wait until all of them are."""
-        if self._looked:
+        if self._discovered:
             return
         import pkgutil
 
         with self._lock:
-            if self._looked or self._looking:  # a member may ask for another while it is imported
+            if self._discovered or self._discovering:  # a member may ask for another while it is imported
                 return
-            self._looking = True
+            self._discovering = True
             try:
                 assert self.folder is not None
                 package = import_module(self.folder)
                 inside = pkgutil.walk_packages(package.__path__, f"{self.folder}.")
                 for module in sorted(inside, key=lambda each: each.name):
                     import_module(module.name)
-                self._looked = True
+                self._discovered = True
             finally:
-                self._looking = False
+                self._discovering = False
 
     def _load_plugin(self, name: str) -> None:
         """Load an entry point; importing it registers the member. Raises InputError naming the distribution."""

@@ -21,8 +21,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from traces.base.children import module_command
 from traces.base.errors import EdgewattError
+from traces.base.subprocesses import module_command
 
 TOGETHER_S = 0.03
 """How long the answer of a small piece waits for the next, so that the parent is woken less often."""

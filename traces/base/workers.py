@@ -36,8 +36,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, Self, TypeVar
 
-from traces.base.children import module_command, safe_children
 from traces.base.errors import EdgewattError, EdgewattWarning, InputError, MissingExtraError, brief, unknown_name
+from traces.base.subprocesses import module_command, safe_children
 
 EXECUTORS = ("threads", "processes", "inline", "dask")
 IN_FLIGHT = 3

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, shown, unknown_name
 from traces.base.memory import claim
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 MAX_NEURONS = MAX_CONNECTIONS = 2**31 - 1  # the kernels number both with 32 bits
 _BYTES_PER_NEURON = 32  # while a network is checked (24 measured): a file of one line must not fill the memory
@@ -82,7 +82,7 @@ def is_real(dtype: np.dtype) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Network(Shown):
+class Network(OneLineRepr):
     """A feed-forward sparse network. Connection k goes from ``sources[k]`` to ``targets[k]``; W connections, N neurons.
 
     The order of the arrays is the network's own order of work. All arrays are copied and read-only.
@@ -126,9 +126,9 @@ class Network(Shown):
     depth: Int64Array = field(init=False, repr=False)
     """int64[N]: connections on the longest path from a neuron without incoming ones."""
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         layers = None if self.layer is None else len(np.unique(self.layer))
         return {
             "name": self.name, "connections": len(self.sources), "neurons": self.n_neurons, "layers": layers,

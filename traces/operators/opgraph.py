@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 MAX_BYTES = 2**63 - 1
 _ARC_BYTES = 64  # who waits for whom, both ways, in Python and for the kernels
@@ -77,7 +77,7 @@ class Operator:
 
 
 @dataclass(frozen=True, eq=False)
-class OpGraph(Shown):
+class OpGraph(OneLineRepr):
     """An operator graph in file order, which is a topological order.
 
     nodes: the operators, INPUT operators included. outputs: names of the tensors whose storage is never freed.
@@ -99,9 +99,9 @@ class OpGraph(Shown):
     allow_disconnected: bool = field(default=False, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "name": self.name, "operators": self.n_nodes, "buffers": len(self.buffers),
             "bytes": int(self.buffer_bytes.sum()), "constants": len(self.constants) or None,

@@ -182,7 +182,7 @@ def load(
 
 
 def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGraph:
-    readers = [entry.item for entry in NETWORK_READERS.sound().values()]
+    readers = [entry.item for entry in NETWORK_READERS.loadable().values()]
     reader, files = _choose(path, kind, readers)
     if files[0].is_dir():
         return reader.network(files, options)
@@ -222,14 +222,14 @@ def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, 
     have, or are additions and concatenations (rewriting.lowering). offsets: tensor -> place in the arena, kept
     where the format has room for it (TensorFlow Lite). Raises InputError for other kinds of files and operators.
     """
-    readers = [entry.item for entry in NETWORK_READERS.sound().values()]
+    readers = [entry.item for entry in NETWORK_READERS.loadable().values()]
     reader, files = _choose(path, "opgraph", readers)
     return reader.written(files[0], graph, offsets)
 
 
 def reader_name(path: Paths, kind: str | None = None) -> str:
     """Return the name in NETWORK_READERS of the reader that `load` takes for these files. Raises as `load` does."""
-    readers = {name: entry.item for name, entry in NETWORK_READERS.sound().items()}
+    readers = {name: entry.item for name, entry in NETWORK_READERS.loadable().items()}
     chosen, _ = _choose(path, kind, list(readers.values()))
     return next(name for name, reader in readers.items() if reader is chosen)
 

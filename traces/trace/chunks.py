@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.trace.accesses as kernel
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases",
            "instructions")  # fmt: skip
@@ -91,7 +91,7 @@ class Memory:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace(Shown):
+class Trace(OneLineRepr):
     """A memory trace that can be walked any number of times: ``for chunk in trace``.
 
     make_chunks: returns a fresh iterator over the chunks. memory: footprint and initial content.
@@ -112,9 +112,9 @@ class Trace(Shown):
     multiply_adds: int = 0
     waits: npt.NDArray[np.int64] | None = None
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         layout = self.description.get("layout")
         return {
             "accesses": self.n_accesses, "bytes": self.memory.total_bytes,

@@ -97,7 +97,7 @@ def guess_format(path: str | Path) -> str:
 def _guess(source: Source) -> str:
     with source.open() as stream:
         head = stream.read(_HEAD_BYTES)
-    readers = TRACE_READERS.sound()
+    readers = TRACE_READERS.loadable()
     for name in sorted(readers, key=lambda name: readers[name].item.last_resort):
         if readers[name].item.recognises(head, source.n_bytes):
             return name

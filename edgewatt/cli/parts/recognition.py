@@ -78,7 +78,7 @@ def _is_trace(look: FirstLook) -> bool:
     source = Source.of(look.path)  # which unpacks
     with source.open() as stream:
         head = stream.read(_HEAD_BYTES)
-    readers = [entry.item for entry in TRACE_READERS.sound().values()]
+    readers = [entry.item for entry in TRACE_READERS.loadable().values()]
     return any(each.recognises(head, source.n_bytes) for each in readers if not each.last_resort)
 
 

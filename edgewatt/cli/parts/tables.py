@@ -26,7 +26,7 @@ from traces.base.units import SCALES, energy, engineering, in_one_unit
 
 Row = dict[str, Any]
 
-Shown = tuple[str, str, list[str]]  # head, unit below it, cells
+OneLineRepr = tuple[str, str, list[str]]  # head, unit below it, cells
 
 
 def show_records(records: Sequence[Record], *, title: str, among: Sequence[Record] | None = None) -> None:
@@ -80,11 +80,11 @@ def _put_baselines(rows: list[Row], among: Sequence[Record]) -> None:
         row["base"] = base.get(row["hash"], {} if "ordering" in row else rows[0])
 
 
-def _pieces(names: list[Shown], columns: list[Shown], width: int) -> list[list[Shown]]:
+def _pieces(names: list[OneLineRepr], columns: list[OneLineRepr], width: int) -> list[list[OneLineRepr]]:
     """Return the columns in tables that fit a width, each with the naming ones."""
     size = lambda column: 2 + max(map(len, (column[0], column[1], *column[2])))  # noqa: E731
     room = width - 2 - sum(map(size, names))
-    pieces: list[list[Shown]] = [[]]
+    pieces: list[list[OneLineRepr]] = [[]]
     for column in columns:
         if pieces[-1] and sum(map(size, [*pieces[-1], column])) > room:
             pieces.append([])
@@ -200,12 +200,12 @@ def _better_bound(row: Row) -> str:
     return f", at least {row['io_bound']} ({row['bound']})" if row["io_bound"] > row["io_lower"] else ""
 
 
-def _name_columns(rows: list[Row]) -> list[Shown]:
+def _name_columns(rows: list[Row]) -> list[OneLineRepr]:
     names = ["stride", "format"] if "ordering" in rows[0] else []
     return [(name, "", [str(row[name]) for row in rows]) for name in names]
 
 
-def _io_columns(rows: list[Row]) -> list[Shown]:
+def _io_columns(rows: list[Row]) -> list[OneLineRepr]:
     if "io" not in rows[0]:
         return []
     measured = "energy_pj" in rows[0]
@@ -222,7 +222,7 @@ def _gaps(rows: list[Row], key: str) -> list[str]:
     return ["-" if row[key] is None else f"{100 * row[key]:.1f}" for row in rows]
 
 
-def _cost_columns(rows: list[Row]) -> list[Shown]:
+def _cost_columns(rows: list[Row]) -> list[OneLineRepr]:
     first = rows[0]
     if "energy_pj" not in first:
         return []
@@ -251,7 +251,7 @@ def _share(row: Row) -> str:
     return "-" if row.get("agreement") is None else f"({100 * row['agreement']:.1f})"
 
 
-def _cells(column: Column, rows: list[Row]) -> Shown:
+def _cells(column: Column, rows: list[Row]) -> OneLineRepr:
     """Return a column of counts, or of energies, times or bytes in the unit that suits its values."""
     values = [row.get(column.key) for row in rows]
     if column.key.endswith(("_pj", "_ns")):
@@ -280,7 +280,7 @@ def _absent(rows: list[Row]) -> set[str]:
 _WORDS = ("stride", "format", "encoder", "part", "bound by")
 
 
-def _print(console: Any, groups: list[str], columns: list[Shown]) -> None:
+def _print(console: Any, groups: list[str], columns: list[OneLineRepr]) -> None:
     widths = [max(map(len, (head, unit, *cells))) for head, unit, cells in columns]
 
     def line(cells: Sequence[str]) -> str:

@@ -74,7 +74,7 @@ class AutoParameters:
 
 def portfolio() -> list[str]:
     """Return the methods that declare a place in the portfolio, in its order."""
-    known = [(entry.item.portfolio, name) for name, entry in ORDERINGS.sound().items()]
+    known = [(entry.item.portfolio, name) for name, entry in ORDERINGS.loadable().items()]
     return [name for _, name in sorted((place, name) for place, name in known if place is not None)]
 
 

@@ -20,7 +20,7 @@ Int64Array = npt.NDArray[np.int64]
 
 LOOK_S = 0.02  # between two looks at the clock
 # What a connection takes before EGO's first step and after its last (measured at 1e7); a tolerated overrun in seconds.
-BEFORE_US, AFTER_US, BEYOND_S = 0.3, 0.1, 0.5
+BEFORE_US, AFTER_US, OVERRUN_S = 0.3, 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     window = min(task.memory if parameters.window is None else parameters.window, w)
     limit = math.inf if task.time_limit_s is None else task.time_limit_s
     # what follows the last step ends within the limit too, or soon after it
-    deadline = time.monotonic() + limit - max(0.0, AFTER_US * 1e-6 * w - BEYOND_S)
+    deadline = time.monotonic() + limit - max(0.0, AFTER_US * 1e-6 * w - OVERRUN_S)
     if (BEFORE_US + AFTER_US) * 1e-6 * w > limit:
         return Ordering(finished_by_depth(network, np.empty(0, np.int64)), "ego", {"window": window}, truncated=True)
     out, into = _by(network, network.sources), _by(network, network.targets)

@@ -90,7 +90,7 @@ def allocate(
     if banks is not None:
         deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
         if not entry.item.fills_banks:
-            able = ", ".join(repr(name) for name, each in ALLOCATORS.sound().items() if each.item.fills_banks)
+            able = ", ".join(repr(name) for name, each in ALLOCATORS.loadable().items() if each.item.fills_banks)
             raise InputError(f"banks are filled by allocator {able}, not {allocator!r}")
         entry.make_parameters(parameters)
         return place_in_banks(buffers, banks, traffic=traffic, pinned=pinned, deadline=deadline, **parameters)

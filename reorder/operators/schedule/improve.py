@@ -133,7 +133,7 @@ def least_arena(
     def candidates() -> Iterator[Order]:
         nonlocal late
         yield from starts
-        rules = sorted({e.item.rule for e in ALLOCATORS.sound().values() if e.item.rule is not None})
+        rules = sorted({e.item.rule for e in ALLOCATORS.loadable().values() if e.item.rule is not None})
         for compiled in rules:
             order, _, stopped = local_search(problem, problem.costs, compiled, starts, progress=progress, **limits)  # type: ignore[arg-type]
             late = late or stopped

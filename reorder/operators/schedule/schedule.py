@@ -21,14 +21,14 @@ from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedulers.constructive import simple_orders
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 from traces.operators.opgraph import OpGraph
 
 OBJECTIVES = ("peak", "arena", "traffic")
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule(Shown):
+class Schedule(OneLineRepr):
     """A schedule and what it costs. ``order[k]`` is the k-th operator to run, an index into ``graph.nodes``.
 
     graph: the graph that is scheduled: the one given, or the rewritten one.
@@ -56,9 +56,9 @@ class Schedule(Shown):
     truncated: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "graph": self.graph.name, "operators": len(self.order), "peak bytes": self.peak_bytes,
             "at least": self.lower_bound_bytes, "arena bytes": self.arena_bytes, "off-chip bytes": self.traffic_bytes,

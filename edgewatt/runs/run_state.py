@@ -14,14 +14,14 @@ from edgewatt.runs.model import Point
 from edgewatt.runs.records import Records
 from edgewatt.runs.steps import OPTIONAL, identities, shared
 from traces.base.errors import InputError
-from traces.base.shown import Shown
+from traces.base.reprs import OneLineRepr
 
 if TYPE_CHECKING:
     from edgewatt.pages.figures import Plots
 
 
 @dataclass
-class Results(Shown):
+class Results(OneLineRepr):
     """What a sweep left in its store. Records are sorted by hash, whatever order they were computed in.
 
     computed, reused: points computed now, and points that were finished before. failed: hash -> why. damaged: records
@@ -43,9 +43,9 @@ class Results(Shown):
         records = (self.store.get(name) for name in sorted({point.hash for point in self.points} - self.failed.keys()))
         return Records(record for record in records if record is not None)
 
-    __repr__ = Shown.__repr__
+    __repr__ = OneLineRepr.__repr__
 
-    def _facts(self) -> dict[str, object]:
+    def _repr_fields(self) -> dict[str, object]:
         return {
             "folder": self.store.folder, "points": len(self.points), "computed": self.computed, "reused": self.reused,
             "failed": len(self.failed),
@@ -64,7 +64,7 @@ class Results(Shown):
         return len(self.points)
 
 
-class Course:
+class SweepRun:
     """The points of a sweep that are still open, on a store that other processes may work on, too."""
 
     def __init__(self, so_far: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:

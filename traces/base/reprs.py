@@ -9,18 +9,18 @@ from collections.abc import Mapping
 _MOST = 60  # characters of a value in the line
 
 
-class Shown(ABC):
-    """A class that says what it is in few words. `_facts` is all a class writes; dataclasses keep this `__repr__` by
-    ``__repr__ = Shown.__repr__`` in their body.
+class OneLineRepr(ABC):
+    """A class that says what it is in few words. `_repr_fields` is all a class writes; dataclasses keep this `__repr__`
+    by ``__repr__ = OneLineRepr.__repr__`` in their body.
     """
 
     @abstractmethod
-    def _facts(self) -> Mapping[str, object]:
+    def _repr_fields(self) -> Mapping[str, object]:
         """Return what matters, by name, the most telling first; None leaves a fact out."""
 
     def __repr__(self) -> str:
         """Return one line."""
-        facts = {name: _text(value) for name, value in self._facts().items() if value is not None}
+        facts = {name: _text(value) for name, value in self._repr_fields().items() if value is not None}
         return f"<{type(self).__name__} {', '.join(f'{name} {value[:_MOST]}' for name, value in facts.items())}>"
 
     def _repr_html_(self) -> str:
@@ -28,7 +28,7 @@ class Shown(ABC):
         rows = "".join(
             f"<tr><th style='text-align:left'>{html.escape(name)}</th><td style='text-align:left'>"
             f"{html.escape(_text(value))}</td></tr>"
-            for name, value in self._facts().items()
+            for name, value in self._repr_fields().items()
             if value is not None
         )
         return f"<table><thead><tr><th colspan='2'>{type(self).__name__}</th></tr></thead><tbody>{rows}</tbody></table>"
