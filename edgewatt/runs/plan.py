@@ -25,7 +25,7 @@ from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
-from edgewatt.runs.model import FILE, ADDED_FIELD, Point, build_machine, file_identity, part_identity, to_json
+from edgewatt.runs.model import ADDED_FIELD, FILE, Point, build_machine, file_identity, part_identity, to_json
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import ConfigError, Document, Mark, Place
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning

@@ -79,8 +79,8 @@ class CachePass:
 class KeptPass:
     """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes.
 
-    Raises InputError for arrays, which may come from a file, that no pass is made of. checked: they were made or checked
-    before.
+    Raises InputError for arrays, which may come from a file, that no pass is made of. checked: they were made, or
+    checked, before.
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], *, checked: bool = False) -> None:
