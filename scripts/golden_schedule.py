@@ -19,8 +19,8 @@ from oracles import schedule_oracle as oracle  # noqa: E402
 
 from edgewatt.operators.request import load_graph  # noqa: E402
 from reorder.operators.rewriting.rewrite import rewrite_graph  # noqa: E402
+from reorder.operators.schedule import constructive  # noqa: E402
 from reorder.operators.schedule.operator_problem import OperatorProblem  # noqa: E402
-from reorder.operators.schedule.schedulers import constructive  # noqa: E402
 
 GRAPHS = (
     ("darts_v1", ()),

@@ -346,7 +346,7 @@ def use_product() -> None:
 
     cpu.simd_level(), cpu.debug_build()
     network = uniform_layers([12, 10, 8, 4], 0.6, seed=1)
-    for method in ("auto", "blocks", "long-runs"):
+    for method in ("auto", "long-runs"):
         ew.order(network, method, memory=6)
     for system in ("edge", "scratchpad-8k", "application-core"):
         ew.order(network, "auto", memory=None, machine=system, objective="energy")

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from reorder.base import Progress
 from reorder.operators.schedule import schedule as plain
 from reorder.operators.schedule.arena import ALIGNMENT
+from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedule import Schedule
-from reorder.operators.schedule.schedulers.constructive import simple_orders
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.base.errors import InputError
 from traces.base.memory import claim

@@ -14,10 +14,10 @@ from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_ban
 from edgewatt.operators.energy import schedule
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
 from reorder.operators.arena.base import PlacementTask
+from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
-from reorder.operators.schedule.schedulers import constructive
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean

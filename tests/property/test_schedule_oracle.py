@@ -8,11 +8,11 @@ from oracles import schedule_oracle as oracle
 from oracles.random_graphs import graphs, random_order
 
 from reorder.operators.arena.base import ALLOCATORS
+from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.bounds import CutBound, Peeling, lower_bound
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
-from reorder.operators.schedule.schedulers import constructive
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 

@@ -9,10 +9,10 @@ import pytest
 from edgewatt.operators.request import load_graph
 from reorder.operators.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
+from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import schedule
-from reorder.operators.schedule.schedulers import constructive
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.operators.opgraph import Operator, OpGraph, Tensor
 

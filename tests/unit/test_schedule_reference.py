@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from reorder.operators.rewriting.rewrite import rewrite_graph
+from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
-from reorder.operators.schedule.schedulers import constructive
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.operators.opgraph import OpGraph
 from traces.readers import opgraph_json

@@ -123,15 +123,15 @@ def test_a_file_that_is_no_checkpoint_stays(
 
 BAD_ORDERS = """
 import numpy as np
-from cython_ext.cdr.tuples import EXACT, GREEDY, order_strides, stride_bounds
+from cython_ext.cdr.tuples import GREEDY, order_strides, stride_bounds
 
 n, words = 24, np.arange(24, dtype=np.uint64)[:, None]
 keep, slots = np.zeros((8, 1), np.uint64), np.zeros(n, np.uint8)
 
 
-def call(order, bounds=(0, 8, n), method=GREEDY, keep=keep, words=words):
+def call(order, bounds=(0, 8, n), keep=keep, words=words):
     given = words, words, keep, slots, np.array(bounds), 0, 2, order
-    order_strides(*given, method, True, 0.0, 0, True, True)
+    order_strides(*given, GREEDY, True, 0.0, 0, True, True)
     stride_bounds(*given, 1, True, True, np.zeros(2))
 
 
@@ -152,7 +152,6 @@ for bad in (-1, n, 10**12):
         refused("a tuple outside the matrix", order=order)
 refused("strides lie inside the order", bounds=(0, 8, n + 1))
 refused("a stride holds 0 to", bounds=(0, 8, 7))
-refused("exact orders at most 16 tuples", bounds=(0, 17, n), method=EXACT)
 refused("in all arrays alike", keep=keep[:7])
 refused("one row for each tuple", words=words[:-1])
 """

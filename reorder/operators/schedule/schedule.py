@@ -16,9 +16,9 @@ from reorder.operators.arena.base import ALLOCATORS, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule.arena import ALIGNMENT, ScheduleArena, arena_of, own_alignment
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
+from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.improve import TRAFFIC, Effort, aligned_order, least_arena, local_search
 from reorder.operators.schedule.operator_problem import OperatorProblem
-from reorder.operators.schedule.schedulers.constructive import simple_orders
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
 from traces.base.reprs import OneLineRepr

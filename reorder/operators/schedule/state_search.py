@@ -25,8 +25,8 @@ import numpy as np
 
 from reorder.base import Progress
 from reorder.operators.schedule.base import SearchResult
+from reorder.operators.schedule.constructive import best_simple_order
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from reorder.operators.schedule.schedulers.constructive import best_simple_order
 
 SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
 QUICK_STATES = 8192  # of the first search

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from reorder.operators.schedule import constructive
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from reorder.operators.schedule.schedulers import constructive
 from traces.base.errors import unknown_name
 from traces.operators.opgraph import INPUT, OpGraph
 
