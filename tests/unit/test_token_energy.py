@@ -245,8 +245,9 @@ def test_a_killed_run_goes_on_where_it_was(
         ew.token_energy(folder, **how, workers=first, journal=journal)
     before = len(counted)
     assert journal.exists() or first > 1
-    with open(journal, "a") as stream:
-        stream.write('{"read":7,"sta')  # cut off
+    if journal.exists():  # two workers may be killed before the first line
+        with open(journal, "a") as stream:
+            stream.write('{"read":7,"sta')  # cut off
     assert ew.token_energy(folder, **how, workers=then, journal=journal).as_dict() == alone
     again = len(counted)
     assert first > 1 or again == before + len(alone["tensors"]) - 4
