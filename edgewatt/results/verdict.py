@@ -32,6 +32,7 @@ from edgewatt.results.swept import Axis
 
 MATTERS = 0.01
 """A choice that changes energy by less than this on a hardware is called irrelevant there."""
+LEAST_CHANGE = 5e-4  # below it a change reads 0.0 %
 ROW_BY_ROW = "two-optimal"
 
 
@@ -95,7 +96,7 @@ def _ends(low: float, high: float) -> str:
 
 def _change(share: float, verb: str = "saves") -> str:
     """Write a change with its verb: 'saves 12.0 %', 'costs 3.0 % more'; of time 'takes 3.0 % less'."""
-    if abs(share) < 5e-4:
+    if abs(share) < LEAST_CHANGE:
         return "changes no" if verb == "saves" else "takes the same"
     amount = f"{100 * abs(share):.1f} %"
     if verb == "takes":
@@ -206,6 +207,7 @@ class Card:
                         f"{_change(order.time, 'takes')} time against {against}.")  # fmt: skip
         if self.order_matters and blocks is not None and order is not None:
             more = f"{_change(blocks.energy)} ({blocks.ends})" if blocks.decided else "is not decided"
+            more = more if abs(blocks.energy) >= LEAST_CHANGE else "changes nothing"
             has = self.of_blocking
             share = "" if has is None else f"Blocking has {max(0.0, 100 * has):.0f} % of that; "
             said.append(f"{share}beyond it this {more}." if share else f"Beyond simple blocking it {more}.")

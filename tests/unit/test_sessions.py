@@ -158,6 +158,13 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
     assert "did you mean 'edge'" in str(wrong.exception) and not Path("other.yaml").exists()
 
 
+def test_where_blocking_has_it_all_the_answer_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sp.save_npz("tiny.npz", sp.csr_matrix(np.array([[1, 0], [2, 3]], np.float32)))
+    said = " ".join(CliRunner().invoke(app, ["run", "tiny.npz"]).output.split())
+    assert "Blocking has 100 % of that; beyond it this changes nothing." in said
+
+
 def test_names_are_completed() -> None:
     def completed(words: str) -> list[str]:
         environment = {
