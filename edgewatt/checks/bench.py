@@ -199,7 +199,6 @@ def _vectors(network: Network, batch: int, inputs: Any, seed: int) -> Float32:
 
 
 def _checked(peer: str, network: Network, values: Float32, expected: Float32) -> float:
-    """Compare all neurons, so that a dead output hides nothing."""
     error = float(np.abs(values[:, network.touched] - expected[:, network.touched]).max())
     if not error <= TOLERANCE * max(1.0, float(np.abs(expected).max())) * max(1.0, float(network.depth.max())):
         raise InputError(f"{peer} and edgewatt differ by up to {error:.3g} on {network.name}: nothing was timed")

@@ -1,13 +1,97 @@
-"""Checks of orderings and matrices against their definitions."""
+"""Checks of an order by definition, and of a reordered sparse matrix: expected, measured, how far apart they are."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from edgewatt.checks.check import Check
+import numpy as np
+import numpy.typing as npt
+
 from edgewatt.config.source import NetworkFiles
+from reorder.base import check_order
 from traces.base.errors import InputError
+from traces.base.sparse import checked_sparse
 from traces.networks.network import Network
+
+COLUMNS = ("check", "expected", "measured", "deviation", "verdict")
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one check. `deviation` is relative (0.01 is 1 %), None where a number makes no sense."""
+
+    name: str
+    expected: int | str
+    measured: int | str
+    passed: bool
+    deviation: float | None = None
+
+    def row(self) -> tuple[str, ...]:
+        """Return the cells of COLUMNS."""
+        deviation = "" if self.deviation is None else f"{100 * self.deviation:+.3g} %"
+        verdict = "ok" if self.passed else "FAILED"
+        return (self.name, _text(self.expected), _text(self.measured), deviation, verdict)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain data for JSON."""
+        return asdict(self)
+
+
+def equal(name: str, expected: int | str, measured: int | str) -> Check:
+    """Check exact equality; the deviation of numbers is relative to the expected one, 0 of 0 and 0."""
+    deviation = None
+    if isinstance(expected, int) and isinstance(measured, int):
+        apart = measured - expected
+        deviation = apart / abs(expected) if expected else float("inf") if apart else 0.0
+    return Check(name, expected, measured, expected == measured, deviation)
+
+
+def _text(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def validate_order(network: Network, order: npt.ArrayLike) -> list[Check]:
+    """Check an order of a network's connections: permutation, topological."""
+    try:
+        check_order(network, order)
+    except InputError as error:
+        return [Check("permutation and topological", "yes", str(error), False)]
+    return [Check("permutation and topological", "yes", "yes", True)]
+
+
+def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None) -> list[Check]:
+    """Check a reordered CSR matrix against the original: same rows of tuples, moves inside strides.
+
+    original, reordered: scipy.sparse CSR matrices as stored (indices of `reordered` need not be sorted).
+    stride: tuples may only have moved inside consecutive groups of `stride` of a row; None: anywhere in the row.
+    """
+    original, reordered = checked_sparse(original, "the original"), checked_sparse(reordered, "the reordered matrix")
+    checks = [
+        equal("shape", str(original.shape), str(reordered.shape)),
+        equal("stored values", original.nnz, reordered.nnz),
+    ]
+    if not all(check.passed for check in checks):
+        return checks
+    row_pointers_differ = int((np.asarray(original.indptr) != np.asarray(reordered.indptr)).sum())
+    checks.append(equal("row pointers that differ", 0, row_pointers_differ))
+    if row_pointers_differ:
+        return checks
+    row = np.repeat(np.arange(original.shape[0]), np.diff(original.indptr))
+    group = np.zeros(len(row), np.int64)
+    if stride is not None:
+        group = (np.arange(len(row)) - np.asarray(original.indptr)[row]) // stride
+
+    def sorted_tuples(matrix: Any) -> tuple[np.ndarray, ...]:
+        order = np.lexsort((matrix.data, matrix.indices, group, row))
+        return matrix.indices[order], matrix.data[order]
+
+    before, after = sorted_tuples(original), sorted_tuples(reordered)
+    moved = int(((before[0] != after[0]) | (before[1] != after[1])).sum())
+    where = "its row" if stride is None else f"its stride of {stride}"
+    checks.append(equal(f"tuples changed or moved out of {where}", 0, moved))
+    return checks
 
 
 def validate(
@@ -32,13 +116,11 @@ def validate(
         raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
     checks: list[Check] = []
     if order is not None and network is not None:
-        from edgewatt.checks.orders import validate_order
         from reorder.edges.methods.given import read_order
 
         given = network if isinstance(network, Network) else NetworkFiles((str(network),)).network("validate")
         checks += validate_order(given, read_order(str(order)))
     if matrix is not None and reordered is not None:
-        from edgewatt.checks.orders import validate_matrix
         from reorder.tuples.files import read_matrix
 
         checks += validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)

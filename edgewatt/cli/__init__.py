@@ -28,8 +28,6 @@ SECTIONS = {
 
 
 class _Sections(TyperGroup):
-    """Lists the commands under the headings of SECTIONS."""
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         room = max(map(len, self.commands))
         for heading, names in SECTIONS.items():
@@ -161,7 +159,6 @@ def _as_setting(error: Any) -> str:
 
 
 def _run(command: typer.Typer) -> None:
-    """Run the command and make sure that what it printed has got out."""
     try:
         status = command(standalone_mode=False)
         if isinstance(status, int) and status:

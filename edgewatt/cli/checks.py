@@ -48,7 +48,6 @@ def validate(
       edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
     """
     from edgewatt.checks import run
-    from edgewatt.checks.check import COLUMNS
     from edgewatt.cli.parts.output import show_table, write_json
 
     checks = run.validate(
@@ -62,7 +61,7 @@ def validate(
     passed = sum(check.passed for check in checks)
     report = {"passed": passed, "failed": failed, "checks": [check.as_dict() for check in checks]}
     if not write_json(report, json_file):
-        show_table(COLUMNS, [check.row() for check in checks], title="edgewatt validate")
+        show_table(run.COLUMNS, [check.row() for check in checks], title="edgewatt validate")
         say(f"{passed} checks passed, {failed} failed")
     if failed:
         raise typer.Exit(1)

@@ -28,7 +28,6 @@ def learn_eon(
     seeds: str = typer.Option("0", "--seeds", help="A training for each; the best of them is written."),
     output: str = writes("Where the checkpoint goes.", "-o", "--output", default="eon.safetensors"),
     resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint, with its own seed."),
-    page: str = writes("Write a page with the learning curves.", "--page"),
     json_file: str = json_option("the result with its curves"),
 ) -> None:
     """Train EON on a network and say what it found.
@@ -37,21 +36,20 @@ def learn_eon(
 
     A thousand connections take some minutes; the state is saved every ten iterations, Ctrl-C loses no more.
 
-      edgewatt learn eon net.npz -M 8 --seconds 120 -o net.safetensors --page curve.html
+      edgewatt learn eon net.npz -M 8 --seconds 120 -o net.safetensors
 
       edgewatt learn eon net.npz -M 8 --resume net.safetensors --seconds 300 -o more.safetensors
 
       edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
     """
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
-    from edgewatt.orders.order_pages import eon_page
     from edgewatt.orders.training import against_others, seeds_of, train_seeds
     from traces.base.errors import InputError
-    from traces.base.files import check_writable, whole_file
+    from traces.base.files import check_writable
 
     if seconds is not None and iterations is not None:
         raise InputError("give --seconds or --iterations, not both")
-    check_writable(output, page, json_file)
+    check_writable(output, json_file)
     wanted = network_of(network, "learn eon")
     with progress("learn eon") as report:
         runs = train_seeds(
@@ -59,9 +57,6 @@ def learn_eon(
             seconds=120.0 if seconds is None and iterations is None else seconds, progress=report,
         )  # fmt: skip
     rows = against_others(wanted, memory, runs[0])
-    if page is not None:
-        with whole_file(page) as stream:
-            stream.write(eon_page(wanted.name or Path(network.files[0]).name, memory, runs, rows).encode())
     result = {
         "checkpoint": str(output),
         "misses": dict(rows),

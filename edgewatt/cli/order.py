@@ -146,7 +146,6 @@ def order_network(
 
 
 def _end_if_interrupted(result: dict[str, Any]) -> None:
-    """End with the status of an interrupted command after its result was kept."""
     if result.get("parameters", {}).get("interrupted"):
         raise typer.Exit(130)
 
@@ -160,7 +159,6 @@ def _show_smallest(
     output: str | None,
     json_file: str | None,
 ) -> None:
-    """Print or write the least M of `edgewatt order --smallest-memory`."""
     from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.orders.request import find_smallest
 

@@ -38,12 +38,12 @@ def compare(
 
     Example:  edgewatt compare results/before results/after
     """
-    from edgewatt.cli.parts.output import write_json_list
+    from edgewatt.cli.parts.output import write_json
     from edgewatt.cli.parts.tables import show_comparison
     from edgewatt.results.comparison import compare as find
 
     pairs = find(a, b)
-    if not write_json_list(pairs, json_file):
+    if not write_json(iter(pairs), json_file):
         show_comparison(pairs)
 
 

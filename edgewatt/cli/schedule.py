@@ -98,7 +98,6 @@ def schedule(
 
 
 def _print(scheduled: Any) -> None:
-    """Print the orders side by side, what is proved, and the times."""
     from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import arena_in_words, order_lines, proof_in_words
     from traces.base.units import engineering

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.kinds import KINDS, registry
-from edgewatt.config.models import RunConfig, SystemFile
+from edgewatt.config.models import SYSTEM_KEYS, RunConfig, SystemFile
 from edgewatt.config.sections import KindChoice, keys_of
 from edgewatt.config.source import network_file
 from traces.base.checks import is_whole
@@ -31,33 +31,8 @@ from traces.layout.settings import MACHINE_LANES
 
 M = TypeVar("M", bound=BaseModel)
 
-_FILE_KEYS = (
-    "network.file",
-    "network.files",
-    "network.labelled",
-    "network.prune.calibration",
-    "trace.file",
-)  # always paths
-_NAME_OR_FILE_KEYS = (
-    "dram.part",
-    "system",
-    "bus",
-    "caches",
-    "technology",
-    "base",
-)  # paths only where they end in .yaml
-_SYSTEM_KEYS = (
-    "fast_memory",
-    "caches",
-    "scratchpad",
-    "technology",
-    "idle",
-    "bus",
-    "encoder",
-    "dram",
-    "engine",
-    "engines",
-)
+_FILE_KEYS = ("network.file", "network.files", "network.labelled", "network.prune.calibration", "trace.file")
+_NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "technology", "base")  # files where they end in .yaml
 _ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has one does not take the system's
 
 
@@ -124,11 +99,9 @@ def _absolute(value: Any, folder: Path, key: str, beside: Any) -> Any:
     elif isinstance(value, list):
         value[:] = [_absolute(item, folder, key, None) for item in value]
     elif isinstance(value, str) and value:
-        is_path = any(key == k or key.endswith(f".{k}") for k in _FILE_KEYS)
-        is_path |= value.endswith((".yaml", ".yml")) and any(
-            key == k or key.endswith(f".{k}") for k in _NAME_OR_FILE_KEYS
-        )
-        if key == "network.file" or key.endswith(".network.file"):
+        names = (*_FILE_KEYS, *(_NAME_OR_FILE_KEYS if value.endswith((".yaml", ".yml")) else ()))
+        is_path = f".{key}".endswith(tuple(f".{name}" for name in names))
+        if f".{key}".endswith(".network.file"):
             value = network_file(value, folder)
         return str(folder / value) if is_path or _is_order_file(key, beside) else value
     return value
@@ -186,7 +159,7 @@ def resolve(document: Document) -> Document:
         validate(SystemFile, piece)
         under = Document({}, {(): document.mark((), key=True)}, {(): document.mark(())}, document.pieces)
         own = any(key in document.data for key in _ONCHIP_KEYS)
-        for key in _SYSTEM_KEYS:
+        for key in SYSTEM_KEYS:
             if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):
                 under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
         mark = document.mark(("system",))
@@ -219,7 +192,6 @@ def _put_lanes(document: Document, mark: Mark) -> None:
 
 
 def _put_caches(document: Document, at: Place) -> None:
-    """Replace the names in the `caches` of one memory by what they name."""
     data, here = document.get(at), (*at, "caches")
     caches = data.get("caches") if isinstance(data, dict) else None
     if isinstance(caches, str):

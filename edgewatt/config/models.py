@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, create_model, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.kinds import AS_GIVEN
@@ -471,21 +471,13 @@ def _engines_fit(run: RunConfig) -> None:
         )
 
 
-class SystemFile(Section):
-    """A named machine under configs/systems: defaults for a configuration that says ``system: NAME``."""
-
-    description: str = ""
-    source: str = ""
-    fast_memory: Any = None
-    caches: Any = None
-    scratchpad: Any = None
-    technology: Any = None
-    idle: Any = None
-    bus: Any = None
-    encoder: Any = None
-    dram: Any = None
-    engine: Any = None
-    engines: Any = None
+SYSTEM_KEYS = (
+    "fast_memory", "caches", "scratchpad", "technology", "idle", "bus", "encoder", "dram", "engine", "engines",
+)  # fmt: skip
+_SYSTEM: dict[str, Any] = {"description": (str, ""), "source": (str, ""), **dict.fromkeys(SYSTEM_KEYS, (Any, None))}
+SystemFile = create_model(
+    "SystemFile", __base__=Section, __doc__="A machine under configs/systems: defaults of `system: NAME`.", **_SYSTEM
+)
 
 
 def _costs(names: list[str]) -> list[str]:

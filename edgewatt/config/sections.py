@@ -94,8 +94,6 @@ def _loosen(hint: Any) -> Any:
 
 
 class _Filling(Section):
-    """A section derived from a dataclass."""
-
     _fills: typing.ClassVar[type]
 
     def model_post_init(self, context: Any, /) -> None:

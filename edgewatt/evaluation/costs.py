@@ -134,7 +134,6 @@ def _balance(what: str, changes: dict[str, float], unit: str) -> str:
 
 
 def _named(changes: dict[str, float], sign: int, unit: str) -> str:
-    """Return the changes of one sign that matter, largest first."""
     mine = sorted(((name, each) for name, each in changes.items() if sign * each > 0), key=lambda pair: -sign * pair[1])
     least = NAMED_SHARE * max(map(abs, changes.values()))
     told = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= least]

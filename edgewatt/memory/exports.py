@@ -161,7 +161,6 @@ def _with_machine(request: ExportRequest) -> str:
 
 
 def _played(request: ExportRequest) -> tuple[Trace, Machine]:
-    """Return trace and machine of the point."""
     if not request.configured:
         raise InputError(f"{request.source}: {request.format} needs a machine: {_with_machine(request)}")
     chosen = request.chosen()

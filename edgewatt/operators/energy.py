@@ -118,8 +118,6 @@ class _Layout:
 
 
 class _Rows:
-    """Accesses of one chunk, transfers cut into pieces."""
-
     def __init__(self) -> None:
         self.addresses: list[int] = []
         self.sizes: list[int] = []
@@ -211,7 +209,6 @@ def _raw(values: npt.NDArray[Any]) -> Bytes:
 
 
 def _image(graph: OpGraph, layout: _Layout) -> Bytes:
-    """Content of off-chip memory before the first transfer: the weights; activations are zero."""
     image = np.zeros(layout.total, np.uint8)
     for name, values in graph.constants.items():
         image[layout.address[name] : layout.address[name] + values.nbytes] = _raw(values)

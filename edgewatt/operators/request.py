@@ -232,7 +232,6 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
 
 
 def _write(scheduled: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: list[str], until: float | None) -> None:
-    """Write the model back, draw, place in banks; say so in the summary and in words."""
     result, back, placed = scheduled.result, None, None
     if r.output is not None:
         from edgewatt.operators.write_back import write_back

@@ -160,7 +160,6 @@ def _sized(judge: MachineCost, size: int) -> MachineCost:
 
 
 def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
-    """Return the legal sizes nearest to those wished, ascending, each once."""
     return sorted({min(legal, key=lambda size: (abs(size - wish), size)) for wish in wished})
 
 

@@ -202,7 +202,6 @@ Values = list[Any] | dict[str, list[Any]]
 
 
 def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
-    """Return each column, floats to seven digits: a third of the size."""
     keys = rows.columns if isinstance(rows, Table) else dict.fromkeys(key for row in rows for key in row)
     return {key: _column(column(rows, key)) for key in keys}
 

@@ -190,7 +190,6 @@ def _ill_typed(config: Any, canonical: Mapping[str, Any], provenance: Any) -> st
 
 
 def _wrong(canonical: Any, provenance: Any, checksum: Any, text: str) -> str:
-    """Say what is wrong with a record's parts, or nothing; other values than JSON's raise."""
     name = canonical["hash"]
     if ill := _ill_typed(canonical.get("config", {}), canonical, provenance):
         raise TypeError(ill)
@@ -202,7 +201,6 @@ def _wrong(canonical: Any, provenance: Any, checksum: Any, text: str) -> str:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """Return both parts as `to_bytes` wrote them, a line each."""
     lines = text.split("\n")
     if len(lines) != 4 or not lines[1].startswith('"canonical":') or not lines[2].startswith('"provenance":'):
         return "", ""

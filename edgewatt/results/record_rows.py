@@ -22,8 +22,8 @@ class Column:
 
     head: over it in a table. kind: text, count, share (shown in per cent), quantity (energy, time or bytes, in the unit
     that suits the values: the end of the key says which it is) or decimal. title: at an axis and in a sentence. cost:
-    lower is better. quiet: tables have it only where it varies. brief: head of its narrow column on a terminal.
-    listed: it is in the page's table.
+    lower is better. brief: head of its column on a terminal; without one it has none there. listed: it is in the page's
+    table.
     """
 
     key: str
@@ -31,7 +31,6 @@ class Column:
     kind: Literal["text", "count", "share", "quantity", "decimal"] = "text"
     title: str = ""
     cost: bool = False
-    quiet: bool = False
     brief: str = ""
     listed: bool = True
 
@@ -39,40 +38,41 @@ class Column:
 BOUNDS = ("bandwidth", "latency", "engine", "dma")
 
 _COLUMNS = (
-    Column("network", "network", quiet=True),
+    Column("network", "network"),
     Column("trace", "trace"),
     Column("ordering", "ordering"),
     Column("stride", "stride", title="tuple order and stride"),
     Column("format", "format"),
-    Column("memory", "M", "count", "fast memory M (values)", quiet=True),
-    Column("policy", "policy", quiet=True),
-    Column("encoder", "encoder", quiet=True),
-    Column("onchip", "on-chip memory", quiet=True),
-    Column("lanes", "lanes", "count", quiet=True),
-    Column("engines", "engines", "count", quiet=True),
-    Column("layout", "layout", quiet=True),
-    Column("part", "part", title="memory part", quiet=True),
-    Column("timing", "timing", quiet=True),
-    Column("seed", "seed", "count", quiet=True),
-    Column("runs", "runs", "count", cost=True),
-    Column("reads", "reads", "count", cost=True),
-    Column("writes", "writes", "count", cost=True),
-    Column("io", "I/Os", "count", cost=True),
+    Column("memory", "M", "count", "fast memory M (values)"),
+    Column("policy", "policy"),
+    Column("encoder", "encoder"),
+    Column("onchip", "on-chip memory"),
+    Column("lanes", "lanes", "count"),
+    Column("engines", "engines", "count"),
+    Column("layout", "layout"),
+    Column("part", "part", title="memory part"),
+    Column("timing", "timing"),
+    Column("seed", "seed", "count"),
+    Column("runs", "runs", "count", cost=True, brief="runs"),
+    Column("reads", "reads", "count", cost=True, brief="reads"),
+    Column("writes", "writes", "count", cost=True, brief="writes"),
+    Column("io", "I/Os", "count", cost=True, brief="I/Os"),
     Column("distance", "distance", "count", "data movement distance"),
-    Column("gap", "gap %", "share"),
-    Column("gap_to_bound", "to best bound %", "share"),
+    Column("gap", "gap %", "share", brief="gap"),
+    Column("gap_to_bound", "to best bound %", "share", brief="to best"),
     Column("bound", "best bound"),
-    Column("hit_rate", "hit %", "share"),
+    Column("hit_rate", "hit %", "share", brief="hit"),
+    *(Column(f"l{n}_hit_rate", f"L{n} hit %", "share", brief=f"L{n} hit") for n in range(2, 10)),
     Column("cache_misses", "misses", "count", "cache misses", cost=True),
-    Column("bytes", "bytes moved", "quantity", cost=True, brief="moved"),
-    Column("neuron_bytes", "bytes of rows", "quantity", brief="rows"),
+    Column("bytes", "DRAM traffic", "quantity", cost=True, brief="traffic"),
+    Column("neuron_bytes", "activation traffic", "quantity", brief="activations"),
     Column("ones", "ones", "count", cost=True, brief="ones"),
     Column("toggles", "toggles", "count", cost=True, brief="toggles"),
     Column("io_energy_pj", "DQ", "quantity", "DQ energy", cost=True),
     Column("wire_energy_pj", "wires", "quantity", "wire energy", cost=True, brief="wires"),
     Column("dram_energy_pj", "DRAM", "quantity", "DRAM energy", cost=True, brief="DRAM"),
-    Column("onchip_energy_pj", "chip", "quantity", "on-chip energy", cost=True, brief="chip"),
-    Column("compute_energy_pj", "MAC", "quantity", cost=True, brief="MAC"),
+    Column("onchip_energy_pj", "on-chip", "quantity", "on-chip energy", cost=True, brief="on-chip"),
+    Column("compute_energy_pj", "compute", "quantity", "compute energy", cost=True, brief="compute"),
     Column("dynamic_energy_pj", "dynamic", "quantity", "dynamic energy", cost=True),
     Column("static_energy_pj", "static", "quantity", "static energy", cost=True, brief="static"),
     Column("energy_pj", "energy", "quantity", cost=True, brief="total"),
@@ -82,12 +82,12 @@ _COLUMNS = (
     Column("time_ns", "time", "quantity", cost=True, brief="time"),
     Column("time_change", "time ± %", "share"),
     Column("area_um2", "area um2", "count", "area on chip (um2)", cost=True),
-    Column("bound_by", "bound by", title="what bounds the time"),
+    Column("bound_by", "bound by", title="what bounds the time", brief="bound by (%)"),
     *(Column(f"bound_by_{name}", f"{name} %", "share", f"time bound by {name}", listed=False) for name in BOUNDS),
     Column("roofline_bandwidth_ns", "bytes at peak", "quantity", "bytes over peak bandwidth"),
     Column("roofline_engine_ns", "work at peak", "quantity", "operations over peak rate"),
-    Column("accuracy", "right %", "share"),
-    Column("agreement", "as float64 %", "share"),
+    Column("accuracy", "accuracy %", "share", brief="accuracy"),
+    Column("agreement", "as float64 %", "share", brief="as float64"),
     Column("relative_error", "relative error", "decimal"),
     Column("accuracy_loss", "accuracy lost", "share", cost=True, listed=False),
     Column("hash", "record"),
@@ -258,7 +258,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
         ):
             varying.remove(key)
     labels = [
-        ", ".join(_worded(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
+        ", ".join(words_of(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
         for row in rows
     ]
     seen: dict[str, int] = {}
@@ -270,7 +270,8 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
     ]
 
 
-def _worded(key: str, value: Any, title: str | None) -> str:
+def words_of(key: str, value: Any, title: str | None) -> str:
+    """Return the value of a column in words; title: of one that was swept and is no column of NAMING."""
     prefix = {"stride": "" if value != AS_GIVEN else "stride "}
     prefix |= {"memory": "M ", "seed": "seed ", "lanes": "lanes ", "engines": "engines "}
     return value_in_words(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
@@ -425,7 +426,6 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
 
 
 def _idle(idle: Mapping[str, Any] | None) -> str | None:
-    """Say how much of the DRAM's static energy is billed."""
     if idle is None:
         return None
     return str(idle["billed"]) if idle["billed"] in ("all", "none") else f"{idle['billed']} ({idle['share']:.2g})"

@@ -17,7 +17,6 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
@@ -263,9 +262,6 @@ def open_records(path: str | Path) -> Sequence[Record]:
     return StoredRecords(store, order)
 
 
-_WHOLE = (0, 0)  # a length of 0 reaches to the end, wherever that is
-
-
 class Claims:
     """The points that this process computes; leaving the block gives all of them up.
 
@@ -275,39 +271,32 @@ class Claims:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._path = os.path.join(folder, "points")
         self._descriptor = -1
-        self._file: tuple[int, int] | None = None  # which file it is open on
         self._held: set[str] = set()
 
     def __enter__(self) -> Claims:
         with contextlib.suppress(OSError):  # a store that cannot be written is reported by its first record
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.folder / "points", os.O_RDWR | os.O_CREAT, 0o666)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)  # which ends its locks
+        self._descriptor = -1
         self._held.clear()
-        with contextlib.suppress(OSError, ImportError):
-            if self._descriptor >= 0 and lock(self._descriptor, _WHOLE) and self._is_there():
-                os.unlink(self._path)
-        self._close()
 
     def take(self, name: str) -> bool:
         """Claim a point; False if another process has it, or this one already."""
         if name in self._held:
             return False
         try:
-            while True:
-                if self._descriptor < 0:
-                    self._open()
-                if not lock(self._descriptor, byte_of(name)):
-                    return False
-                if self._is_there():
-                    self._held.add(name)
-                    return True
-                self._close()  # its last holder has deleted it meanwhile, or the folder was moved
+            free = self._descriptor < 0 or lock(self._descriptor, byte_of(name))
         except (OSError, ImportError):  # no locks here, or not a POSIX system
             return True
+        if free:
+            self._held.add(name)
+        return free
 
     def give_up(self, name: str) -> None:
         """End a claim; nothing happens where there is none."""
@@ -316,32 +305,14 @@ class Claims:
             with contextlib.suppress(OSError, ImportError):
                 lock(self._descriptor, byte_of(name), end=True)
 
-    def _open(self) -> None:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-        state = os.fstat(self._descriptor)
-        self._file = state.st_dev, state.st_ino
 
-    def _close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
-        self._held.clear()  # with the file its locks end
-
-    def _is_there(self) -> bool:
-        try:
-            state = os.stat(self._path)
-        except FileNotFoundError:
-            return False
-        return (state.st_dev, state.st_ino) == self._file
+def byte_of(name: str) -> int:
+    """Return the byte that stands for a point: a file may end before it."""
+    return int(hash_of_text(name)[:15], 16)
 
 
-def byte_of(name: str) -> tuple[int, int]:
-    """Return first byte and length of what stands for a point: a file may end before it."""
-    return int(hash_of_text(name)[:15], 16), 1
-
-
-def lock(descriptor: int, place: tuple[int, int], *, end: bool = False, wait: bool = False) -> bool:
-    """Lock a place of a file for this open file, or end its lock; False if it is locked elsewhere. Raises OSError.
+def lock(descriptor: int, byte: int, *, end: bool = False, wait: bool = False) -> bool:
+    """Lock a byte of a file for this open file, or end its lock; False if it is locked elsewhere. Raises OSError.
 
     wait: until it is not locked elsewhere any more.
 
@@ -349,16 +320,14 @@ def lock(descriptor: int, place: tuple[int, int], *, end: bool = False, wait: bo
     """
     import fcntl
 
-    start, length = place
     try:
         if hasattr(fcntl, "F_OFD_SETLK"):
             kind = fcntl.F_UNLCK if end else fcntl.F_WRLCK
             how = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
-            fcntl.fcntl(descriptor, how, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, length, 0))
+            fcntl.fcntl(descriptor, how, struct.pack("hhqqi4x", kind, os.SEEK_SET, byte, 1, 0))
         else:
-            fcntl.lockf(
-                descriptor, fcntl.LOCK_UN if end else fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), length, start
-            )
+            kind = fcntl.LOCK_UN if end else fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)
+            fcntl.lockf(descriptor, kind, 1, byte)
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False

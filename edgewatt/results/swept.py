@@ -185,7 +185,6 @@ def title_of(key: str) -> str:
 
 
 def _section(key: str) -> str:
-    """Return the part of the configuration that a key stands or falls with."""
     parts = key.split(".")
     return parts[0] if parts[0] in ("caches", "scratchpad") else ".".join(parts[:2])
 

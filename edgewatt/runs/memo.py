@@ -123,7 +123,6 @@ def _size(value: Any) -> int:
 
 
 def _read(path: Path, key: str, check: Check | None) -> Arrays | InputError | None:
-    """Return what a file holds, None if there is none, or what is wrong with it."""
     try:
         claim(path.stat().st_size, str(path), "it")
         content = path.read_bytes()

@@ -123,7 +123,6 @@ Reader = Callable[[Any], Any]
 
 @cache
 def _reader(kind: Any) -> Reader | None:
-    """Return what builds a type from JSON values; None for plain values, which stay as they are."""
     if isinstance(kind, type) and hasattr(kind, "from_json"):
         read: Reader = kind.from_json
         return read

@@ -224,7 +224,6 @@ def _search(
 
 
 def _axes(space: list[Point]) -> tuple[dict[str, list[str]], dict[tuple[int, ...], Point]]:
-    """Return the values of every configuration key that varies, and the point of each combination that exists."""
     from edgewatt.results.record import canonical_json
 
     texts = [{key: canonical_json(value) for key, value in _parts(point.config)} for point in space]

@@ -217,7 +217,6 @@ def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Poi
 
 
 def _memories(run: RunConfig) -> list[dict[str, Any]]:
-    """Return the on-chip memories to compare: caches and scratchpad of each."""
     if run.onchip is not None:
         return [each.plain for each in run.onchip]
     if run.scratchpad is not None:
@@ -258,7 +257,6 @@ def _special_fields(section: type[Section]) -> list[dataclasses.Field[Any]]:
 
 
 def _files(section: Section) -> dict[str, list[str]]:
-    """Return where the files lie that an ordering's parameters name."""
     names = [field.name for field in _special_fields(type(section)) if field.metadata.get(FILE)]
     files = [getattr(section, name) for name in names if getattr(section, name) is not None]
     return {"ordering": files} if files else {}
@@ -376,7 +374,6 @@ def _with_tried(kind: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _named(value: Any, path: list[str]) -> Iterator[str]:
-    """Yield the names of members at a field of the configuration."""
     if isinstance(value, list):
         for item in value:
             yield from _named(item, path)
@@ -466,7 +463,6 @@ def _without_effect(points: Sequence[Point]) -> list[str]:
 
 @cache
 def _compares(encoder: str) -> bool:
-    """Whether an encoder chain compares neighbouring values, as Base+XOR does."""
     from hwmodel.coding.chain import parse_chain
     from hwmodel.coding.stage import ENCODERS, Role
 

@@ -134,7 +134,6 @@ class SweepRun:
         return False
 
     def _is_stale(self, name: str) -> bool:
-        """Return whether a record that was found damaged or outdated still is."""
         if str(self.store.path(name)) not in {*self.so_far.damaged, *self.so_far.outdated}:
             return False
         try:

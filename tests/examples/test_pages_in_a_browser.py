@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,7 +42,6 @@ KINDS = {  # page -> the module that makes it
     "arena": "edgewatt/pages/arena.py",
     "token": "edgewatt/pages/token.py",
     "papers": "scripts/papers/page.py",
-    "learning": "edgewatt/orders/order_pages.py",
 }
 
 
@@ -76,7 +74,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _network_pages(folder: Path) -> None:
     from edgewatt.evaluation.machine_cost import view_on_machine
-    from edgewatt.orders.order_pages import eon_page, pays_page
+    from edgewatt.orders.order_pages import pays_page
     from edgewatt.orders.ordering import machine_cost_for
     from edgewatt.pages.explain import explain_page
     from traces.generators.networks import uniform_layers
@@ -87,9 +85,6 @@ def _network_pages(folder: Path) -> None:
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))
-    curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, kept=80 - i, best=80 - i) for i in range(9)]
-    runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
-    (folder / "learning.html").write_text(eon_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
 
 
 def _operator_pages(folder: Path) -> None:

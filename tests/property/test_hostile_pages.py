@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 import edgewatt as ew
 import papers.page as papers
 from edgewatt.operators.arena import of_schedule
-from edgewatt.orders.order_pages import eon_page, pays_page
+from edgewatt.orders.order_pages import pays_page
 from edgewatt.orders.pays import METRICS, Pays
 from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.data import gather
@@ -126,12 +125,6 @@ def arena_html(text: str) -> str:
     return arena_page(ArenaMap("map " + text, names, lower, upper, size, offset, bank, banks, steps))
 
 
-def learning_html(text: str) -> str:
-    curve = [SimpleNamespace(seconds=float(k), mean=9.0 - k, kept=8 - k, best=8 - k) for k in range(3)]
-    run = SimpleNamespace(seed=0, iteration=2, seconds=3.0, curve=curve)
-    return eon_page("net " + text, 6, [run], [("ego", 7), (text, 9)])  # type: ignore[list-item]
-
-
 class Elements(HTMLParser):
     """Counts elements and notes attributes that run something."""
 
@@ -172,7 +165,6 @@ def pages(records: list[Record], text: str) -> dict[str, Callable[[], str]]:
         "papers": lambda: papers_page(records, text),
         "pays": lambda: pays_html(text),
         "arena": lambda: arena_html(text),
-        "learning": lambda: learning_html(text),
         "token": lambda: token_html(text),
     }
 

@@ -56,6 +56,6 @@ def test_columns_of_the_page(tmp_path):
 
     ew.run({**BASE, "system": "edge", "accuracy": True}, results=tmp_path / "r")
     page = rendered(read_results(tmp_path / "r", None))
-    for head in ("chip nJ", "MAC nJ", "bytes moved", "energy, low end", "as float64 %"):
+    for head in ("on-chip nJ", "compute nJ", "DRAM traffic", "energy, low end", "as float64 %"):
         assert head in page
     assert "energy_parts" in page

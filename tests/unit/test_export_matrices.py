@@ -11,7 +11,7 @@ import scipy.sparse
 from typer.testing import CliRunner
 
 import edgewatt as ew
-from edgewatt.checks.orders import validate_matrix
+from edgewatt.checks.run import validate_matrix
 from edgewatt.cli import app
 from edgewatt.memory.exports import _groups, layer_matrices, write_matrices
 from reorder.tuples.files import read_matrix

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import edgewatt as ew
-from edgewatt.checks.orders import validate_matrix
+from edgewatt.checks.run import validate_matrix
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.base.errors import InputError
 from traces.networks.prune import prune_matrix

@@ -226,7 +226,7 @@ def test_two_hosts_on_one_store_compute_nothing_twice(tmp_path: Path, executor: 
     once = [record.provenance["stages_computed"] for record in alone.store]
     for step in ("ordering", "replay"):  # what takes no time both may compute
         assert sum(each.get(step, 0) for each in made) == sum(each.get(step, 0) for each in once), step
-    assert not list((tmp_path / "two" / "claims").iterdir()) and not list((tmp_path / "two").rglob(".*"))
+    assert not list((tmp_path / "two").rglob(".*"))
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
@@ -246,7 +246,6 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
         assert claims.take("a")
         claims.give_up("a")
         assert claims.take("a")
-    assert not list(tmp_path.iterdir())
 
 
 def test_executor_names() -> None:
@@ -291,9 +290,8 @@ def test_claims_of_one_process_part_its_sweeps(tmp_path: Path) -> None:
         assert one.take("a") and other.take("b") and not other.take("a") and not one.take("b")
         one.give_up("a")
         assert other.take("a")
-        other.__exit__(None, None, None)  # its file stays: `one` may hold a claim in it
+        other.__exit__(None, None, None)
         assert one.take("a") and one.take("b")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("change", ["moved", "deleted"])

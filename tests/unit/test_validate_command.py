@@ -8,8 +8,7 @@ import pytest
 import scipy.sparse as sp
 from typer.testing import CliRunner
 
-from edgewatt.checks.check import Check, equal
-from edgewatt.checks.run import validate
+from edgewatt.checks.run import Check, equal, validate
 from edgewatt.cli import app
 from traces.base.errors import InputError
 from traces.networks.network import Network

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.integer_oracle import integer_mismatches
 
-from edgewatt.checks.orders import validate_matrix, validate_order
+from edgewatt.checks.run import validate_matrix, validate_order
 from reorder.base import check_order
 from reorder.edges.methods.given import read_order
 from traces.base.errors import InputError

@@ -217,7 +217,6 @@ def _path_text(value: Any) -> str:
 
 
 def _array(value: Any) -> Any:
-    """Take what NumPy makes an array of numbers of."""
     _need(value is not None and not isinstance(value, str | bytes | abc.Mapping | abc.Set))
     try:
         kind = value.dtype.kind if isinstance(value, np.ndarray) else np.asarray(value).dtype.kind

@@ -240,8 +240,6 @@ class _TooMuch(Exception):
 
 
 class _Composer:
-    """Builds a Document from YAML events."""
-
     def __init__(self, name: str) -> None:
         self.name = name
         self.problems: list[tuple[Mark, str]] = []

@@ -179,7 +179,6 @@ def _stream_number(state: os.stat_result) -> int | None:
 
 
 def _pour(name: str, target: Path, state: os.stat_result | None) -> None:
-    """Write a finished file into what is no regular file; an open stream goes on where it is."""
     number = _stream_number(state) if state is not None else None
     descriptor = os.dup(number) if number is not None else os.open(target, os.O_WRONLY)
     with open(name, "rb") as source, os.fdopen(descriptor, "wb") as sink:

@@ -235,7 +235,6 @@ def _package(module: str) -> str:
 
 @cache
 def _entry_points() -> list[Any]:
-    """Return the entry points of all our groups."""
     from importlib.metadata import entry_points
 
     every = entry_points()

@@ -76,7 +76,6 @@ def load(module: str, waiting: Callable[[], bool]) -> None:
 
 
 def _answer(packed: bytes) -> bytes:
-    """Do a piece and return its framed answer."""
     try:
         function, arguments = pickle.loads(packed)
         return _framed("result", function(*arguments))

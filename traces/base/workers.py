@@ -216,15 +216,12 @@ class _Fate:
     hear: Callable[..., None] | None = None
 
     def of(self, key: Any, times: int, why: str, error: Exception | None = None) -> Any:
-        """Return the result of a piece that is lost, or raise."""
         if self.lost is not None:
             return self.lost(key, times, why)
         raise WorkerDiedError(f"a worker process died ({why}); what a checkpoint holds is not done again") from error
 
 
 class _Team(ABC):
-    """Workers and what is under way at them."""
-
     def __enter__(self) -> Self:
         return self
 
@@ -259,7 +256,6 @@ class _Futures(_Team):
     def map(
         self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
     ) -> Iterator[tuple[Key, Any]]:
-        """See _Team."""
         under_way: dict[Any, list[Call[Key]]] = {}
         again: deque[Call[Key]] = deque()
         size = 1  # of the first ones, which tell how long they take
@@ -323,15 +319,12 @@ class _Threads(_Futures):
         self._pool.shutdown(cancel_futures=True)
 
     def members(self) -> int:
-        """See _Futures."""
         return self.count
 
     def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Future[Any]:
-        """See _Futures."""
         return self._pool.submit(_in_turn, function, calls)
 
     def done(self, under_way: Iterable[Future[Any]]) -> Iterable[Future[Any]]:
-        """See _Futures."""
         return wait(under_way, return_when=FIRST_COMPLETED).done
 
 
@@ -407,7 +400,6 @@ class _Dask(_Futures):
         self._ends.close()
 
     def members(self) -> int:
-        """See _Futures: of the threads that live."""
         threads: dict[str, int] = self._client.nthreads()
         return max(1, sum(threads.values()))
 
@@ -419,7 +411,6 @@ class _Dask(_Futures):
         return future
 
     def done(self, under_way: Iterable[Any]) -> Iterable[Any]:
-        """See _Futures."""
         return (next(self._finished),)
 
 
@@ -477,7 +468,6 @@ class _Process:
     """One worker process and the pieces that lie before it; it answers them in their order."""
 
     def __init__(self, process: subprocess.Popen[bytes], given: IO[bytes], answers: IO[bytes]) -> None:
-        """process: the first of those that were started together."""
         self.process, self.given, self.answers = process, given, answers
         self.pieces: deque[_Piece] = deque()
         self._received = bytearray()
@@ -552,7 +542,6 @@ class _Process:
             self.given.close()
 
     def kill(self) -> None:
-        """Kill it and those that were started with it."""
         if self.process.returncode is None:  # else they are killed, and others may have their number
             if hasattr(os, "killpg"):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -588,7 +577,6 @@ class _Processes(_Team):
             self._idle.pop().end()
 
     def prepare(self, n_pieces: int) -> None:
-        """Start the processes that so many pieces will need."""
         missing = min(self.count, n_pieces) - len(self._idle)
         if missing > 0:
             self._idle += _Process.start(missing, self.load)
@@ -596,7 +584,6 @@ class _Processes(_Team):
     def map(
         self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
     ) -> Iterator[tuple[Key, Any]]:
-        """See _Team."""
         self.load = self.load or function.__module__
         self.prepare(int(min(left, self.count)))
         again: deque[_Piece] = deque()

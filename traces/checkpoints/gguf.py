@@ -50,8 +50,6 @@ _GENERAL = ("general.architecture", "general.alignment")
 
 
 class _Header:
-    """The beginning of a file, read as it is asked for."""
-
     def __init__(self, stream: IO[bytes], file: Path, total: int) -> None:
         self.stream, self.file, self.total = stream, file, total
 

@@ -283,7 +283,6 @@ class _Planner:
         return caches + new
 
     def _seen(self, layer: int) -> int:
-        """Return how many tokens of its context a layer looks at."""
         window, kinds = self._of_config("sliding_window"), self.config.get("layer_types")
         sliding = bool(window) and self.config.get("use_sliding_window", True) is not False
         if sliding and isinstance(kinds, list) and layer < len(kinds):
@@ -291,7 +290,6 @@ class _Planner:
         return min(self.context, window or 0) if sliding else self.context
 
     def _kv_bytes(self, layer: int) -> int:
-        """Return the bytes of one token's keys and values in one layer."""
         where = f"{self.checkpoint.path}: the configuration"
         bits = self.kv_bits
         if bits is None:
@@ -341,7 +339,6 @@ def _whole(matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
 
 
 def _joined(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return sorted rows as ranges."""
     ranges: list[tuple[int, int]] = []
     for row in rows:
         if ranges and ranges[-1][1] == row:

@@ -123,7 +123,6 @@ def compact_growth(
 
 
 def _layered(sizes: Sequence[int], pairs: Sequence[tuple[Int64Array, Int64Array]], seed: int, name: str) -> Network:
-    """Number the neurons layer by layer, sort every layer by (target, source) and add the numbers."""
     first = np.concatenate(([0], np.cumsum(sizes)))
     sources, targets = [], []
     for k, (source, target) in enumerate(pairs):

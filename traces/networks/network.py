@@ -206,7 +206,6 @@ class Network(OneLineRepr):
         self._validate_sharing()
 
     def _validate_positions(self, positions: Int64Array) -> None:
-        """Check that the layers of the position table go the way of the connections."""
         if positions.shape[1] != 3:
             raise InputError(f"positions has shape {positions.shape}, expected (N, 3): layer, y and x of each neuron")
         layer = positions[:, 0]
@@ -226,7 +225,6 @@ class Network(OneLineRepr):
             )
 
     def _validate_sharing(self) -> None:
-        """Check that connections of one stored weight agree on it."""
         ids = self.weight_ids
         if ids is None:
             return

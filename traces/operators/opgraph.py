@@ -225,8 +225,6 @@ def _after(node: Operator) -> Sequence[str]:
 
 
 class _Validation:
-    """The checks behind OpGraph; each names graph and node."""
-
     def __init__(self, graph: OpGraph) -> None:
         self.graph = graph
         self.where = f"{graph.source or graph.name}: "

@@ -198,7 +198,6 @@ class _Reader:
         return self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
 
     def load(self) -> None:
-        """Bring all weights into the model."""
         attributes = (a.t for node in self.model.graph.node for a in node.attribute if a.HasField("t"))
         for tensor in (*self.model.graph.initializer, *attributes):
             if tensor.external_data:
@@ -290,7 +289,6 @@ class _Reader:
         side.dim_value = size
 
     def _described(self) -> dict[str, Any]:
-        """Return name -> type of every tensor that the file describes."""
         graph = self.model.graph
         known = {v.name: v.type.tensor_type for v in (*graph.input, *graph.value_info, *graph.output)}
         if self.is_set:  # what is still open may follow from it

@@ -292,7 +292,6 @@ def _reader_of(files: Sequence[Path], readers: Sequence[NetworkReader]) -> Netwo
 
 
 def _near(file: Path) -> str:
-    """Return a suggestion from the files beside a missing one."""
     try:
         beside = [entry.name for entry in file.parent.iterdir()][:1000]
     except OSError:

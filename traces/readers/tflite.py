@@ -327,7 +327,6 @@ class _Reader:
         return [i for i in indices if i != NONE]
 
     def _tensor(self, index: int, table: Any) -> Tensor:
-        """Describe one tensor and, where it has data, note it as a constant."""
         name = self.names[index]
         at = f"tensor {name!r}"
         shape = tuple(int(side) for side in self.numbers(table, "Shape"))
@@ -450,7 +449,6 @@ class _Reader:
         return attributes
 
     def _handle(self, operator: Any, index: int) -> _Variable:
-        """Return the variable of a handle: handles of one name share it."""
         options = self.options(operator, "VarHandleOptions")
         named = None
         if options is not None:

@@ -254,7 +254,6 @@ def _stored(
         weight_slot[steps.is_padding] = len(values) - 1
 
     def spread(of_values: np.ndarray) -> np.ndarray:
-        """Return what is given per value for each step."""
         return steps.spread(of_values) if weight_slot is None else of_values[weight_slot]
 
     if integers is None:
@@ -303,7 +302,6 @@ def _stored_weights(values: npt.NDArray[np.float32], name: str) -> tuple[np.ndar
 
 
 def _ids(network: Network, steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
-    """Return the ids per step as stored, by end, and the bytes of one id."""
     base = layout.id_base
     if base == "layer" and steps.layer is None:
         raise InputError("id_base 'layer' needs a layered network: use 'network'")

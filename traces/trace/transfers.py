@@ -204,7 +204,6 @@ def _bytes_of(numbers: npt.NDArray[Any], width: int) -> npt.NDArray[np.uint8]:
 
 
 def _with_array(old: Memory, name: str, data: npt.NDArray[np.uint8]) -> tuple[Memory, int]:
-    """Return the memory with an array behind all others, and where that starts."""
     assert old.image is not None
     offset = -(-old.total_bytes // 64) * 64
     image = np.zeros(offset + len(data), np.uint8)

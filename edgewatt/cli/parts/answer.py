@@ -96,7 +96,6 @@ def _percent(gain: Gain | None, what: str) -> str:
 
 
 def _show_effects(effects: Sequence[Effect]) -> None:
-    """Print what each value of each axis changes, all else equal."""
     rows = [
         (each.axis, f"{each.value}, not {each.first}", *(_range(part) for part in (each.energy, each.time)))
         for each in effects

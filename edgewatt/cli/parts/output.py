@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,26 +58,29 @@ def put(console: Any, text: object = "", *, style: str | None = None) -> None:
 
 
 def show_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, numeric: Sequence[str] = ()
-) -> None:
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, numeric: Sequence[str] = (),
+    groups: Sequence[str] = (), names: int = 1,
+) -> None:  # fmt: skip
     """Print a table; columns named in `numeric` are right-aligned; colour only on a terminal.
 
-    It is no wider than the terminal: texts wrap first, then columns go on in further tables, each with the first one.
+    It is no wider than the terminal: texts wrap first, then columns go on in further tables, each with the first ones
+    (`names`). groups: a heading for each row, printed where it changes.
     """
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
     cells = [["" if cell is None else plain(cell).replace("\n", " ") for cell in row] for row in rows]
-    if title:
-        for line in wrapped(plain(title)):
-            put(console, line, style="bold")
+    for line in wrapped(plain(title)) if title else ():
+        put(console, line, style="bold")
     made = [_Column(plain(name), [row[k] for row in cells], name in numeric) for k, name in enumerate(columns)]
-    for piece in _fitted(made, terminal_width()):
+    for piece in _fitted(made, terminal_width(), names):
         put(console)
-        for line in piece.lines(piece.heads()):
+        for line in piece.lines([column.head for column in piece.columns]):
             put(console, line, style="bold")
         put(console, "─" * piece.width)
         for k in range(len(cells)):
+            if groups and (not k or groups[k] != groups[k - 1]):
+                put(console, groups[k], style="bold cyan")
             for line in piece.lines([column.cells[k] for column in piece.columns]):
                 put(console, line)
     put(console)
@@ -89,7 +93,7 @@ class _Column:
     """One column of a table: its head, its cells, whether they are numbers; width: characters it has."""
 
     def __init__(self, head: str, cells: list[str], numeric: bool) -> None:
-        self.head, self.cells, self.numeric = head, cells, numeric
+        self.head, self.cells, self.adjust = head, cells, str.rjust if numeric else str.ljust
         words = max(map(len, head.split()), default=0)
         self.width = max([words, *map(len, cells)])
         self.least = self.width if numeric else min(self.width, max(words, LEAST_TEXT))
@@ -101,39 +105,32 @@ class _Piece:
     def __init__(self, columns: list[_Column], room: int) -> None:
         self.columns = columns
         self.widths = [column.width for column in columns]
-        while sum(self.widths) + 2 * (len(columns) - 1) > room:
+        gaps = 2 * (len(columns) - 1)
+        while sum(self.widths) + gaps > room:
             spare = [width - column.least for width, column in zip(self.widths, columns, strict=True)]
             widest = max(range(len(columns)), key=lambda k: (spare[k] > 0, self.widths[k]))
             if spare[widest] <= 0:
                 break
             self.widths[widest] -= 1
-        self.width = min(sum(self.widths) + 2 * (len(columns) - 1), room)
-
-    def heads(self) -> list[str]:
-        return [column.head for column in self.columns]
+        self.width = min(sum(self.widths) + gaps, room)
 
     def lines(self, cells: list[str]) -> list[str]:
-        """Return one row of cells as lines, texts wrapped."""
         parts = [textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
                  for cell, width in zip(cells, self.widths, strict=True)]  # fmt: skip
         return [
             "  ".join(
-                (part[k] if k < len(part) else "").rjust(width) if column.numeric
-                else (part[k] if k < len(part) else "").ljust(width)
-                for part, width, column in zip(parts, self.widths, self.columns, strict=True)
+                column.adjust(part, width)
+                for part, width, column in zip(line, self.widths, self.columns, strict=True)
             ).rstrip()
-            for k in range(max(map(len, parts)))
+            for line in zip_longest(*parts, fillvalue="")
         ]  # fmt: skip
 
 
-def _fitted(columns: list[_Column], room: int) -> list[_Piece]:
-    """Return the columns as tables that fit a width."""
-    if not columns:
-        return []
-    first, groups = columns[0], [[columns[0]]]
-    for column in columns[1:]:
-        if sum(each.least + 2 for each in [*groups[-1], column]) - 2 > room and len(groups[-1]) > 1:
-            groups.append([first])
+def _fitted(columns: list[_Column], room: int, names: int) -> list[_Piece]:
+    groups: list[list[_Column]] = [columns[:names]]
+    for column in columns[names:]:
+        if sum(each.least + 2 for each in [*groups[-1], column]) - 2 > room and len(groups[-1]) > names:
+            groups.append(columns[:names])
         groups[-1].append(column)
     return [_Piece(group, room) for group in groups]
 
@@ -141,37 +138,30 @@ def _fitted(columns: list[_Column], room: int) -> list[_Piece]:
 def write_json(value: Any, file: str | None) -> bool:
     """Write `value` as JSON to a file (complete or not at all) or, for '-', to standard output.
 
-    Returns True when standard output was taken, so that the caller prints nothing else there.
+    An iterator is written as a list, value by value: memory holds one of them. Returns True when standard output was
+    taken, so that the caller prints nothing else there.
     """
     if file is None:
         return False
-    text = json.dumps(value, indent=2, sort_keys=False, allow_nan=False) + "\n"
-    if file == "-":
-        sys.stdout.write(text)
-        return True
-    from traces.base.files import whole_file
 
-    with whole_file(file) as stream:
-        stream.write(text.encode())
-    return False
-
-
-def write_json_list(values: Iterable[Any], file: str | None) -> bool:
-    """Write values as the list that `write_json` would write, one by one: memory holds one of them."""
-    if file is None:
-        return False
-    from traces.base.files import whole_file
+    def text(part: Any) -> str:
+        return json.dumps(part, indent=2, sort_keys=False, allow_nan=False)
 
     def pieces() -> Iterator[str]:
+        if not isinstance(value, Iterator):
+            yield text(value) + "\n"
+            return
         before = "[\n"
-        for value in values:
-            yield before + textwrap.indent(json.dumps(value, indent=2, sort_keys=False, allow_nan=False), "  ")
+        for each in value:
+            yield before + textwrap.indent(text(each), "  ")
             before = ",\n"
         yield "\n]\n" if before == ",\n" else "[]\n"
 
     if file == "-":
         sys.stdout.writelines(pieces())
         return True
+    from traces.base.files import whole_file
+
     with whole_file(file) as stream:
         stream.writelines(piece.encode() for piece in pieces())
     return False

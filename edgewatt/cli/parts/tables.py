@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappush, heappushpop
 from typing import Any
 
 from edgewatt.cli.parts.answer import show_verdict
-from edgewatt.cli.parts.output import put, say, show_table, terminal_width, wrapped
+from edgewatt.cli.parts.output import put, say, show_table, wrapped
 from edgewatt.results.comparison import Comparison
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import (
     COLUMNS,
+    NAMING,
     Column,
     column_title,
     compact,
+    per_inference,
     percent,
     row_of,
     searches,
-    value_in_words,
+    words_of,
 )
 from edgewatt.results.swept import rows_with_axes
 from edgewatt.results.verdict import Measured
 from traces.base.units import SCALES, energy, engineering, in_one_unit
 
 Row = dict[str, Any]
-
-OneLineRepr = tuple[str, str, list[str]]  # head, unit below it, cells
+CHANGES = {"I/Os ±%": "io", "traffic ±%": "bytes", "energy ±%": "energy_pj", "time ±%": "time_ns"}
+"""Head -> column of `row_of` whose change against the baseline stands there."""
 
 
 def show_records(records: Sequence[Record], *, title: str, among: Sequence[Record] | None = None) -> None:
@@ -38,126 +40,67 @@ def show_records(records: Sequence[Record], *, title: str, among: Sequence[Recor
     from rich.console import Console
 
     rows = [row_of(record) for record in records]
-    _put_baselines(rows, records if among is None else among)
+    bases = _baselines(rows, records if among is None else among)
     axes = rows_with_axes(rows, [record.config for record in records])
     console = Console(highlight=False, soft_wrap=True)
-    width = terminal_width()
     for line in wrapped(title):
         put(console, line, style="bold")
-    for note in _notes(records, rows):
+    for note in _notes(records, rows, bases):
         for line in wrapped(note, " " * 9):
             put(console, line)
-    groups = _groups(rows, {axis.key: axis.title for axis in axes})
-    io, cost = _io_columns(rows), _cost_columns(rows)
-    together = _pieces(_name_columns(rows), [*io, *cost], width)
-    if len(together) == 1 or not io or not cost:
-        for piece in together:
-            _print(console, groups, piece)
-    else:
-        first = _distinct_work(rows)
-        names = [("format", "", [_formats(rows, n) for n in first])]
-
-        def pick(columns: Iterable[tuple[str, str, list[str]]]) -> list[tuple[str, str, list[str]]]:
-            return [(head, unit, [cells[n] for n in first]) for head, unit, cells in columns]
-
-        others = [column for column in pick(_name_columns(rows)) if column[0] != "format"]
-        for piece in _pieces([*others, *names], pick(io), width):
-            _print(console, [groups[n] for n in first], piece)
-        for piece in _pieces(_name_columns(rows), cost, width):
-            _print(console, groups, piece)
+    names = ["stride", "format"] if "ordering" in rows[0] else []
+    table = [(name, [str(row[name]) for row in rows]) for name in names]
+    found = [per_inference(row) for row in rows]
+    for each in COLUMNS.values():
+        values = [row.get(each.key) for row in found]
+        again = each.key == "gap_to_bound" and values == [row.get("gap") for row in rows]  # Theorem 1 is the best bound
+        if each.brief and not again and any(value is not None for value in values):
+            table.append(_cells(each, values))
+    for head, key in CHANGES.items():
+        if key in rows[0]:
+            table.append((head, [percent(row[key], base.get(key)) for row, base in zip(rows, bases, strict=True)]))
+    heads, cells = zip(*table, strict=True)
+    show_table(
+        heads, zip(*cells, strict=True), numeric=[head for head in heads if head not in ("stride", "format")],
+        groups=_groups(rows, {axis.key: axis.title for axis in axes}), names=len(names) or 1,
+    )  # fmt: skip
 
 
-def _put_baselines(rows: list[Row], among: Sequence[Record]) -> None:
-    """Give each row, as `base`, the row that its changes are against; itself where there is none."""
+def _baselines(rows: list[Row], among: Sequence[Record]) -> list[Row]:
+    """Return the row that each row's changes are against: of I/Os alone and recorded traces the first one."""
     measured, found = Measured(), [row_of(record) for record in among]
     for number, (record, row) in enumerate(zip(among, found, strict=True)):
         measured.take(record, row, number)
-    base = {
-        row["hash"]: found[number] for row, number in zip(found, measured.baselines(len(found)), strict=True)
-        if number is not None
-    }  # fmt: skip
-    for row in rows:
-        row["base"] = base.get(row["hash"], {} if "ordering" in row else rows[0])
-
-
-def _pieces(names: list[OneLineRepr], columns: list[OneLineRepr], width: int) -> list[list[OneLineRepr]]:
-    """Return the columns in tables that fit a width, each with the naming ones."""
-    size = lambda column: 2 + max(map(len, (column[0], column[1], *column[2])))  # noqa: E731
-    room = width - 2 - sum(map(size, names))
-    pieces: list[list[OneLineRepr]] = [[]]
-    for column in columns:
-        if pieces[-1] and sum(map(size, [*pieces[-1], column])) > room:
-            pieces.append([])
-        pieces[-1].append(column)
-    return [[*names, *piece] for piece in pieces]
+    bases = zip(found, measured.baselines(len(found)), strict=True)
+    of = {row["hash"]: found[number] for row, number in bases if number is not None}
+    return [of.get(row["hash"], {} if "energy_pj" in row and "ordering" in row else rows[0]) for row in rows]
 
 
 def _groups(rows: list[Row], swept: dict[str, str]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
-    words = {"memory": "M = {}", "policy": "policy {}", "encoder": "{} bus", "part": "{}", "timing": "{} timing"}
-    words |= {"network": "{}", "seed": "seed {}", "onchip": "{}", "lanes": "{} lanes", "engines": "{} engines"}
-    words |= {"layout": "{}"} if _lists_layouts(rows) else {}
     told = ("onchip", "caches_", "scratchpad_", "layout_lanes")  # by the label of the on-chip memory, and the lanes
     titles = {key: title for key, title in swept.items() if not key.startswith(told)}
-    varying = [name for name in (*words, *titles) if len({row.get(name) for row in rows}) > 1]
+    left_out = ("name", "trace", "ordering", "stride", "format")
+    keys = [key for key in NAMING if key not in left_out] + [*titles]
+    varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]
     return [
         ", ".join(
-            [
-                str(row.get("ordering", row.get("trace"))),
-                *(
-                    value_in_words(titles[name], row[name]) if name in titles else words[name].format(row[name])
-                    for name in varying
-                    if row.get(name) is not None
-                ),
-            ]
+            [str(row.get("ordering", row.get("trace"))),
+             *(words_of(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)]
         )
         for row in rows
-    ]
+    ]  # fmt: skip
 
 
-def _lists_layouts(rows: list[Row]) -> bool:
-    """Whether some ordering stands there in several layouts, not each in its own."""
-    kinds: dict[Any, set[Any]] = {}
-    for row in rows:
-        kinds.setdefault(row.get("ordering"), set()).add(row.get("layout"))
-    return any(len(each) > 1 for each in kinds.values())
-
-
-def _distinct_work(rows: list[Row]) -> list[int]:
-    """Return the first row of every distinct order of work: formats that share it share one line."""
-    seen: dict[tuple[Any, ...], int] = {}
-    for number, row in enumerate(rows):
-        seen.setdefault(_work(row), number)
-    return list(seen.values())
-
-
-def _work(row: Row) -> tuple[Any, ...]:
-    return tuple(row[key] for key in ("ordering", "stride", "memory", "runs", "reads", "writes"))
-
-
-def _formats(rows: list[Row], number: int) -> str:
-    every = dict.fromkeys(row["format"] for row in rows)
-    here = dict.fromkeys(row["format"] for row in rows if _work(row) == _work(rows[number]))
-    return "all" if len(every) > 1 and here == every else " ".join(here)
-
-
-def _layouts(rows: list[Row]) -> str:
-    """Return the layout of all rows, or which rows have which."""
-    kinds = dict.fromkeys(str(row["layout"]) for row in rows)
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    by_kind = {kind: dict.fromkeys(str(r.get("ordering")) for r in rows if str(r["layout"]) == kind) for kind in kinds}
-    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in by_kind.items())
-
-
-def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
+def _notes(records: Sequence[Record], rows: list[Row], bases: list[Row]) -> list[str]:
     record, first, notes = records[0], rows[0], []
     if "io" in first:
         sizes = record.results["network"]
+        better = f", at least {first['io_bound']} ({first['bound']})" if first["io_bound"] > first["io_lower"] else ""
         notes.append(f"network  {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections")
         notes.append(
             f"I/Os     M = {first['memory']}, policy {first['policy']}; "
-            f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1)" + _better_bound(first)
+            f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1){better}"
         )
     if "energy_pj" not in first:
         return notes
@@ -169,9 +112,13 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     batch = f", {' or '.join(map(str, many))} inputs at a time" if many != [1] else ""
     notes.append(f"per      energy and time: inference{batch}; bytes, ones, toggles: all of them")
     if "ordering" in first:
-        notes.append(f"±        against row by row (two-optimal), {baseline_words(rows)}, same hardware")
-        notes += aims(records)
-    notes.append("layout   " + _layouts(rows))
+        base = next(filter(None, bases), first)
+        which = f"stride {base['stride']}, {base['format']}, layout {base['layout']}"
+        notes.append(f"±        against row by row (two-optimal), {which}, same hardware")
+        aims = sorted({str(r.config["search"]["objective"]) for r in records if searches(r.config)})
+        notes += [f"searches lower {' or '.join(aims).replace('io', 'I/Os')}"] if aims else []
+    layouts = dict.fromkeys(str(row["layout"]) for row in rows)
+    notes.append(f"layout   {' | '.join(layouts)}")
     if idle := ", ".join(dict.fromkeys(row["idle"] for row in rows if row.get("idle"))):
         notes.append(f"energy   total = dynamic + static; of the DRAM's static energy is billed: {idle}")
     padded = max(record.results.get("padded_lanes", 0) for record in records)
@@ -182,121 +129,15 @@ def _notes(records: Sequence[Record], rows: list[Row]) -> list[str]:
     return notes
 
 
-def baseline_words(rows: list[Row]) -> str:
-    """Return the stride, format and layout of the baseline."""
-    base = next((row["base"] for row in rows if row["base"]), rows[0])
-    if "energy_pj" not in base:
-        return "the first row"
-    return f"stride {base['stride']}, {base['format']}, layout {base['layout']}"
-
-
-def aims(records: Sequence[Record]) -> list[str]:
-    """Return what searches aimed at, where there were any."""
-    found = {str(record.config["search"]["objective"]) for record in records if searches(record.config)}
-    return [f"searches lower {' or '.join(sorted(found)).replace('io', 'I/Os')}"] if found else []
-
-
-def _better_bound(row: Row) -> str:
-    return f", at least {row['io_bound']} ({row['bound']})" if row["io_bound"] > row["io_lower"] else ""
-
-
-def _name_columns(rows: list[Row]) -> list[OneLineRepr]:
-    names = ["stride", "format"] if "ordering" in rows[0] else []
-    return [(name, "", [str(row[name]) for row in rows]) for name in names]
-
-
-def _io_columns(rows: list[Row]) -> list[OneLineRepr]:
-    if "io" not in rows[0]:
-        return []
-    measured = "energy_pj" in rows[0]
-    return [
-        *((name, "", [compact(row[name]) for row in rows]) for name in ("runs", "reads", "writes")),
-        ("I/Os", "", [compact(row["io"], 4) for row in rows]),
-        ("gap", "%", _gaps(rows, "gap")),
-        *([("to best", "%", _gaps(rows, "gap_to_bound"))] if any(map(_better_bound, rows)) else []),
-        ("I/Os", "±%", [percent(row["io"], row["base"]["io"] if measured else rows[0]["io"]) for row in rows]),
-    ]
-
-
-def _gaps(rows: list[Row], key: str) -> list[str]:
-    return ["-" if row[key] is None else f"{100 * row[key]:.1f}" for row in rows]
-
-
-def _cost_columns(rows: list[Row]) -> list[OneLineRepr]:
-    first = rows[0]
-    if "energy_pj" not in first:
-        return []
-    columns = [
-        ("hit", "%", [_per_cent(row["hit_rate"]) for row in rows]),
-        *(
-            (f"L{n}", "hit %", [_per_cent(row.get(f"l{n}_hit_rate")) for row in rows])
-            for n in range(2, 10)
-            if any(f"l{n}_hit_rate" in row for row in rows)
-        ),
-        *(_cells(column, rows) for column in COLUMNS.values() if column.brief),
-        ("bound by", "% of time", [row.get("bound_by", "-") for row in rows]),
-        ("right", "%", [_share(row) for row in rows]),
-        *(
-            (head, "±%", [percent(row[key], row["base"].get(key)) for row in rows])
-            for head, key in (("moved", "bytes"), ("energy", "energy_pj"), ("time", "time_ns"))
-        ),
-    ]
-    return [column for column in columns if column[0] not in _absent(rows)]
-
-
-def _share(row: Row) -> str:
-    """Return the accuracy in per cent; without labels, in brackets, the agreement with float64."""
-    if row.get("accuracy") is not None:
-        return f"{100 * row['accuracy']:.1f}"
-    return "-" if row.get("agreement") is None else f"({100 * row['agreement']:.1f})"
-
-
-def _cells(column: Column, rows: list[Row]) -> OneLineRepr:
-    """Return a column of counts, or of energies, times or bytes in the unit that suits its values."""
-    values = [row.get(column.key) for row in rows]
-    if column.key.endswith(("_pj", "_ns")):
-        values = [None if v is None else v / row["inputs"] for v, row in zip(values, rows, strict=True)]
-    if column.kind == "count":
-        return (column.brief, "", [compact(value) for value in values])
-    return (column.brief, *in_one_unit(values, *SCALES[column.key.rpartition("_")[2]]))
-
-
-def _per_cent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"
-
-
-def _absent(rows: list[Row]) -> set[str]:
-    """Return the heads of columns that no row has anything for."""
-    keys = {
-        "hit": "hit_rate",
-        "chip": "onchip_energy_pj",
-        "MAC": "compute_energy_pj",
-        "right": "agreement",
-        "bound by": "bound_by",
-    }
-    return {head for head, key in keys.items() if all(row.get(key) is None for row in rows)}
-
-
-_WORDS = ("stride", "format", "encoder", "part", "bound by")
-
-
-def _print(console: Any, groups: list[str], columns: list[OneLineRepr]) -> None:
-    widths = [max(map(len, (head, unit, *cells))) for head, unit, cells in columns]
-
-    def line(cells: Sequence[str]) -> str:
-        parts = [
-            cell.ljust(width) if column[0] in _WORDS else cell.rjust(width)
-            for cell, width, column in zip(cells, widths, columns, strict=True)
-        ]
-        return "  " + "  ".join(parts).rstrip()
-
-    put(console)
-    put(console, line([head for head, _, _ in columns]), style="bold")
-    put(console, line([unit for _, unit, _ in columns]))
-    for number, cells in enumerate(zip(*(cells for _, _, cells in columns), strict=True)):
-        if number == 0 or groups[number] != groups[number - 1]:
-            put(console, groups[number], style="bold cyan")
-        put(console, line(cells))
+def _cells(column: Column, values: list[Any]) -> tuple[str, list[str]]:
+    """Return head and cells of a column; energies, times and bytes in the unit that suits them."""
+    if column.kind == "quantity":
+        unit, cells = in_one_unit(values, *SCALES[column.key.rpartition("_")[2]])
+        return f"{column.brief} {unit}", cells
+    if column.kind == "share":
+        return f"{column.brief} %", ["-" if value is None else f"{100 * value:.1f}" for value in values]
+    words = compact if column.kind == "count" else str
+    return column.brief, ["-" if value is None else words(value) for value in values]
 
 
 def show_front(front: Any) -> None:
@@ -373,7 +214,6 @@ def _moved(pair: dict[str, Any], name: str) -> bool:
 
 
 def _both(name: str, change: dict[str, Any]) -> list[str]:
-    """Return A and B of a metric, with their unit."""
     values = [change["a"], change["b"]]
     scale = SCALES.get(name.rpartition("_")[2])
     return [engineering(value * scale[0], scale[1]) for value in values] if scale else [compact(v) for v in values]

@@ -280,7 +280,6 @@ class TfliteWriting:
         self.tensors.append(FlatTable(fields))
 
     def _zeros(self, name: str) -> int:
-        """List a constant of zeros like another one."""
         made = f"{name}[0]"
         if made not in self.index:
             zeros = np.zeros_like(self.before.constants[name])

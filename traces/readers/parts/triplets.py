@@ -109,7 +109,6 @@ def _check_ranges(part: np.ndarray, limits: tuple[int, int]) -> None:
 
 
 def _first_fault(path: Path, skip: int, has_values: bool, limits: tuple[int, int], error: Exception) -> InputError:
-    """Find the first bad line, slowly."""
     expected = "row, column and value" if has_values else "row and column"
     with open(path, encoding="ascii", errors="replace") as stream:
         for number, text in numbered_lines(stream, path):
