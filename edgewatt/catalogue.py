@@ -32,7 +32,6 @@ _WORDS = {
 
 
 def lists() -> list[str]:
-    """Return what can be listed, the registries first."""
     return [*KINDS, *_FOLDERS]
 
 
@@ -65,7 +64,6 @@ def _member(members: Registry[Any], name: str) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a run configuration and of a sweep file."""
     from edgewatt.config.models import RunConfig, SweepConfig
 
     run = RunConfig.model_json_schema()

@@ -74,7 +74,6 @@ class ArenaPlanner:
     def _placed(
         self, whole: Sequence[Any], life: dict[int, list[int]], alignment: int, given: Sequence[int]
     ) -> tuple[list[int], list[int]]:
-        """Return memory and offset of each tensor, behind the bytes `given` of each memory that are taken already."""
         lower = [life[id(spec)][0] for spec in whole]
         upper = [life[id(spec)][1] + 1 for spec in whole]  # ExecuTorch counts the last user in
         size = [max(1, spec.allocated_memory) for spec in whole]
@@ -106,7 +105,6 @@ class ArenaPlanner:
 
 
 def _base_of(spec: Any) -> tuple[Any, int]:
-    """Return the tensor in whose storage another lies in the end, and how many bytes inside."""
     inside, base = spec.storage_base_offset, spec.storage_base
     while base.storage_base is not None:
         inside, base = inside + base.storage_base_offset, base.storage_base

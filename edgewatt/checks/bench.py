@@ -71,7 +71,6 @@ class BenchComparison:
         return abs(self.aa - 1) <= AA_LIMIT
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain numbers and texts."""
         return {**asdict(self), "steady": self.steady}
 
 
@@ -217,7 +216,6 @@ def one_thread() -> Any:
 
 
 def summary(result: BenchComparison) -> list[Mapping[str, object]]:
-    """Return the rows of the table that people read."""
     unit, times = in_one_unit([row.microseconds for row in result.rows], 1e-6, "s")
     return [
         {
@@ -231,7 +229,6 @@ def summary(result: BenchComparison) -> list[Mapping[str, object]]:
 
 
 def configured(source: Path, overrides: list[str]) -> tuple[Network, Any]:
-    """Return the network of a configuration and the order of its first point."""
     from edgewatt.runs.compute import Computation
     from edgewatt.runs.memo import Memo
     from edgewatt.runs.plan import load_sweep

@@ -30,15 +30,12 @@ class Rounds:
     other_cpu: float
 
     def median_s(self, name: str) -> float:
-        """Median seconds of one call."""
         return float(np.median(self.seconds[name]))
 
     def ratio(self, name: str, to: str) -> float:
-        """How many times longer `name` takes than `to`: the median of the rounds' ratios."""
         return float(np.median(self.seconds[name] / self.seconds[to]))
 
     def spread(self, name: str, to: str) -> tuple[float, float]:
-        """The 10th and 90th percentile of the rounds' ratios."""
         low, high = np.percentile(self.seconds[name] / self.seconds[to], [10, 90])
         return float(low), float(high)
 

@@ -29,13 +29,11 @@ class Check:
     deviation: float | None = None
 
     def row(self) -> tuple[str, ...]:
-        """Return the cells of COLUMNS."""
         deviation = "" if self.deviation is None else f"{100 * self.deviation:+.3g} %"
         verdict = "ok" if self.passed else "FAILED"
         return (self.name, _text(self.expected), _text(self.measured), deviation, verdict)
 
     def as_dict(self) -> dict[str, object]:
-        """Return plain data for JSON."""
         return asdict(self)
 
 
@@ -53,7 +51,6 @@ def _text(value: object) -> str:
 
 
 def validate_order(network: Network, order: npt.ArrayLike) -> list[Check]:
-    """Check an order of a network's connections: permutation, topological."""
     try:
         check_order(network, order)
     except InputError as error:

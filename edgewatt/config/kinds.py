@@ -57,7 +57,6 @@ NAMED_BY = {
 
 @cache
 def registry(kind: str) -> Registry[Any]:
-    """Return the registry of a kind of KINDS; its members load when they are asked for."""
     module, name = KINDS[kind]
     members: Registry[Any] = getattr(import_module(module), name)
     return members

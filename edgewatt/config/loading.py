@@ -63,7 +63,6 @@ def as_document(config: str | Path | Mapping[str, Any]) -> Document:
 
 
 def _shipped_file(name: str | Path) -> Path:
-    """Return the file of a shipped sweep's or example's name; anything else is a path already."""
     path = Path(name)
     if path.suffix or len(path.parts) != 1 or path.exists():
         return path
@@ -396,7 +395,6 @@ _FREE_TEXT = ("name", "description", "source", "file", "files", "path")
 
 @cache
 def _known_names() -> frozenset[str]:
-    """Return every name that a configuration may use: members of kinds, shipped files, and the words of choices."""
     names = {name for kind in KINDS for name in registry(kind)}
     names |= {name for folder in ("dram", "cache", "bus", "systems", "onchip") for name in shipped_names(folder)}
     return frozenset(names | set(_words(RunConfig)))

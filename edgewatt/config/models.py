@@ -201,12 +201,10 @@ StrideChoice = Annotated[Any, _STRIDE, BeforeValidator(_stride)]
 
 
 def ordering_section(kind: str) -> type[Section]:
-    """Return the section of one ordering method. Raises InputError with a suggestion if there is none."""
     return _ORDERING.section(kind)
 
 
 def stride_section(kind: str) -> type[Section]:
-    """Return the section of one tuple order. Raises InputError with a suggestion if there is none."""
     return _STRIDE.section(kind)
 
 

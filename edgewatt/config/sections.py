@@ -41,7 +41,6 @@ class Section(BaseModel):
 
 
 def keys_of(section: type[BaseModel]) -> dict[str, Any]:
-    """Return the keys that a section may have, with their fields."""
     return {field.alias or name: field for name, field in section.model_fields.items()}
 
 
@@ -100,7 +99,6 @@ class _Filling(Section):
         self.build()
 
     def build(self) -> Any:
-        """Return the dataclass that this section fills. Raises InputError where its own checks do."""
         values = {name: getattr(self, name) for name in _filled_fields(type(self))}
         return self._fills(**{name: v.build() if isinstance(v, _Filling) else v for name, v in values.items()})
 
@@ -151,7 +149,6 @@ class NamedFile:
         return self.schema()
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema: a known name, or whatever ends like a path of a YAML file."""
         names = [*self.words, *shipped_names(self.folder)]
         return {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\.ya?ml$"}]}
 
@@ -167,7 +164,6 @@ class KindChoice:
         self.extra = extra
 
     def section(self, kind: str) -> type[Section]:
-        """Return the section of one kind. Raises InputError with a suggestion if there is none."""
         entry = registry(self.kind)[kind]
         return _kind_section(entry.name, entry.parameters, entry.summary, self.extra)
 

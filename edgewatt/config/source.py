@@ -49,7 +49,6 @@ class NetworkFiles:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keys of `network` in a configuration that say the same, without the files."""
         said = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
         kept = {key: said.pop(key) for key in ("density", "scope")}
         given = {key: list(value) if isinstance(value, tuple) else value for key, value in said.items() if value}
@@ -58,7 +57,6 @@ class NetworkFiles:
 
     @property
     def section(self) -> dict[str, Any]:
-        """The section `network` of a configuration that reads this source."""
         return (
             {"file": self.files[0], **self.options}
             if len(self.files) == 1
@@ -66,7 +64,6 @@ class NetworkFiles:
         )
 
     def network(self, command: str) -> Network:
-        """Read it. Raises InputError naming file, or `command` where the file holds operators."""
         if self.scope is not None and self.density is None:
             raise InputError("--scope says where --density SHARE keeps the heaviest: give both")
         read = read_network(self.files if len(self.files) > 1 else self.files[0], self, command)

@@ -20,7 +20,6 @@ from traces.networks.network import Network
 
 
 def comparison(network: Network, source: NetworkFiles, system: str) -> dict[str, Any]:
-    """Return the configuration that compares row by row, simple blocking and a search on a machine."""
     orders = ["two-optimal", BLOCKING, "auto"]
     chosen = {"name": network.name, "network": source.section, "system": system, "orderings": orders}
     # Scratchpads stream a weight with each connection, a convolution's too.
@@ -120,7 +119,6 @@ layout: {{lanes: 16{layout}}}               # input vectors at a time
 
 
 def _widths(network: Network) -> list[int]:
-    """Return the neurons of each layer where the network is layered, input first."""
     if network.layer is None:
         return []
     layers = range(int(network.layer.min()), int(network.layer.max()) + 1)

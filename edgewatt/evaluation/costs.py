@@ -21,12 +21,10 @@ LEAST_CHANGE = 5e-4  # a change below it is no difference: sentences print tenth
 
 
 def differs(cost: float, other: float) -> bool:
-    """Return whether two costs differ by at least LEAST_CHANGE of the second."""
     return cost != other and abs(cost - other) >= LEAST_CHANGE * abs(other)
 
 
 def check_timing(timing: str) -> str:
-    """Return 'replay' or 'system'. Raises InputError for another name."""
     if timing not in TIMINGS:
         raise InputError(f"timing must be 'system' or 'replay', not {timing!r}")
     return timing
@@ -38,7 +36,6 @@ def rows_of(machine: Machine, layout: Layout) -> int:
 
 
 def rows_in(pad: ScratchpadSpec | None, cache_bytes: int, layout: Layout) -> int:
-    """Return M of the I/O model of a scratchpad, or of a cache of so many bytes."""
     if pad is not None:
         return pad.memory(layout.sum_row_bytes)
     return max(cache_bytes // layout.sum_pitch + 1, 3)
@@ -114,7 +111,6 @@ def change_in_words(cost: dict[str, Any], other: dict[str, Any], what: str = "en
 
 
 def _changes(cost: dict[str, Any], other: dict[str, Any], key: str) -> dict[str, float]:
-    """Return cost's less other's bytes of each stream ('streams') or pJ of each energy term ('terms')."""
     names = sorted(cost[key].keys() | other[key].keys())
     return {name: cost[key].get(name, 0) - other[key].get(name, 0) for name in names}
 

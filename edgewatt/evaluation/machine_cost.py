@@ -110,7 +110,6 @@ class MachineCost:
 
     @cached_property
     def plain(self) -> Int64Array:
-        """The two-optimal order, which others are compared with."""
         return order_edges(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
@@ -146,7 +145,6 @@ class MachineCost:
         return part, float(cost[self.objective])
 
     def holds(self, edges: Int64Array) -> bool:
-        """Whether the layout can store an order."""
         return self.layout.kind in (AUTO, BEST) or LAYOUTS[self.layout.kind].item.holds(self.network, edges)
 
     def in_layouts(self) -> dict[str, tuple[MachineCost, Callable[[Int64Array], bool]]]:
@@ -165,7 +163,6 @@ class MachineCost:
 
     @property
     def evicts(self) -> dict[str, Any]:
-        """Policy and pinning of the I/O model: those of the scratchpad; for caches MIN."""
         pad = self.machine.scratchpad or ScratchpadSpec(2**20)
         return {"policy": pad.policy, "pinning": pad.pinning}
 
@@ -178,7 +175,6 @@ class MachineCost:
         return best if best.value < math.inf else None
 
     def shape(self) -> MachineShape:
-        """Return what a search sees of the machine."""
         memory = rows_of(self.machine, self.layout)
         pad, burst = self.machine.scratchpad, self.machine.part.organisation.burst_bytes
         if pad is None:
@@ -232,7 +228,6 @@ class MachineView:
         return f"Energy of {self.name}, within the ranges of the constants: {', '.join(said)}."
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         return {"objective": self.objective, "sentence": self.sentence, "note": self.note,
                 "gain": vars(gain_between(self.cost, self.plain)),
                 "blocking": dict(self.blocking) or None,
@@ -240,7 +235,6 @@ class MachineView:
 
 
 def gain_between(one: Mapping[str, Any], other: Mapping[str, Any]) -> Gain:
-    """Return the gain of one order's costs (`costs_of`) against another's."""
     return gain_of(one["sources"], other["sources"], (float(one["time"]), float(other["time"])))
 
 
@@ -292,7 +286,6 @@ def order_on_machine(
 
 
 def machine_parameters(judge: MachineCost, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
-    """Return the parameters of a search for a machine. Raises InputError naming the one at fault."""
     usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
     asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
     known = MachineParameters.__dataclass_fields__
@@ -380,14 +373,12 @@ def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
 
 
 def _per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
-    """Return the costs of one of the input vectors of a pass."""
     shares = {key: cost[key] / lanes for key in ("bytes", "energy", "time")}
     parts = {key: {name: value / lanes for name, value in cost[key].items()} for key in ("streams", "terms")}
     return {**cost, **shares, **parts}
 
 
 def _time_in_words(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    """Say how long both orders take and what bounds them."""
     each = (
         f"{write_amount(one['time'], 'time')} for {order}, bound by {shares_in_words(one['bound_by'])} %"
         for order, one in (("two-optimal", plain), (name, cost))
@@ -396,7 +387,6 @@ def _time_in_words(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any])
 
 
 def describe_machine(machine: Machine) -> str:
-    """Name what decides: the on-chip memory and the part."""
     if machine.scratchpad is not None:
         return f"{machine.scratchpad.size_bytes / 1024:.4g} KiB of scratchpad with {machine.part.name}"
     sizes = " and ".join(f"{cache.size_bytes / 1024:.4g} KiB" for cache in machine.caches)
@@ -404,6 +394,5 @@ def describe_machine(machine: Machine) -> str:
 
 
 def write_amount(value: float, what: str) -> str:
-    """Write a cost with a unit that fits."""
     factor, unit = {"bytes": (1.0, "B"), "energy": (1e-12, "J"), "time": (1e-9, "s")}[what]
     return engineering(value * factor, unit, 4)

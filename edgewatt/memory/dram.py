@@ -81,11 +81,9 @@ class PlayedRequests:
         return least, most
 
     def violations(self) -> list[str]:
-        """Return what an independent checker finds wrong with the commands, which must have been kept."""
         return broken_rules(self.result, self.part, self.controller)
 
     def write_commands(self, file: Path) -> None:
-        """Write the commands, which must have been kept, as CSV."""
         columns = ("rank", "bank_group", "bank", "row", "column", "request")
         with whole_file(file) as stream:
             stream.write(b"channel,timestamp_cycles,command,rank,bank_group,bank,row,column,request\n")
@@ -96,7 +94,6 @@ class PlayedRequests:
                 stream.write(f"{channel},{self.result.end_cycle},END,0,0,0,0,0,-1\n".encode())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data; latencies are None without a read."""
         result, wires = self.result, self.wires
         counts = result.counts
         p50, p95, p99 = result.latency_percentiles(self.reads) if counts.reads else (None, None, None)
@@ -160,7 +157,6 @@ def _data_wires(memory: Any, chunks: list[Chunk], machine: Machine, result: Any)
 
 
 def _wires(result: Any, part: Any) -> tuple[Any, ...]:
-    """Return the energy rows of the wires that do not depend on data: strobes, clock and commands."""
     n = result.commands
     bursts = (n["RD"] + n["RDA"], n["WR"] + n["WRA"] + n["MWR"])
     groups = timed_groups(result.counts, bursts, result.end_cycle, part)
@@ -168,7 +164,6 @@ def _wires(result: Any, part: Any) -> tuple[Any, ...]:
 
 
 def library_file(file: str | Path, part: str, controller: Mapping[str, Any]) -> str:
-    """Write a part and its controller, resolved to clocks, for edgewatt_dram_open; return the folder of its header."""
     write_library_file(file, part, dict(controller))
     return str(include_folder())
 
@@ -176,7 +171,6 @@ def library_file(file: str | Path, part: str, controller: Mapping[str, Any]) -> 
 def import_file(
     file: str | Path, output: str | Path, *, base: str | None, name: str | None, format: str | None
 ) -> Imported:
-    """Write the part file (YAML) of another simulator's memory specification."""
     imported = import_part(file, base=base, name=name, format=format)
     text = yaml.safe_dump(imported.data, sort_keys=False, allow_unicode=True, width=120)
     with whole_file(output) as stream:
@@ -185,7 +179,6 @@ def import_file(
 
 
 def imported_in_words(imported: Imported) -> list[str]:
-    """Return what was imported, and what of the specification was not used."""
     part = imported.part
     said = [
         f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "

@@ -61,22 +61,18 @@ class ExportRequest:
 
     @property
     def source(self) -> str:
-        """The file."""
         return self.read.files[0]
 
     @property
     def configured(self) -> bool:
-        """Whether the source is a configuration."""
         return Path(self.source).suffix in (".yaml", ".yml") or bool(self.overrides and self.networks)
 
     @property
     def networks(self) -> bool:
-        """Whether the format takes a network alone, which settings make a configuration."""
         return self.format in OF_NETWORKS
 
     @cached_property
     def points(self) -> Sequence[Point]:
-        """The points of the configuration."""
         if Path(self.source).suffix in (".yaml", ".yml"):
             return load_sweep(Path(self.source), self.overrides).points
         return load_sweep({"network": self.read.section, "measure": "io"}, self.overrides).points
@@ -90,7 +86,6 @@ class ExportRequest:
         return f"point {self.point} of 0 to {len(self.points) - 1} (--point): {name}"
 
     def chosen(self) -> Point:
-        """Return the point of the configuration. Raises InputError where it has none of that number."""
         points = self.points
         if self.point >= len(points):
             raise InputError(
@@ -121,7 +116,6 @@ class Exported:
 
     @classmethod
     def records(cls, request: ExportRequest, of: str, written: int) -> Exported:
-        """Return what there is to say of a trace: so many records of `of`."""
         summary = {"file": request.output, "format": request.format, "level": of, "records": written}
         return cls(summary, f"{request.output}: {written} records of {of} ({request.format})")
 
@@ -142,14 +136,12 @@ def trace_file(request: ExportRequest) -> Exported:
 
 
 def commands(request: ExportRequest) -> Exported:
-    """Write a channel's DRAM commands, as DRAMPower reads them."""
     return Exported.records(
         request, "commands", export_commands(*_played(request), request.output, channel=request.channel)
     )
 
 
 def waveform(request: ExportRequest) -> Exported:
-    """Write the wires of a channel burst by burst (VCD)."""
     written = export_waveform(
         *_played(request), request.output, first=request.first, bursts=request.bursts, channel=request.channel
     )  # fmt: skip
@@ -171,7 +163,6 @@ def _played(request: ExportRequest) -> tuple[Trace, Machine]:
 
 
 def matrices(request: ExportRequest) -> Exported:
-    """Write one matrix a layer, its tuples in the order of work."""
     if not request.configured:
         raise InputError(
             f"{request.source}: matrices come from a configuration (YAML); see edgewatt order-tuples for a matrix"
@@ -183,7 +174,6 @@ def matrices(request: ExportRequest) -> Exported:
 
 
 def c_file(request: ExportRequest) -> Exported:
-    """Write one self-contained C file that computes a network in its order of work."""
     edges: Any = None
     lanes, made_for = request.lanes or 1, "the network's own order"
     if request.configured:
@@ -280,7 +270,6 @@ OF_NETWORKS = ("c",)
 
 
 def export_formats() -> dict[str, Callable[[ExportRequest], Exported]]:
-    """Return what can be written, by name, and what writes it."""
     own = {"drampower": commands, "vcd": waveform, "matrix": matrices, "c": c_file}
     return {**own, **dict.fromkeys(TRACE_WRITERS, trace_file)}
 

@@ -59,8 +59,6 @@ class TensorEnergy:
 
 
 class Sums(NamedTuple):
-    """Sums over some tensors, see TensorEnergy."""
-
     bytes: int
     known_bytes: int
     ones: int
@@ -280,7 +278,6 @@ def token_energy(
 def _opened_journal(
     path: Path, plan: TokenPlan, form: TensorStream, memory: Mapping[str, Any], player: StreamPlayer
 ) -> Journal:
-    """Open the journal of a token run: that of the same files, reads, format, memory and encoder goes on."""
     if not player.is_plain_state:
         raise InputError(f"encoder {memory['encoder']!r} keeps what cannot be noted in a journal: leave it out")
     files = sorted({read.tensor.file for read in plan.reads if read.tensor is not None})
@@ -351,7 +348,6 @@ def _in_order(
 def count_read(
     read: TokenRead, form: TensorStream, memory: dict[str, Any], start: int, before: bytes | Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the state of a player that streamed one read from address `start`, see StreamPlayer."""
     player = StreamPlayer(**memory, start=start, before=before)
     if read.tensor is None:
         player.read(read.kv_read)

@@ -20,19 +20,16 @@ from traces.trace_files import open_trace
 def profile_trace(
     trace: str | Path, levels: Sequence[str], *, format: str | None, sets: int, region_bytes: int | None
 ) -> Any:
-    """Return the profile (`ew.cache.profile_caches`) of a trace file; levels: texts as 32KiB:64:8:lru."""
     specs = [parse_level(text) for text in levels]
     return profile_caches(open_trace(trace, format), specs, sets=sets, region_bytes=region_bytes)
 
 
 def curve_rows(curve: Any) -> list[tuple[str, str, str]]:
-    """Return size in bytes, misses and miss ratio at each size of a miss curve, as text."""
     points = zip(curve.size_bytes.tolist(), curve.misses.tolist(), strict=True)
     return [(f"{size:,}", f"{n:,}", _share(n, curve.lookups)) for size, n in points]
 
 
 def level_rows(counts: Any) -> list[tuple[str, str]]:
-    """Return the counts of a level, and its hit rate, as text."""
     names = ("lookups", "hits", "misses", "evictions", "writebacks")
     return [
         *((name, f"{getattr(counts, name):,}") for name in names),
@@ -56,16 +53,13 @@ class AcceleratorMemory:
 
     @property
     def total_pj(self) -> float:
-        """Energy of all layers."""
         return sum(layer.total_pj for layer in self.layers)
 
     @property
     def time_ns(self) -> float:
-        """Time of all layers."""
         return sum(layer.time_ns for layer in self.layers)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
         report: dict[str, Any] = {
             "part": self.part,
             "encoder": self.encoder,
@@ -99,7 +93,6 @@ class AcceleratorMemory:
         return columns, [(*row, *cells) for row, *cells in zip(rows, energies, times, strict=True)]
 
     def in_words(self) -> tuple[list[str], str]:
-        """Return what is to be said of it, and which words were never moved ('' for none)."""
         said = [
             f"{energy(self.total_pj, 4)} in {duration(self.time_ns, 4)}; "
             "'shared' is activates, background, refresh, strobes, clock and commands"

@@ -64,7 +64,6 @@ def buffers_of(result: Schedule) -> list[dict[str, Any]]:
 
 
 def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: float | None = None) -> BankedPlacement:
-    """Place a schedule's buffers in several banks; each is as dear as the bytes its writers and readers move."""
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order), alignment)
     place = {result.graph.buffers[b]: k for k, b in enumerate(numbers.tolist())}
@@ -74,7 +73,6 @@ def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: flo
 
 
 def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str, capacity: int | None) -> ArenaMap:
-    """Return the map of buffers from a file."""
     from edgewatt.pages.arena import ArenaMap, BankShown
 
     b = given.buffers
@@ -94,7 +92,6 @@ def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
 
 
 def write_page(shown: ArenaMap, path: str | Path) -> None:
-    """Write the page."""
     from edgewatt.pages.arena import arena_page
 
     with whole_file(path) as stream:
@@ -147,7 +144,6 @@ class Memories:
 
 
 def read_banks(path: str | Path) -> Memories:
-    """Read a file of banks. Raises ConfigError with every problem at its file, line and column."""
     bank_file = validate(BankFile, read_document(path))
     banks = [Bank(b.name, b.mb_per_s, b.size_bytes) for b in bank_file.banks]  # type: ignore[attr-defined]
     return Memories(banks, bank_file.pinned, str(path))

@@ -159,7 +159,6 @@ class _Contents:
         self.bytes[buffer].append(content)
 
     def at(self, buffer: int, step: int) -> Bytes:
-        """Content after the operator of `step` has run."""
         return self.bytes[buffer][int(np.searchsorted(self.steps[buffer], step, side="right")) - 1]
 
 
@@ -195,7 +194,6 @@ def draw_inputs(graph: OpGraph, seed: int) -> dict[str, npt.NDArray[np.float32]]
 
 
 def _stored(graph: OpGraph, buffer: str, values: npt.NDArray[Any]) -> Bytes:
-    """Return real values in the format of the buffer's tensors (the first one's), padded to the buffer's size."""
     tensor = next(t for t in graph.tensors.values() if t.buffer == buffer)
     scale = next((graph.quantization[t.name] for t in graph.tensors.values()
                   if t.buffer == buffer and t.name in graph.quantization), None)  # fmt: skip
@@ -274,7 +272,6 @@ def operator_energy(
 
 
 def data_unknown(graph: OpGraph) -> str:
-    """Return why the activations of a graph cannot be computed, '' where they can."""
     if not graph.constants:
         return "the graph has no weights"
     kinds = sorted({node.op for node in graph.nodes if not can_compute(node)})
@@ -282,7 +279,6 @@ def data_unknown(graph: OpGraph) -> str:
 
 
 def _element_bytes(graph: OpGraph) -> int:
-    """Bytes of one value for the encoder: those of most activations."""
     sizes: dict[int, int] = {}
     for tensor in graph.tensors.values():
         width = 1 if tensor.dtype == "int4" else np.dtype(tensor.dtype).itemsize
@@ -295,8 +291,6 @@ SEEDS = 3  # searches for little traffic, from different seeds
 
 @dataclass(frozen=True)
 class OperatorMachine:
-    """onchip_bytes: memory that software manages. part: the DRAM behind it. encoder: of its data wires."""
-
     onchip_bytes: int
     part: Any = "lpddr4-3200"
     encoder: str = "raw"

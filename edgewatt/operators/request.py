@@ -174,7 +174,6 @@ class FoundSchedule:
 
 
 def find_schedule(request: ScheduleRequest, progress: Progress | None = None) -> FoundSchedule:
-    """Read a model, search, compare with other orders, and write the files that are asked for."""
     r, s = request, request.search
     if r.alignment != "graph" and not is_whole(r.alignment):
         raise InputError(f"--alignment {r.alignment}: a number of bytes, or 'graph'")

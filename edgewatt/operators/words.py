@@ -24,7 +24,6 @@ def order_lines(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[tupl
 
 
 def proof_in_words(result: Any) -> str:
-    """Say in one sentence what is known about the schedule."""
     if result.objective == "peak" and result.proved:
         return f"peak of {result.peak_bytes:,} B: proved, no order of these operators needs less"
     if result.objective == "peak":
@@ -48,7 +47,6 @@ def proof_in_words(result: Any) -> str:
 
 
 def arena_in_words(result: Any) -> str:
-    """Say in one sentence what is known about the arena."""
     where = f"arena of {result.arena_bytes:,} B at an alignment of {result.alignment}"
     if result.arena_bytes == result.peak_bytes:
         return f"{where}: the peak, no byte is lost to placement"
@@ -58,7 +56,6 @@ def arena_in_words(result: Any) -> str:
 
 
 def placement_in_words(height: int, lower_bound: int, capacity: int | None) -> str:
-    """Say in one sentence what is known about a placement."""
     if capacity is not None and height > capacity:
         if lower_bound > capacity:
             return f"they do not fit in {capacity:,} B: proved, every placement needs at least {lower_bound:,} B"
@@ -73,7 +70,6 @@ def placement_in_words(height: int, lower_bound: int, capacity: int | None) -> s
 
 
 def banks_in_words(placed: Any) -> list[str]:
-    """Say how full each bank is, what the traffic takes, and what is known about that."""
     lines = []
     for k, (bank, height) in enumerate(zip(placed.banks, placed.heights, strict=True)):
         room = "" if bank.size_bytes is None else f" of {bank.size_bytes:,} B"
@@ -91,7 +87,6 @@ def banks_in_words(placed: Any) -> list[str]:
 
 
 def bank_summary(placed: Any) -> dict[str, Any]:
-    """Return what --json says of a placement in several banks."""
     return {
         "banks": [
             {"name": bank.name, "size_bytes": bank.size_bytes, "mb_per_s": bank.mb_per_s, "height": height,

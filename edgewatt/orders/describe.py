@@ -24,7 +24,6 @@ def blockings_of(records: Sequence[Record]) -> list[str]:
 
 
 def save_as(network: Network, path: str) -> None:
-    """Write a network as a file of ours."""
     save(network, path)
 
 
@@ -115,7 +114,6 @@ def order_file(ordering: Ordering, result: dict[str, Any]) -> bytes:
 
 
 def sizes_of(network: Network) -> str:
-    """Return how many connections, stored weights, neurons and layers a network has, in words."""
     import numpy as np
 
     count = 0 if network.layer is None else len(np.unique(network.layer))

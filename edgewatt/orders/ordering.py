@@ -133,7 +133,6 @@ def machine_cost_for(
     timing: str | None = None,
     seed: int = 0,
 ) -> MachineCost:
-    """Return the judge of orders on a machine (see `order`). Raises InputError where the options do not fit."""
     named = machine_objective(objective)
     if named is None:
         raise InputError(

@@ -76,7 +76,6 @@ class PayPoint:
         return (base - float(self.order[metric])) / base if base else 0.0
 
     def saves(self, metric: str) -> bool:
-        """Whether the order costs less than `against`, by LEAST_CHANGE at least."""
         return self.saving(metric) > 0 and differs(float(self.order[metric]), float(self.against[metric]))
 
     @property
@@ -100,7 +99,6 @@ class PayPoint:
 
     @property
     def gain_on_blocking(self) -> Gain | None:
-        """The same against the best simple blocking."""
         return None if self.blocking is None else gain_between(self.order, self.blocking)
 
     def reason(self) -> str:
@@ -281,7 +279,6 @@ def pays(
 
 
 def _made_for(orders: PlayedOrders, machine: str) -> str:
-    """Say for which machine orders by a method's name were made; nothing where there is none."""
     if not orders.made:
         return ""
     who = f"{_listed(orders.made)} {'were' if len(orders.made) > 1 else 'was'} made for"
@@ -348,7 +345,6 @@ def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Seque
 
 
 def _around_changes(saves: Mapping[int, bool]) -> list[int]:
-    """Return the sizes on both sides of the last changes of a saving in I/Os."""
     changes = [pair for pair in itertools.pairwise(saves) if saves[pair[0]] != saves[pair[1]]]
     return sorted({size for pair in changes for size in pair})[-MOST_PROBES:]
 
@@ -429,5 +425,4 @@ def change(saving: float) -> str:
 
 
 def kib(size_bytes: int) -> str:
-    """Write a size in KiB."""
     return f"{size_bytes / 1024:.4g} KiB"

@@ -74,17 +74,14 @@ def legal_sizes(network: Network, machine: Machine, lanes: int) -> list[int]:
 
 
 def size_of(machine: Machine) -> int:
-    """Return the bytes of a machine's on-chip memory: of its scratchpad or first cache."""
     return machine.scratchpad.size_bytes if machine.scratchpad is not None else machine.caches[0].size_bytes
 
 
 def policy_of(machine: Machine) -> str:
-    """Return the policy of a machine's on-chip memory."""
     return machine.scratchpad.policy if machine.scratchpad is not None else machine.caches[0].policy
 
 
 def with_memory(machine: Machine, **keys: Any) -> Machine:
-    """Return the machine with other keys (size_bytes, policy) of its on-chip memory."""
     if machine.scratchpad is not None:
         return replace(machine, scratchpad=replace(machine.scratchpad, **keys))
     return replace(machine, caches=(replace(machine.caches[0], **keys), *machine.caches[1:]))
@@ -115,7 +112,6 @@ class StudyChoice:
 
     @property
     def words(self) -> dict[str, str]:
-        """What is chosen, in words."""
         lanes = f"{self.lanes} lanes"
         return {"part": self.part, "format": self.value_format, "lanes": lanes, "policy": self.policy}
 
@@ -134,7 +130,6 @@ class StudyRange:
     first: MachineCost
 
     def at(self, size: int) -> MachineCost:
-        """Return the judge of the machine with on-chip memory of another size."""
         return _sized(self.judge, size)
 
 
@@ -215,7 +210,6 @@ class PlayedOrders:
         return self._once
 
     def made_on(self, judge: MachineCost) -> bool:
-        """Whether orders were made for this machine."""
         same = (judge.machine, judge.layout) == (self.judge.machine, self.judge.layout)
         return bool(self.made) and self.memory is None and (self.each or same)
 
@@ -302,7 +296,6 @@ class StudyCosts:
         return self._known[key]
 
     def _searching(self) -> Progress | None:
-        """Return the progress of a search: its own, or where each machine has one, that of all machines."""
         report = self._progress
         if report is None or self._expected is None:
             return report

@@ -40,23 +40,18 @@ class PruneRequest:
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """name: of the network that was read. made: the networks tried."""
-
     name: str
     made: PrunedNetwork
 
     @property
     def memory(self) -> int:
-        """M that was pruned for."""
         return self.made.results[0].memory
 
     def as_dict(self) -> dict[str, Any]:
-        """Return verdict, results and Pareto front as JSON values."""
         rows = {"results": self.made.results, "front": self.made.front}
         return {"verdict": self.made.verdict, **{key: [r.as_dict() for r in of] for key, of in rows.items()}}
 
     def table(self) -> dict[str, list[str]]:
-        """Return the columns of the table of results, in words; those without any value are left out."""
         results = self.made.results
         joules, energies = in_one_unit([r.energy_pj for r in results], 1e-12, "J", digits=4)
         seconds, times = in_one_unit([r.time_ns for r in results], 1e-9, "s", digits=4)
@@ -76,13 +71,11 @@ class Pruned:
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """The errors of the layers of the first two, and the verdict."""
         by_layer = (f"{r.method} {' '.join(f'{e:.3f}' for e in r.layer_errors)}" for r in self.made.results[:2])
         return f"Error by layer, on the vectors fitted to: {'; '.join(by_layer)}.", self.made.verdict
 
 
 def prune_request(request: PruneRequest, progress: Progress | None = None) -> Pruned:
-    """Read a network, prune it, and write what is asked for. Raises InputError as `edgewatt.prune.trained.prune`."""
     r = request
     need_npz("-o", r.output, "a network")
     need_npz("--order", r.order, "an order")

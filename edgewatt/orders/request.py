@@ -91,13 +91,11 @@ class FoundOrder:
 
 
 def need_npz(option: str, name: str | None, what: str) -> None:
-    """Refuse a file's name that promises another format than npz; one without a suffix promises none."""
     if name is not None and Path(name).suffix.lower() not in ("", ".npz"):
         raise InputError(f"{option} {name}: {what} is written as npz: give the file a name that ends in .npz")
 
 
 def find_order(network: Network, request: OrderRequest, progress: Progress | None = None) -> FoundOrder:
-    """Make the order that is asked for and say what it costs. Raises InputError for options that do not go together."""
     r = request
     notes: tuple[str, ...] = ()
     wish = r.objective or ("io" if r.system is None else "energy")

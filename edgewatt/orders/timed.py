@@ -53,14 +53,12 @@ def seconds_of_pass(network: Network, order: Any, lanes: int) -> float:
 
 
 def speed_up(network: Network, order: Any, lanes: int) -> dict[str, float]:
-    """Return the measured microseconds of a pass of an order, and of the order of CSR."""
     csr = seconds_of_pass(network, order_edges(network, "two-optimal", memory=3), lanes)
     own = seconds_of_pass(network, order, lanes)
     return {"measured_us": own * 1e6, "csr_us": csr * 1e6, "times_faster_than_csr": csr / own}
 
 
 def speed_in_words(speed: Mapping[str, Any], lanes: int | None) -> str:
-    """Say what `speed_up` returned."""
     ours, theirs = (engineering(speed[key] * 1e-6, "s") for key in ("measured_us", "csr_us"))
     return (
         f"a pass of {lanes} vectors takes {ours}, target after target (CSR) {theirs}: "

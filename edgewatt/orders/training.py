@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def seeds_of(text: str) -> list[int]:
-    """Read seeds with commas between them."""
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:

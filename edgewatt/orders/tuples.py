@@ -33,7 +33,6 @@ _NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it
 
 
 def number_or_word(given: str) -> int | str:
-    """Read a whole number, or the word that stands for one."""
     return int(given) if is_whole(given.removeprefix("-")) else given
 
 
@@ -42,7 +41,6 @@ def _interval(given: str | None) -> int | str | None:
 
 
 def as_effort(given: str) -> float | str:
-    """Read a number or the name of a preset, which the method checks."""
     try:
         return float(given)
     except ValueError:
@@ -78,7 +76,6 @@ def order_folder(
 
 
 def read_matrix_file(file: str, *, names: str | None, density: float | None) -> Any:
-    """Read one matrix; keep a share of its weights if wished."""
     matrix = read_matrix(file, names=[names] if names else None)
     return matrix if density is None else prune_matrix(matrix, density=density)
 
@@ -137,7 +134,6 @@ def order_file(
 
 
 def sums_of(tuple_order: TupleOrder) -> list[tuple[str, int, int]]:
-    """Return (what, as given, reordered) of all that is counted on the wires."""
     rows = [
         ("ones, values", tuple_order.original_ones_values, tuple_order.ones_values),
         ("ones, ids", tuple_order.original_ones_ids, tuple_order.ones_ids),
@@ -161,8 +157,6 @@ def in_words(tuple_order: TupleOrder, metric: str, encoder: str, value_format: s
 
 
 def rows_of(tuple_order: TupleOrder) -> list[tuple[str, int, int, str]]:
-    """Return `sums_of` with the change in per cent."""
-
     def changed(before: int, after: int) -> str:
         return f"{100 * after / before - 100:+.1f} %" if before else "-"
 

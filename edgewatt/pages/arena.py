@@ -52,7 +52,6 @@ class ArenaMap:
 
     @cached_property
     def live(self) -> Int64Array:
-        """int64[times]: bytes live."""
         begin, end = np.argsort(self.lower), np.argsort(self.upper)
         came = np.concatenate(([0], np.cumsum(self.size[begin])))
         went = np.concatenate(([0], np.cumsum(self.size[end])))
@@ -63,13 +62,11 @@ class ArenaMap:
 
     @cached_property
     def at_peak(self) -> Int64Array:
-        """Buffers live at the first step of most live bytes, by bank and offset."""
         at = self.times[int(self.live.argmax())]
         there = np.flatnonzero((self.lower <= at) & (at < self.upper))
         return there[np.lexsort((self.offset[there], self.bank[there]))]
 
     def words(self) -> list[str]:
-        """Say where the peak is, what is live then, and how full each memory is."""
         k = int(self.live.argmax())
         at = self.times[k]
         runs = (

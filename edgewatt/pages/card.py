@@ -12,7 +12,6 @@ MOST_CARDS = 40
 
 
 def card_html(verdict: Verdict) -> str:
-    """Return the card as HTML; empty where there is nothing to choose."""
     if not verdict.cards:
         return ""
     cards = verdict.cards[:MOST_CARDS]

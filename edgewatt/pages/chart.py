@@ -47,8 +47,6 @@ class Chart:
 
 
 class Charts(Registry[Chart]):
-    """Name -> chart."""
-
     def add(self, name: str, *, summary: str, place: float = 100.0) -> Callable[[Any], Any]:
         """Return a decorator that adds a function as the chart `name` and leaves it as it is. Fields as in Chart."""
 
@@ -70,12 +68,10 @@ def charts(data: ReportData) -> dict[str, Spec]:
 
 
 def datasets(data: ReportData) -> dict[str, Sequence[dict[str, Any]]]:
-    """Return the rows that charts draw, by data set name."""
     return {"rows": data.rows, "io": data.io_curves}
 
 
 def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
-    """Return the frame of a chart that draws the data set `name`."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "title": {"text": title, "anchor": "start", **({"subtitle": subtitle} if subtitle else {})},
@@ -88,7 +84,6 @@ def base(title: str, name: str, *, subtitle: str = "", **parts: Any) -> Spec:
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:
-    """Return distinct values: numbers by size, everything else in the order of first appearance."""
     found = list(dict.fromkeys(values))
     return sorted(found) if all(isinstance(v, (int, float)) for v in found) else found
 

@@ -50,7 +50,6 @@ class Curves:
         self._order: dict[str, int] = {}
 
     def take(self, record: Record, row: Row) -> None:
-        """Look at a record and its row."""
         if "io" in row:
             self._stride = row["stride"] if self._stride is None else self._stride
             if row["stride"] == self._stride:
@@ -100,7 +99,6 @@ class About:
         self._values: dict[str, dict[str, None]] = {}  # of each section, the first few as JSON
 
     def take(self, record: Record, row: Row) -> None:
-        """Look at a record."""
         if not self.count:
             self._same, self._first = dict(record.provenance), dict(record.config)
         self._same = {k: v for k, v in self._same.items() if k in record.provenance and record.provenance[k] == v}
@@ -125,7 +123,6 @@ class About:
             self._values[key].setdefault(_as_json(value))
 
     def configuration(self) -> dict[str, Any]:
-        """Return the sections that all points share, and the values of the others."""
         common = {key: value for key, value in self._first.items() if key not in self._values}
         varying = {
             key: [json.loads(value) for value in list(values)[:MOST_VALUES]]
@@ -135,7 +132,6 @@ class About:
         return {"all points": common, "varying": varying} if varying else common
 
     def provenance(self) -> dict[str, Any]:
-        """Return what all records say of how they were made, and the time they took together."""
         return {**self._same, "computing time of all points (s)": round(self._duration_s, 3)}
 
 
@@ -181,7 +177,6 @@ class ReportData:
 
     @property
     def played(self) -> list[int]:
-        """The numbers of the rows that have an energy; the others count I/Os alone."""
         return [number for number, spent in enumerate(self.rows.values("energy_pj")) if spent is not None]
 
 
@@ -239,7 +234,6 @@ def gather(
 
 
 def _changes(values: list[Any], bases: Sequence[int | None], base: int) -> list[float | None]:
-    """Return each value's change against that of its baseline; of what has none against the page's."""
     changes: list[float | None] = []
     for value, own in zip(values, bases, strict=True):
         before = values[base if own is None else own]

@@ -168,7 +168,6 @@ def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> s
 
 
 def _costs(network: Network, total: int, seen: NeuronMoves) -> list[tuple[str, int]]:
-    """(what, count) of every kind of I/O; they add up to `total`."""
     costs = [("connections", network.n_connections), ("first reads of values and biases", seen.first_reads)]
     costs += [(f"repeated reads, {KINDS[k]}", int(seen.reads_by[k])) for k in (1, 2, 3)]
     costs += [(f"spill writes, {KINDS[k]}", int(seen.writes_by[k])) for k in (2, 3)]
@@ -199,7 +198,6 @@ def edge_picture(network: Network, edges: npt.NDArray[np.int64]) -> npt.NDArray[
 
 
 def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return (pixel of every neuron that is shown, pixels): by depth, at most PIXELS."""
     by_depth = np.argsort(network.depth, kind="stable")
     by_depth = by_depth[shown[by_depth]]
     side = min(PIXELS, len(by_depth))
@@ -209,7 +207,6 @@ def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray
 
 
 def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
-    """Neurons read 0, 1, ... `most` or more times."""
     often: list[int] = np.bincount(np.minimum(reads, most), minlength=most + 1).tolist()
     return often
 

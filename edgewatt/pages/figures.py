@@ -14,7 +14,6 @@ from traces.base.files import whole_file
 
 
 def themed(spec: Spec) -> Spec:
-    """Return the specification with the colours of a light page."""
     ink, grid = "#1f2328", "#d8dce1"
     axis = {"labelColor": ink, "titleColor": ink, "gridColor": grid, "domainColor": grid, "tickColor": grid}
     legend = {"labelColor": ink, "titleColor": ink, "symbolBaseFillColor": ink, "symbolBaseStrokeColor": ink, **LEGEND}

@@ -48,7 +48,6 @@ def report(
 
 
 def read_results(results: str | Path | Sequence[str | Path], title: str | None = None) -> ReportData:
-    """Return what a report shows of results folders or record files."""
     from edgewatt.results.store import Store
 
     places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
@@ -80,7 +79,6 @@ def read_results(results: str | Path | Sequence[str | Path], title: str | None =
 
 
 def _distinct(places: Sequence[Path]) -> list[str]:
-    """Return the names of folders, with as much of their paths as tells them apart."""
     resolved = [Path(os.path.realpath(place)) for place in places]
     if len(set(resolved)) < len(resolved):
         raise InputError("a results folder is named twice")
@@ -92,7 +90,6 @@ def _distinct(places: Sequence[Path]) -> list[str]:
 
 
 def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
-    """Return the page."""
     drawn = charts(data) if drawn is None else drawn
     payload: dict[str, Any] = {
         "charts": drawn,

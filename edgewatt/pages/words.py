@@ -29,7 +29,6 @@ _MOST_VALUES = 6
 
 
 def swept_words(data: ReportData) -> list[str]:
-    """Return one sentence on what differs between the points, and how."""
     parts, named = [], titles(data)
     for key in varying_fields(data):
         title = named[key]

@@ -33,7 +33,6 @@ _ARITHMETIC = re.compile(r"multiply_add|instruction|core_|engine_|addition")
 
 
 def source_of(term: str) -> int:
-    """Return the place in SOURCES of an energy term's constant."""
     if _ON_CHIP.match(term):
         return 2
     if _ARITHMETIC.match(term):
@@ -90,6 +89,5 @@ def drawn(sums: Floats, draws: int = DRAWS) -> Floats:
 
 
 def spread_of(changes: Sequence[float] | Floats) -> tuple[float, float]:
-    """Return the 5 and 95 % quantiles of changes over the draws."""
     low, high = np.quantile(np.asarray(changes), (0.05, 0.95))
     return float(low), float(high)

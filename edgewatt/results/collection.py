@@ -46,7 +46,6 @@ _BATCH = 2_000  # rows that Parquet writes at a time
 
 
 def _spooled(records: Iterable[Record], spool: IO[bytes]) -> tuple[Kinds, int]:
-    """Write the rows of records to a file, as column numbers and values; return their columns, and how many rows."""
     kinds: Kinds = {}
     numbers: dict[str, int] = {}
     count = 0
@@ -106,7 +105,6 @@ def frame(records: Iterable[Record] | str | Path) -> Any:
 
 
 def flat_row(record: Record) -> dict[str, Any]:
-    """Return a record as one flat row of scalars."""
     row = row_of(record)
     for part in ("config", "results"):
         for key, value in _leaves(record.canonical[part], part):

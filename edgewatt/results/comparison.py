@@ -77,14 +77,12 @@ class _Side:
         return len(self.rows)
 
     def identities(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield for each point what stands for its values of some keys."""
         columns = [[None if v is ABSENT else v for v in self.configs.leaf(key)] for key in keys]
         for _, *values in zip(range(len(self)), *columns, strict=True):
             yield blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _match(first: _Side, second: _Side) -> tuple[array[int], array[int]]:
-    """Pair points that agree in every value that varies inside either folder; return their places in both."""
     keys = sorted({*first.configs.varying(), *second.configs.varying()})
     index = {identity: place for place, identity in enumerate(second.identities(keys))}
     of_a, of_b = array("q"), array("q")
@@ -115,7 +113,6 @@ class Comparison(Sequence[dict[str, Any]]):
 
     @property
     def says(self) -> str:
-        """Which points were compared, in one sentence."""
         a, b = self.alone
         if not a and not b:
             return f"all {len(self)} points are in both."
@@ -165,7 +162,6 @@ _WORDS = {"memory": "M ", "seed": "seed "}
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield key and both values, None where there is none, of what differs between two configurations."""
     unlike = {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)}
     x, y = (flat({key: value for key, value in each.items() if key in unlike}) for each in (a, b))
     for key in sorted(x.keys() | y.keys()):

@@ -48,12 +48,10 @@ def canonical_json(value: Any) -> str:
 
 
 def content_hash(value: Any) -> str:
-    """Return the hash that names JSON values: the first digits of SHA-256 over `canonical_json`."""
     return hash_of_text(canonical_json(value))
 
 
 def hash_of_text(text: str) -> str:
-    """Return the `content_hash` of the values that a canonical JSON text holds."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_DIGITS]
 
 
@@ -183,7 +181,6 @@ _DECODER = json.JSONDecoder(parse_float=_as_float, parse_constant=_no_constant)
 
 
 def _ill_typed(config: Any, canonical: Mapping[str, Any], provenance: Any) -> str:
-    """Say which of a record's parts has a type that it cannot have, or nothing."""
     if not all(isinstance(part, dict) for part in (config, canonical.get("results", {}), provenance)):
         return "config, results and provenance are objects"
     return "" if type(provenance.get("counts_version", 1)) is int else "counts_version is a whole number"
@@ -218,7 +215,6 @@ _LIBRARIES = ("numpy", "scipy", "simpy", "ml_dtypes", "ortools", "pydantic", "Py
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return versions and machine, the same for every point that this process computes."""
     import platform
     from importlib import import_module
 
@@ -241,5 +237,4 @@ def environment() -> dict[str, Any]:
 
 
 def now() -> str:
-    """Return the time of day in UTC, ISO 8601."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

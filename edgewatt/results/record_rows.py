@@ -97,7 +97,6 @@ COLUMNS = {column.key: column for column in _COLUMNS}
 
 
 def column_title(key: str) -> str:
-    """Return what a column is called at an axis and in a sentence."""
     return COLUMNS[key].title or COLUMNS[key].head if key in COLUMNS else key
 
 
@@ -116,7 +115,6 @@ class Table(Sequence[dict[str, Any]]):
             self.append(row)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row."""
         for key, value in row.items():
             column = self.columns.get(key)
             if column is None:
@@ -129,11 +127,9 @@ class Table(Sequence[dict[str, Any]]):
                     column.append(self.absent)
 
     def _kept(self, key: str, column: list[Any], value: Any) -> Any:
-        """Return what stands for a value: of equal ones the same object."""
         return intern(value) if type(value) is str else value
 
     def put(self, key: str, values: Iterable[Any]) -> None:
-        """Give all rows their value of a column, None where a row has none."""
         self.columns[key] = list(values)
 
     def values(self, key: str) -> list[Any]:
@@ -155,12 +151,10 @@ Rows = Sequence[dict[str, Any]]
 
 
 def column(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
-    """Return the values of a column, None where a row has none."""
     return rows.values(key) if isinstance(rows, Table) else [row.get(key) for row in rows]
 
 
 def distinct(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
-    """Return the distinct values of a column but None, in the order of first appearance."""
     return [value for value in dict.fromkeys(column(rows, key)) if value is not None]
 
 
@@ -180,7 +174,6 @@ def telling(rows: Sequence[Mapping[str, Any]], keys: Iterable[str], places: Iter
 
 
 def put_column(rows: Rows, key: str, values: Iterable[Any]) -> None:
-    """Give all rows their value of a column; None gives a row none."""
     if isinstance(rows, Table):
         rows.put(key, values)
         return
@@ -190,7 +183,6 @@ def put_column(rows: Rows, key: str, values: Iterable[Any]) -> None:
 
 
 def label_of(section: Mapping[str, Any]) -> str:
-    """Return the short name of an ordering or stride: its kind, stride, and parameters that are not the defaults."""
     kind = str(section["kind"])
     label = f"{kind} {section['stride']}" if "stride" in section else kind
     usual = _defaults("stride" in section, kind)
@@ -334,7 +326,6 @@ def _row_of(record: Record) -> dict[str, Any]:
 
 
 def order_label(config: Mapping[str, Any]) -> str:
-    """Return the short name of a point's ordering; with what a search aims at where that is not the usual."""
     label, aim = label_of(config["ordering"]), config.get("search", {}).get("objective", "io")
     usual = "energy" if config.get("measure") == "all" else "io"
     if aim == usual or not searches(config):
@@ -344,7 +335,6 @@ def order_label(config: Mapping[str, Any]) -> str:
 
 
 def searches(config: Mapping[str, Any]) -> bool:
-    """Return whether the ordering of a point's configuration is a search."""
     from reorder.base import ORDERINGS
 
     kind = str(config.get("ordering", {}).get("kind"))
@@ -366,7 +356,6 @@ def cut_words(record: Record) -> str:
 
 
 def config_columns(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that a point's configuration alone decides."""
     row: dict[str, Any] = {}
     if "ordering" in config:
         network = config["network"]
@@ -447,7 +436,6 @@ def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
 
 
 def onchip_label(config: Mapping[str, Any]) -> str:
-    """Return the on-chip memory of a point in a few words."""
     pad = config.get("scratchpad")
     if pad is not None:
         return f"{pad['size_bytes'] / 1024:g} KiB scratchpad {pad['policy']}"
@@ -460,7 +448,6 @@ METRICS = tuple(key for key, each in COLUMNS.items() if each.cost)
 
 
 def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the costs that a point of this configuration has."""
     io, machine = METRICS[: METRICS.index("cache_misses")], METRICS[METRICS.index("cache_misses") :]
     absent = ("accuracy_loss",) if config.get("technology") else ("accuracy_loss", "area_um2")
     metrics = (io if "ordering" in config else ()) + (machine if config["measure"] == "all" else ())

@@ -44,7 +44,6 @@ class Store:
         self.plans = self.folder / "sweeps"
 
     def open(self) -> Store:
-        """Make the folders. Raises InputError if that cannot be done."""
         for folder in (self.records, self.failures, self.plans):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +55,6 @@ class Store:
         return self
 
     def path(self, config_hash: str) -> Path:
-        """Return where the record of a point lies."""
         return self.records / f"{config_hash}.json"
 
     def put(self, record: Record) -> Path:
@@ -68,7 +66,6 @@ class Store:
         return path
 
     def put_failure(self, config_hash: str, failure: dict[str, Any]) -> Path:
-        """Write why a point failed."""
         path = self.failures / f"{config_hash}.json"
         self._write(path, (canonical_json(failure) + "\n").encode("utf-8", "surrogatepass"))
         return path
@@ -85,7 +82,6 @@ class Store:
                 os.utime(path, ns=(newest + 1, newest + 1))
 
     def plan(self) -> tuple[str, list[str]]:
-        """Return name and hashes of the sweep noted last; ("", []) if there is none."""
         newest = sorted(self.plans.glob("[!.]*.json"), key=lambda path: path.stat().st_mtime_ns)
         for path in reversed(newest):
             try:
@@ -96,7 +92,6 @@ class Store:
         return "", []
 
     def get(self, config_hash: str) -> Record | None:
-        """Return a finished point, None if there is none. Raises InputError naming the file if it is damaged."""
         path = self.path(config_hash)
         try:
             raw = read_within(path, 10)
@@ -123,15 +118,12 @@ class Store:
         return record if record is not None and record.counts_version == COUNTS_VERSION else None
 
     def hashes(self) -> list[str]:
-        """Return the hashes of all finished points, sorted."""
         return _names(self.records)
 
     def failed(self) -> dict[str, dict[str, Any]]:
-        """Return the failures, by hash."""
         return {name: self.failure(name) for name in _names(self.failures)}
 
     def failure(self, config_hash: str) -> dict[str, Any]:
-        """Return why a point failed."""
         try:
             reason = json.loads((self.failures / f"{config_hash}.json").read_text("utf-8", "surrogatepass"))
         except (OSError, ValueError, RecursionError):
@@ -147,11 +139,9 @@ class Store:
         return state.st_ino, state.st_mtime_ns
 
     def failure_marks(self) -> dict[str, tuple[int, int] | None]:
-        """Return `failure_mark` of all failures, by hash."""
         return {name: self.failure_mark(name) for name in _names(self.failures)}
 
     def holds(self, config_hash: str) -> bool:
-        """Return whether there is a record of a point, sound or not."""
         return os.path.exists(os.path.join(self.records, f"{config_hash}.json"))
 
     def __iter__(self) -> Iterator[Record]:
@@ -215,7 +205,6 @@ def _names(folder: Path) -> list[str]:
 
 
 def open_results(folder: str | Path) -> Store:
-    """Return the store of an existing results folder. Raises InputError if there is none."""
     store = Store(folder)
     if not Path(folder).exists():
         raise InputError(f"{folder}: no such file or folder")
@@ -225,8 +214,6 @@ def open_results(folder: str | Path) -> Store:
 
 
 class StoredRecords(Sequence[Record]):
-    """Records of a store, in a given order."""
-
     def __init__(self, store: Store, hashes: Sequence[str]) -> None:
         self.store, self.hashes = store, hashes
 
@@ -299,7 +286,6 @@ class Claims:
         return free
 
     def give_up(self, name: str) -> None:
-        """End a claim; nothing happens where there is none."""
         if name in self._held:
             self._held.remove(name)
             with contextlib.suppress(OSError, ImportError):

@@ -30,7 +30,6 @@ class Axis:
 
     @property
     def numeric(self) -> bool:
-        """Whether every value is a number."""
         return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in self.values if v is not None)
 
 
@@ -55,7 +54,6 @@ class Configs(Table):
         return self._known.setdefault((key, marshal.dumps(value, 2)), value)
 
     def only(self, rows: Sequence[int]) -> Configs:
-        """Return some of them."""
         chosen = Configs()
         chosen._size = len(rows)
         chosen.columns = {section: [values[k] for k in rows] for section, values in self.columns.items()}
@@ -97,7 +95,6 @@ class Configs(Table):
         return [key for *_, key in sorted(found)]
 
     def onchip(self) -> list[str | None]:
-        """Return the on-chip memory of each in a few words, None where a configuration has none."""
         return [onchip_label(config) if "caches" in config else None for config in self]
 
 
@@ -167,7 +164,6 @@ def _tells_more(configs: Configs, key: str) -> bool:
 
 
 def column_name(key: str) -> str:
-    """Return a dotted key as a name without dots, which charts would read as a path."""
     return re.sub(r"\W+", "_", key)
 
 
@@ -190,7 +186,6 @@ def _section(key: str) -> str:
 
 
 def _labels(configs: Configs, section: str) -> list[str]:
-    """Return what each configuration says in a section of the configuration, in words."""
     words: dict[int, str] = {}
     of = configs.leaves(section.partition(".")[0])
     for leaves in of:

@@ -67,17 +67,14 @@ class Gain:
 
     @property
     def decided(self) -> bool:
-        """Whether the sign is the same over the range of the draws."""
         return self.low > 0 or self.high < 0
 
     @property
     def ends(self) -> str:
-        """The range of the change of energy."""
         return _ends(self.low, self.high)
 
     @property
     def matters(self) -> bool:
-        """Whether the change of energy or an end of its range is at least MATTERS."""
         return max(abs(self.energy), abs(self.low), abs(self.high)) >= MATTERS
 
     @property
@@ -159,7 +156,6 @@ class Card:
 
     @property
     def order_matters(self) -> bool:
-        """Whether orders differ by at least MATTERS in energy, stride and format as chosen."""
         return self.order_range >= MATTERS
 
     @property
@@ -226,7 +222,6 @@ class Card:
         return said
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         names = ("name", "order", "layout", "energy_pj", "time_ns")
         return {
             "hardware": self.hardware, "inputs_at_a_time": self.inputs, "take": vars(self.choice),
@@ -262,15 +257,12 @@ class Verdict:
     proxies: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         return {"cards": [card.as_dict() for card in self.cards], "effects": [vars(each) for each in self.effects],
                 "rank_correlation_with_energy": dict(self.proxies)}  # fmt: skip
 
 
 @dataclass
 class _Point:
-    """One record: where it stands, and what it costs for one inference."""
-
     row: int
     software: Software
     kind: str
@@ -282,8 +274,6 @@ class _Point:
 
 
 class Measured:
-    """Collects what a verdict needs of records, one after the other."""
-
     def __init__(self) -> None:
         self._groups: dict[str, list[_Point]] = {}
         self._inputs: dict[str, int] = {}
@@ -327,7 +317,6 @@ class Measured:
         return found
 
     def _shorten(self) -> None:
-        """Leave parameters out of the names of orders and strides where all of a kind have the same."""
         every = [point for points in self._groups.values() for point in points]
         labels = [{"ordering": p.software.order, "stride": p.software.stride} for p in every]
         names = shorten_names(labels)
@@ -369,7 +358,6 @@ def split(config: Mapping[str, Any]) -> tuple[str, Software, str]:
 
 
 def _baseline(points: Sequence[_Point]) -> Software:
-    """Return row by row with the first stride, format and layout; without it, the first software."""
     return next((p.software for p in points if p.kind == ROW_BY_ROW), points[0].software)
 
 
@@ -377,7 +365,6 @@ _HARDWARE = ("network", "onchip", "encoder", "part", "lanes", "engines", "timing
 
 
 def hardware_names(rows: Rows, firsts: Sequence[int], axes: Sequence[Axis]) -> list[str]:
-    """Return a name for each hardware, given by one of its rows: the on-chip memory, and what else differs."""
     keys = [*_HARDWARE, *(a.key for a in axes if not a.key.startswith(_NO_HARDWARE))]
     shown = [{"hash": "", "name": "", **{key: rows[k].get(key) for key in keys}} for k in firsts]
     titles = {a.key: a.title for a in axes if a.key in keys} | {"onchip": "on-chip memory"}
@@ -457,7 +444,6 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
 
 
 def is_blocking(kind: str) -> bool:
-    """Return whether an ordering is a simple blocking: tiles of fixed shape, without a search."""
     from reorder.base import ORDERINGS
 
     return kind in ORDERINGS and bool(getattr(ORDERINGS[kind].item, "blocking", False))

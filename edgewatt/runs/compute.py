@@ -35,7 +35,6 @@ class Computation:
         self._contents: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """Return the result of a step, or of what stands in for it; None if the point has neither."""
         step = self.steps[name]
         if step is None:
             return None
@@ -44,7 +43,6 @@ class Computation:
         return self._results[step.name]
 
     def worth_keeping(self, step: str) -> bool:
-        """Return whether other points need that step's result, too."""
         return step in self.keep
 
     def _result(self, step: Step) -> Any:
@@ -76,7 +74,6 @@ class Computation:
         return self._names[step.name]
 
     def _seen(self, step: Step) -> str:
-        """Return what later steps see of a step: its name, or that of its content."""
         if step.content is None:
             return self._name(step)
         if step.name not in self._contents:
@@ -85,7 +82,6 @@ class Computation:
 
 
 def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return the JSON mapping of a step. Raises InputError where a file holds something else."""
     try:
         result = json.loads(arrays["json"].tobytes())
     except (KeyError, ValueError, RecursionError) as error:
@@ -98,7 +94,6 @@ def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 def run_points(
     points: list[Point], *, stages: str | Path | None = None, progress: Progress | None = None
 ) -> list[Record]:
-    """Compute points one after the other in this process; the first exception ends it."""
     memo = Memo(stages)
     records = []
     for number, point in enumerate(points):

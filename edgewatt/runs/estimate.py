@@ -52,7 +52,6 @@ def _kind(config: Mapping[str, Any]) -> str:
 
 
 def _stages(points: list[Point]) -> dict[str, int]:
-    """Return, for each step that points share, how many results of it differ."""
     by_point = [identities(point) for point in points]
     return {
         step.shared_as: len({names[step.name] for names in by_point if step.name in names})

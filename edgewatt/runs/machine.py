@@ -24,12 +24,10 @@ KEPT_PASS_BYTES = 64 << 20
 
 
 def keep_pass(point: Point, before: StepResults, progress: Progress | None) -> dict[str, np.ndarray]:
-    """Return a trace's pass through the caches as arrays; none if it is too large to keep."""
     return keep(before["trace"], build_machine(point), KEPT_PASS_BYTES) or {}
 
 
 def check_pass(arrays: dict[str, np.ndarray], before: StepResults) -> None:
-    """Raise InputError unless the arrays are a pass through the caches, or none."""
     if arrays:
         KeptPass(arrays)
 
@@ -131,7 +129,6 @@ def _system(
 
 
 def _bus(total: Any, machine: Machine) -> dict[str, Any]:
-    """Return ones and toggles in total, per stream and per wire; None and empty for an address-only trace."""
     counts = {
         "beats": total.bursts * machine.beats_per_block,
         "ones": total.ones,

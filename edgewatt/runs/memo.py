@@ -114,7 +114,6 @@ class Memo:
 
 
 def _text(identity: Any) -> str:
-    """Return an identity as canonical JSON; names that are hashes need no care."""
     return f'"{identity}"' if isinstance(identity, str) and identity.isalnum() else canonical_json(identity)
 
 

@@ -42,7 +42,6 @@ OMIT = "omit"
 
 
 def added_field(default: Any) -> Any:
-    """Declare a field with ADDED_FIELD."""
     return dataclasses.field(default=default, metadata={ADDED_FIELD: True})
 
 
@@ -54,17 +53,14 @@ class Member:
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{kind: ..., parameter: ...}``."""
         return {"kind": self.kind, **self.parameters}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Member:
-        """Return the member that `to_json` wrote."""
         return cls(value["kind"], {key: item for key, item in value.items() if key != "kind"})
 
 
 def to_json(value: Any) -> Any:
-    """Return dataclasses, mappings and sequences as plain JSON values."""
     if type(value) in _PLAIN:
         return value
     fields = _fields(value.__class__)
@@ -243,8 +239,6 @@ class PointFastMemory:
 
 @dataclass(frozen=True)
 class Search:
-    """What searching methods lower (a name or a mapping), and their wall-clock limit in seconds or None."""
-
     objective: Any
     time_limit_s: float | None
 
@@ -268,7 +262,6 @@ class DataLayout:
 
     @cached_property
     def in_memory(self) -> Layout:
-        """Return the layout with its number format."""
         import dataclasses
 
         return dataclasses.replace(self.layout, value_format=self.format)
@@ -374,7 +367,6 @@ class Point:
 
     @cached_property
     def hash(self) -> str:
-        """Return the content hash of the configuration: the point's name in a store."""
         return content_hash(self.config)
 
     def text(self, paths: tuple[str, ...]) -> str:
@@ -383,7 +375,6 @@ class Point:
         return canonical_json(values)
 
     def field(self, path: str, default: Any = None) -> Any:
-        """Return a value of the configuration by its dotted key; `default` if the point has none."""
         value: Any = self.config
         for step in path.split("."):
             if not isinstance(value, dict) or step not in value:
@@ -397,9 +388,7 @@ class StepResults(Protocol):
 
     def __getitem__(self, step: str) -> Any: ...
 
-    def worth_keeping(self, step: str) -> bool:
-        """Return whether other points need that step's result, too."""
-        ...
+    def worth_keeping(self, step: str) -> bool: ...
 
 
 _ABSENT = object()
@@ -428,7 +417,6 @@ def part_identity(dram: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
-    """Return the DRAM part of that name or file with some of its fields replaced."""
     from hwmodel.dram.engine import load_part
 
     base = load_part(part)
@@ -436,8 +424,6 @@ def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
 
 
 def part_content(part: Any) -> dict[str, Any]:
-    """Return all that a part says, as JSON values, without the wording of its sources."""
-
     def plain(value: Any) -> Any:
         if dataclasses.is_dataclass(value):
             members = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
@@ -450,12 +436,10 @@ def part_content(part: Any) -> dict[str, Any]:
 
 
 def file_identity(path: str) -> dict[str, str]:
-    """Return the name and content hash of a file, or of all files in a folder. Raises InputError if unreadable."""
     return {"name": Path(path).name, "sha256": _content(path, _stamp(path))}
 
 
 def check_unchanged(files: tuple[FileIdentity, ...], paths: list[str]) -> None:
-    """Raise InputError naming the file that is gone or has another content than the point was made for."""
     for path, wanted in zip(paths, files, strict=True):
         if not Path(path).exists():
             raise InputError(f"{path}: no such file")
@@ -534,7 +518,6 @@ def _build(point: Point) -> Machine:
 
 
 def burst_bytes(point: Point) -> int:
-    """Return the bytes of a burst between the last cache and memory."""
     return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
 
 

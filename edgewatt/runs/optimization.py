@@ -35,8 +35,6 @@ _CONSTRAINT = re.compile(r"(\w+)\s*(<=|>=)\s*([0-9.eE+-]+)\s*(?:([x*])\s*baselin
 
 @dataclass(frozen=True)
 class Constraint:
-    """One bound on a column, absolute or relative to the baseline's value."""
-
     text: str
     column: str
     at_most: bool
@@ -44,7 +42,6 @@ class Constraint:
     relative: bool
 
     def violation(self, row: Mapping[str, Any], baseline: Mapping[str, Any]) -> float:
-        """Return by how much a row breaks the bound, 0 or less if it holds."""
         limit = self.limit * _cost(baseline, self.column) if self.relative else self.limit
         return _cost(row, self.column) - limit if self.at_most else limit - _cost(row, self.column)
 
@@ -67,7 +64,6 @@ class Front:
     text: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return rows of the front and the baseline as JSON values."""
         rows = [row_of(record) for record in self.front]
         return {"text": self.text, "baseline": row_of(self.baseline), "front": rows, "tried": len(self.tried)}
 
@@ -145,7 +141,6 @@ def optimize(
 
 
 def store_plan(results: str | Path, name: str, baseline: Record, tried: Mapping[str, Record]) -> None:
-    """Note what was tried, the baseline first, for the report."""
     from edgewatt.results.store import Store
 
     Store(results).put_plan(name, [baseline.hash, *sorted(tried.keys() - {baseline.hash})])

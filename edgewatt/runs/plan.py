@@ -39,8 +39,6 @@ _SHOWN_PROBLEMS = 40
 
 @dataclass(frozen=True)
 class SweepPlan(OneLineRepr):
-    """The points of a sweep, each once, in the order written."""
-
     name: str
     points: list[Point]
 
@@ -59,7 +57,6 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
 
 def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> SweepPlan:
-    """Expand a sweep that has been read already."""
     own = [
         text
         for text in overrides
@@ -250,7 +247,6 @@ def _member(section: Section) -> dict[str, Any]:
 
 @cache
 def _special_fields(section: type[Section]) -> list[dataclasses.Field[Any]]:
-    """Return the fields of a section's dataclass that were added later or name files."""
     fills = getattr(section, "_fills", None)
     fields = dataclasses.fields(fills) if fills else ()
     return [field for field in fields if field.metadata.get(ADDED_FIELD) or field.metadata.get(FILE)]
@@ -263,7 +259,6 @@ def _files(section: Section) -> dict[str, list[str]]:
 
 
 def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return what all points of a run have in common: their configuration, and where its files lie by field."""
     paths: dict[str, list[str]] = {}
     config: dict[str, Any] = {
         "bus": run.bus.plain, "engine": run.engine.plain, "engines": run.engines.plain,
@@ -300,7 +295,6 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
 
 
 def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
-    """Return how a network is pruned; keys of later versions only where they say something."""
     usual = {"method": "magnitude", "memory": None, "calibration": None}
     said = {key: value for key, value in section.plain.items() if value != usual.get(key, ...)}
     if section.calibration is not None:
@@ -485,7 +479,6 @@ def wasted_room(points: Iterable[Point]) -> list[str]:
 
 
 def warn_of_ignored(points: Iterable[Point]) -> None:
-    """Warn of what `ignored_settings` (IgnoredSettingWarning) and `wasted_room` (WastedRoomWarning) find."""
     points = list(points)
     for text in ignored_settings(points):
         warnings.warn(text, IgnoredSettingWarning, stacklevel=3)

@@ -56,7 +56,6 @@ class Records(OneLineRepr, list[Record]):
         return facts
 
     def frame(self) -> Any:
-        """Return them as a pandas or polars frame, as `edgewatt.results.frame` does."""
         from edgewatt.results.collection import frame
 
         return frame(self)

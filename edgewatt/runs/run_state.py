@@ -86,7 +86,6 @@ class SweepRun:
         return dict(zip((point.hash for point in self.so_far.points), names, strict=True))
 
     def tasks(self) -> Iterator[dict[str, Any]]:
-        """Yield the task of each open point that no process computes; `open` then holds those of other processes."""
         points, self.open = self.open, []
         for point in points:
             if not self.claims.take(point.hash):
@@ -103,7 +102,6 @@ class SweepRun:
                 )
 
     def keep(self, outcome: Mapping[str, Any]) -> None:
-        """Store what became of a point."""
         so_far = self.so_far
         if "failure" in outcome:
             failure = {"point": self._names[outcome["hash"]], **outcome["failure"]}

@@ -48,7 +48,6 @@ _CURVE_POINTS = 200  # of a search's best-so-far curve kept in a record
 
 
 def load_network(point: Point, before: StepResults, progress: Progress | None) -> Network:
-    """Read or generate the network of a point and prune it. Raises InputError naming file or parameter."""
     assert isinstance(point.work, NetworkWork)
     source = point.work.network
     if source.generate is not None:
@@ -86,7 +85,6 @@ def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
 
 
 def describe(network: Network) -> dict[str, Any]:
-    """Return the sizes of a network."""
     return {
         "network": {
             "neurons": network.n_neurons,
@@ -175,7 +173,6 @@ def _with_files(point: Point, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe_order(arrays: Arrays) -> dict[str, Any]:
-    """Return a search's curve of (search steps, objective), and whether a time limit ended it."""
     meta = json.loads(arrays["meta"].tobytes())
     return {
         "ordering": {key: meta[key] for key in ("curve", "truncated", *(["tile"] if meta.get("tile") else []))},
@@ -184,7 +181,6 @@ def describe_order(arrays: Arrays) -> dict[str, Any]:
 
 
 def check_order(arrays: Arrays, before: StepResults) -> None:
-    """Raise InputError unless the edges of a stage file are an order of the network's connections."""
     from traces.networks.checks import check_order as check
 
     edges = arrays.get("edges", np.zeros(0))
@@ -194,7 +190,6 @@ def check_order(arrays: Arrays, before: StepResults) -> None:
 
 
 def check_found_order(arrays: Arrays, before: StepResults) -> None:
-    """Raise InputError unless the arrays are what `order_edges` returns."""
     check_order(arrays, before)
     try:
         meta = json.loads(arrays["meta"].tobytes())
@@ -207,7 +202,6 @@ def check_found_order(arrays: Arrays, before: StepResults) -> None:
 
 
 def curve_seconds(arrays: Arrays) -> list[float]:
-    """Return the seconds of a search's curve, on whatever machine made the ordering."""
     seconds: list[float] = json.loads(arrays["meta"].tobytes())["curve_seconds"]
     return seconds
 
@@ -218,12 +212,10 @@ def order_hash(arrays: Arrays) -> str:
 
 
 def has_tuple_order(point: Point) -> bool:
-    """Return whether the tuples inside runs are put in an order of their own."""
     return point.order is not None and point.order.stride.kind != AS_GIVEN
 
 
 def order_tuples(point: Point, before: StepResults, progress: Progress | None) -> Arrays:
-    """Return edges int64[W] with the tuples inside runs reordered."""
     from hwmodel.coding.chain import chain_facts
     from reorder.joint.inside_runs import order_run_tuples
     from reorder.joint.io_neutral import order_jointly
@@ -255,7 +247,6 @@ def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
 
 
 def make_trace(point: Point, before: StepResults, progress: Progress | None) -> Trace:
-    """Return the memory trace of a point: a forward pass of its input vectors, or the recorded trace."""
     if isinstance(point.work, TraceWork):
         from traces.trace_files import open_trace
 
@@ -282,7 +273,6 @@ def make_trace(point: Point, before: StepResults, progress: Progress | None) -> 
 
 
 def measure_accuracy(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
-    """Return the accuracy of the network in the point's format, as its order and layout execute it."""
     from traces.trace.accuracy import accuracy_of
 
     assert point.layout is not None
@@ -293,7 +283,6 @@ def measure_accuracy(point: Point, before: StepResults, progress: Progress | Non
 
 
 def _labelled(point: Point, network: Network) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return input vectors, their labels if the network's file has some, and where they come from."""
     from traces.readers.native import read_extras
 
     assert isinstance(point.work, NetworkWork)
@@ -343,7 +332,6 @@ def count_io(point: Point, before: StepResults, progress: Progress | None) -> di
 
 
 def best_bound(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
-    """Return the best lower bound on the I/Os of the network, and the argument it comes from."""
     from reorder.edges.bounds.bounds import lower_bound
 
     bound = lower_bound(before["network"], _memory(point).size, _BOUND_WORK)
@@ -351,7 +339,6 @@ def best_bound(point: Point, before: StepResults, progress: Progress | None) -> 
 
 
 def two_optimal_io(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
-    """Return the I/Os of the 2-optimal order, which gaps are measured from."""
     from hwmodel.fastmemory import iomodel
     from reorder.order import order
 
@@ -560,12 +547,10 @@ def steps_of(point: Point) -> StepsOf:
 
 
 def own_steps(steps: StepsOf) -> list[Step]:
-    """Return the steps that a point has itself, in the order in which they can be made."""
     return [step for name, step in steps.items() if step is STEPS[name]]
 
 
 def inputs(steps: StepsOf, step: Step) -> dict[str, Step]:
-    """Return the steps before a step that a point has, by the name that the step knows them by."""
     given = {}
     for name in step.after:
         before = steps[name]

@@ -34,22 +34,18 @@ class TeamExecutor:
     """Workers as an executor. `prepare` starts processes, so that they load while the tasks are still found out."""
 
     def __init__(self, name: str, workers: int | None = None, scheduler: str | None = None) -> None:
-        """Raises InputError for an unknown name, or fewer than one worker."""
         if name not in EXECUTORS:
             raise unknown_name("executor", name, EXECUTORS)
         count = available_cores() if workers is None else workers
         self.team = Workers(count, name, scheduler, load="edgewatt.runs.worker")
 
     def prepare(self, n_tasks: int) -> None:
-        """Start the workers that so many tasks will need."""
         self.team.prepare(n_tasks)
 
     def close(self) -> None:
-        """End the workers."""
         self.team.__exit__()
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """See Executor."""
         from edgewatt.runs.compute import answer
         from edgewatt.runs.worker import answer_stored
 

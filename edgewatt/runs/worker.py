@@ -45,7 +45,6 @@ def load(waiting: Callable[[], bool]) -> None:
 
 
 def answer_stored(task: dict[str, Any]) -> dict[str, Any]:
-    """Compute a task and write its record into its store; return what the parent has to know."""
     return stored(answer(task), task.get("results"), task.get("fsync", False))
 
 

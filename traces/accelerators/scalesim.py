@@ -245,7 +245,6 @@ def _read_rows(path: Path, held: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(rows: list[bytes], width: int, before: int, path: Path) -> np.ndarray:
-    """Return int64[rows, width]. before: rows in front of them."""
     split = [row.split(b",") for row in rows]
     for line, row in enumerate(split, before + 1):
         if len(row) != width or width < 2:
@@ -279,7 +278,6 @@ class CountedTraffic:
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes moved, accesses that were not full included."""
         return self.accesses * self.access_bits // 8
 
     @property

@@ -26,7 +26,6 @@ _DAMAGE = (*_STREAM_DAMAGE, ValueError, RuntimeError, IndexError, KeyError)
 
 @contextmanager
 def _named(path: str | Path, kind: str) -> Iterator[None]:
-    """Turn what reading a file raises into an InputError that names it."""
     try:
         yield
     except InputError:
@@ -68,7 +67,6 @@ def read_npz(
 
 
 def read_npy(path: str | Path) -> np.ndarray:
-    """Return the array of an npy file, checked like those of an npz. Raises InputError naming the file."""
     with _named(path, "npy"):
         size = Path(path).stat().st_size
         claim(size, str(path))
@@ -84,7 +82,6 @@ def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str)
 
 
 def npz_names(path: str | Path) -> set[str]:
-    """Return the names of an npz file's arrays. Raises InputError naming the file."""
     with _named(path, "npz"), zipfile.ZipFile(path) as archive:
         return {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
 

@@ -76,7 +76,6 @@ def _fields_of(own: type) -> list[tuple[str, Any, str]]:
 
 
 def _named(name: str, value: Any, kind: Any, wanted: str) -> Any:
-    """Return `_taken`. Raises InputError with the name and what its annotation wants."""
     try:
         return _taken(value, kind)
     except _WrongTypeError:
@@ -111,7 +110,6 @@ def _kind(annotation: str, scope: Mapping[str, Any]) -> Any:
 
 
 def _taken(value: Any, kind: Any) -> Any:
-    """Return a value of a kind, NumPy's scalars as Python's. Raises _WrongTypeError or _OutOfRangeError."""
     if kind in _PLAIN:
         return _PLAIN[kind](value)
     origin, inside = _origin(kind), _inside(kind)

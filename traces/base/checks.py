@@ -71,7 +71,6 @@ def whole_numbers(
 
 
 def _short(number: int) -> str:
-    """Return a number as text, large powers of two as such."""
     for power, tail in ((number, ""), (number + 1, " - 1")):
         if power >= 2**20 and not power & (power - 1):
             return f"2^{power.bit_length() - 1}{tail}"

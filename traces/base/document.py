@@ -75,18 +75,15 @@ class Document:
     pieces: set[tuple[str, str]] = field(default_factory=set)
 
     def mark(self, place: Place, *, key: bool = False) -> Mark:
-        """Return the mark of a place, or of its nearest ancestor that has one."""
         table = self.keys if key else self.values
         while place and place not in table:
             place = place[:-1]
         return table.get(place) or self.values.get(place) or Mark("configuration")
 
     def get(self, place: Place) -> Any:
-        """Return the value at a place that is there."""
         return value_at(self.data, place)
 
     def at(self, place: Place) -> Document:
-        """Return the part at `place` as a document of its own."""
         data = self.get(place)
         part = Document(data)
         for tail in places_in(data):
@@ -143,17 +140,14 @@ class Document:
                 self.put(at, over.at(at), over.mark(at, key=True))
 
     def take(self, place: Place) -> Document:
-        """Remove the part at `place` and return it."""
         part = self.at(place)
         del self.get(place[:-1])[place[-1]]
         return part
 
     def copy(self) -> Document:
-        """Return an independent copy."""
         return Document(_copy(self.data), dict(self.keys), dict(self.values), set(self.pieces))
 
     def fail(self, place: Place, message: str, *, key: bool = False) -> ConfigError:
-        """Build the error for one problem at one place."""
         return ConfigError([(self.mark(place, key=key), message)])
 
 
@@ -163,7 +157,6 @@ def dotted(place: Place) -> str:
 
 
 def value_at(data: Any, place: Place) -> Any:
-    """Return the value at a place of nested dicts and lists. Raises LookupError where there is none."""
     for step in place:
         data = data[step]
     return data

@@ -57,7 +57,6 @@ class MissingExtraError(EdgewattError, ImportError):
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra: into this environment, and from the checkout where this is one."""
     root = Path(__file__).parents[2]
     if not (root / "setup.cfg").is_file():
         return f"pip install 'edgewatt[{extra}]'"
@@ -84,7 +83,6 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def printable(path: object) -> str:
-    """Return a path or name with control characters escaped, so that a message stays one line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
 
@@ -100,5 +98,4 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InputError:
-    """Build the error for a name that no registry holds, with a suggestion."""
     return InputError(f"unknown {what} {name!r}{did_you_mean(name, known)}")

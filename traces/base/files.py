@@ -92,7 +92,6 @@ def need_regular(path: str | Path) -> None:
 
 
 def why_no_file(path: Path) -> str:
-    """Say what a path is that is no file."""
     if path.is_dir():
         return "is a folder, not a file"
     if path.exists():
@@ -158,7 +157,6 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where the system knows how."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -168,7 +166,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def _stream_number(state: os.stat_result) -> int | None:
-    """Return 1 or 2 where the file is this process's output or error stream, whatever it is called."""
     for number in (1, 2):
         try:
             if os.path.samestat(os.fstat(number), state):

@@ -58,7 +58,6 @@ class Journal:
             raise InputError(f"{self.path}: cannot be written ({error.strerror or error})") from error
 
     def close(self) -> None:
-        """Close the file."""
         if self._stream is not None:
             with contextlib.suppress(OSError):
                 self._stream.close()

@@ -57,7 +57,6 @@ class Entry(Generic[T]):
 
     @property
     def required(self) -> list[str]:
-        """Names of the parameters without which nothing can be made."""
         fields = dataclasses.fields(self.parameters) if self.parameters else ()
         missing = dataclasses.MISSING
         return [field.name for field in fields if field.default is missing and field.default_factory is missing]
@@ -243,5 +242,4 @@ def _entry_points() -> list[Any]:
 
 
 def origin_of(point: Any) -> Origin:
-    """Return the distribution of an entry point."""
     return Origin(point.dist.name, point.dist.version) if point.dist else Origin(point.module, "")

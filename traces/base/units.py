@@ -20,7 +20,6 @@ SCALES = {"pj": (1e-12, "J"), "ns": (1e-9, "s"), "us": (1e-6, "s"), "bytes": (1.
 
 
 def is_size(text: str) -> bool:
-    """Return whether a text is a size with a unit."""
     match = _SIZE.fullmatch(text)
     return match is not None and match[2] != ""
 
@@ -47,12 +46,10 @@ def engineering(value: float | None, unit: str, digits: int = 3) -> str:
 
 
 def energy(pj: float | None, digits: int = 3) -> str:
-    """Write an energy given in pJ."""
     return engineering(None if pj is None else pj * 1e-12, "J", digits)
 
 
 def duration(ns: float | None, digits: int = 3) -> str:
-    """Write a time given in ns."""
     return engineering(None if ns is None else ns * 1e-9, "s", digits)
 
 

@@ -75,7 +75,6 @@ class Abandoned(BaseException):
 
 
 def in_turn(function: Callable[[int, int], None], n: int, size: int = PART) -> None:
-    """Call function(start, stop) for each part of [0, n), one after the other."""
     for start in range(0, n, size):
         function(start, min(start + size, n))
 
@@ -139,7 +138,6 @@ class Workers:
         self._ends.close()
 
     def prepare(self, n_pieces: int) -> None:
-        """Start the processes that so many pieces will need, so that they load while the pieces are found out."""
         team = self._members() if self.executor == "processes" else None
         if isinstance(team, _Processes):
             team.prepare(n_pieces)
@@ -298,7 +296,6 @@ class _Futures(_Team):
 
 
 def _together(function: Callable[..., Any], packed: bytes) -> tuple[list[Any], float]:
-    """Do some pieces; return what they give and the seconds that they took."""
     return _in_turn(function, pickle.loads(packed))
 
 
@@ -308,8 +305,6 @@ def _in_turn(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> 
 
 
 class _Threads(_Futures):
-    """Threads of this process: nothing is sent and nothing is started."""
-
     def __init__(self, count: int) -> None:
         self.count, self._ended = count, threading.Event()
         self._pool = _threads(count, self._ended)
@@ -386,7 +381,6 @@ class _Dask(_Futures):
     def map(
         self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
     ) -> Iterator[tuple[Key, Any]]:
-        """See _Futures. Raises EdgewattError where the scheduler is gone."""
         try:
             yield from super().map(function, calls, left, fate)
         except (asyncio.CancelledError, CancelledError, OSError) as error:
@@ -537,7 +531,6 @@ class _Process:
         return answers
 
     def retire(self) -> None:
-        """Give it nothing more: without a piece it ends."""
         with contextlib.suppress(OSError):
             self.given.close()
 

@@ -54,7 +54,6 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def _config(file: Path) -> dict[str, Any]:
-    """Return config.json, the text model's part of it where it has one."""
     if not file.is_file():
         return {}
     try:

@@ -73,7 +73,6 @@ class TensorStream:
             raise unknown_name("layout", self.layout, LAYOUTS)
 
     def format_of(self, read: TokenRead) -> StreamFormat | None:
-        """Return what a tensor is converted to, None where it stays as it is stored."""
         tensor, wanted = read.tensor, STREAM_FORMATS[self.format]
         if tensor is None or wanted is None or tensor.kind not in _FLOATS or _is_packed(tensor.name):
             return None
@@ -91,7 +90,6 @@ class TensorStream:
         return max(sums, key=lambda size: sums[size])
 
     def sent_bytes(self, read: TokenRead) -> int:
-        """Return how many bytes `chunks` yields."""
         to, columns = self.format_of(read), read.matrix[1]
         if to is None or read.tensor is None:
             return read.stored_bytes
@@ -222,5 +220,4 @@ def _encoded(values: npt.NDArray[Any], to: str) -> npt.NDArray[Any]:
 
 @cache
 def _table(dtype: np.dtype[Any], to: str) -> npt.NDArray[Any]:
-    """Return the bits in a format of each of the 65,536 values of a type of 16 bits."""
     return _encoded(np.arange(1 << 16, dtype=np.uint16).view(dtype), to)

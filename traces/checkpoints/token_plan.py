@@ -116,12 +116,10 @@ def plan_token(
 
 
 def kind_of_tensor(name: str) -> str:
-    """Return the kind that a tensor's name says, `other` where it says none."""
     return next((kind for kind, pattern in _PATTERNS if pattern.search(name)), OTHER)
 
 
 def layer_of(name: str) -> int | None:
-    """Return the number of the layer in a tensor's name."""
     found = _LAYER.search(name)
     return int(found[1]) if found else None
 
@@ -164,7 +162,6 @@ class _Planner:
         return not any(part in own.lower() for part in _ENCODERS)
 
     def _experts(self, given: int | None) -> tuple[int, int]:
-        """Return how many experts a layer has, and how many of them a step reads."""
         count = self._of_config("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
         if not count:
             numbers = [int(m[1]) for m in map(_EXPERT.search, self.checkpoint.tensors) if m]

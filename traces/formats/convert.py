@@ -24,7 +24,6 @@ class ConversionReport:
 
 
 def element_bits(name: str) -> int:
-    """Return the bits of one element in memory."""
     return FORMATS[name].item.bits
 
 

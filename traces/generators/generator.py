@@ -35,7 +35,6 @@ def generator(function: Function) -> Function:
 
 
 def _as_list(hint: Any) -> Any:
-    """A YAML list fills a Sequence or an array."""
     if hint == npt.ArrayLike:
         return list[int]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -64,17 +63,14 @@ _CONNECTION, _NEURON = 120, 180  # bytes of memory at the most while one is made
 
 
 def check_size(n_neurons: int, n_connections: int) -> None:
-    """Raise InputError for a network that is too large to be numbered, or for the bound of memory."""
     if n_connections > MAX_CONNECTIONS or n_neurons > MAX_NEURONS:
         raise InputError(f"{n_neurons} neurons and {n_connections} connections are too many to be held")
     claim(_CONNECTION * n_connections + _NEURON * n_neurons, "generate", f"a network of {n_connections} connections")
 
 
 def at_least(what: str, value: int, least: int) -> int:
-    """Return a whole number of a generator. Raises InputError naming it."""
     return whole_number(value, what, least, MAX_NEURONS)
 
 
 def checked_seed(seed: int) -> int:
-    """Return a seed of random numbers. Raises InputError for one that is negative or no whole number."""
     return whole_number(seed, "seed", 0)

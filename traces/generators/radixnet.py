@@ -93,7 +93,6 @@ def radix_net(
 
 
 def _base_layers(radix_lists: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Return (radix, place value) of every layer."""
     if not radix_lists or any(not radices for radices in radix_lists):
         raise InputError("a RadiX-Net needs at least one radix list, and none may be empty")
     for radices in radix_lists:
@@ -127,7 +126,6 @@ def _layer_sources(size: int, radix: int, place: int, width_in: int, width_out: 
 def _block_orders(
     neurons: Sequence[int], n_blocks: int, permutations: Sequence[npt.ArrayLike] | None, rng: np.random.Generator
 ) -> list[Int64Array | None]:
-    """Return the permutation of each block; None leaves a block as it is."""
     if permutations is None and n_blocks == 1:
         return [None]
     if neurons[0] != neurons[-1]:

@@ -45,7 +45,6 @@ class Loads:
 
     @classmethod
     def of(cls, step: npt.NDArray[np.int64], offset: npt.NDArray[np.int64], size: npt.ArrayLike, stream: str) -> Loads:
-        """Return loads of one stream; size: bytes, one for all or uint8[n]."""
         sizes = np.broadcast_to(np.asarray(size, np.uint8), step.shape).copy()
         return cls(step, offset, sizes, np.full(step.shape, stream))
 
@@ -141,12 +140,10 @@ class Steps:
 
 
 def run_starts(neurons: Int64Array) -> Int64Array:
-    """Return int64[runs + 1]: where each run of equal values starts, and the length."""
     return np.asarray(np.r_[np.flatnonzero(np.r_[True, np.diff(neurons) != 0]), len(neurons)])
 
 
 def one_run_each(neurons: Int64Array) -> bool:
-    """Return whether every value of the sequence occurs in one run of consecutive positions only."""
     starts = neurons[run_starts(neurons)[:-1]]
     return len(np.unique(starts)) == len(starts)
 
@@ -212,12 +209,10 @@ class LayoutKind:
 
     @property
     def has_rows(self) -> bool:
-        """Whether connections are stored in rows (or columns) that can be aligned."""
         return self.runs_of is not None
 
     @property
     def run_name(self) -> str:
-        """What a run is called in names and messages."""
         return "column" if self.runs_of == "source" else "row"
 
     def holds(self, network: Network, edges: Int64Array) -> bool:

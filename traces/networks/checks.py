@@ -41,7 +41,6 @@ def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
 
 
 def check_size(network: Network) -> None:
-    """Refuse a network that is too large for the kernels of the I/O model."""
     if network.n_connections > MAX_CONNECTIONS or network.n_neurons > 2**31 - 1:
         raise InputError(f"the I/O model counts up to {MAX_CONNECTIONS} connections and 2^31 - 1 neurons")
 
@@ -82,7 +81,6 @@ def fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
 
 
 def policy_codes(policy: str, pinning: str) -> tuple[int, int]:
-    """Return the kernel's codes of the two names."""
     if policy not in POLICY_CODES:
         raise unknown_name("policy", policy, POLICY_CODES)
     if pinning not in PINNING_CODES:

@@ -118,7 +118,6 @@ def processing(network: Network, order: Any) -> Processing:
 
 
 def _lay_out(network: Network, edges: npt.ArrayLike | None) -> Processing:
-    """Return `processing` made anew. edges: int[W], None for the network's own order."""
     order = None if edges is None else as_order(network, edges)
     sources, targets, runs, valid = lay_out(network.ends, order, network.n_neurons)
     if not valid:
@@ -127,7 +126,6 @@ def _lay_out(network: Network, edges: npt.ArrayLike | None) -> Processing:
 
 
 def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return sources and targets of `processing` alone."""
     laid_out = processing(network, order)
     return laid_out.sources, laid_out.targets
 

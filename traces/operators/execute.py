@@ -106,7 +106,6 @@ class _Executor:
         return self.values[name] if name in self.values else self._constant(name)
 
     def _typed(self, name: str) -> Array:
-        """Return a value in the type that its tensor or constant has in the file."""
         if name in self.values:
             return self.values[name].astype(self.graph.tensors[name].dtype)
         return np.asarray(self.graph.constants[name])

@@ -51,7 +51,6 @@ def fold(node: Operator, constants: dict[str, npt.NDArray[Any]], quantization: d
 
 
 def stored(values: npt.NDArray[Any], tensor: Tensor, scale: Quantization | None) -> npt.NDArray[Any]:
-    """Return real values as a tensor stores them: integers scaled, rounded and clipped."""
     kind = np.dtype("int8" if tensor.dtype == "int4" else tensor.dtype)
     if not np.issubdtype(kind, np.integer):
         return values.astype(kind)

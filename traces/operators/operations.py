@@ -21,12 +21,10 @@ Operation = Callable[[Operator, list[Array], list[Array]], list[Array]]
 
 
 def channel_axis(node: Operator) -> int:
-    """Axis of an image's channels: -1, or 1 in graphs from ONNX."""
     return int(node.attributes.get("channel_axis", -1))
 
 
 def activate(value: Array, node: Operator) -> Array:
-    """Return the values behind an operator's fused activation."""
     activation = node.attributes.get("activation", "NONE")
     if activation == "NONE":
         return value
@@ -106,7 +104,6 @@ _REDUCTIONS: Mapping[str, Callable[..., Array]] = {
 
 
 def whole(values: Array) -> list[int]:
-    """Return an operand that lists axes or sizes."""
     return [int(v) for v in np.rint(np.asarray(values, np.float64).reshape(-1))]
 
 

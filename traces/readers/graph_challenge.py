@@ -27,7 +27,6 @@ _MAX_BATCH_VALUES = 1 << 28
 
 
 def is_folder(folder: Path) -> bool:
-    """Tell whether a folder holds layer files of the challenge."""
     return any(_LAYER_FILE.fullmatch(path.name) for path in folder.iterdir())
 
 

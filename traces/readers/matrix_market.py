@@ -36,7 +36,6 @@ def read(path: str | Path) -> list[Matrix]:
 
 
 def _header(path: Path) -> tuple[str, str, str, list[int], int]:
-    """Return layout, field, symmetry, sizes and the number of lines before the entries."""
     try:
         with open(path, encoding="ascii", errors="replace") as stream:
             words = stream.readline(1 << 12).lower().split()
@@ -70,7 +69,6 @@ def _header(path: Path) -> tuple[str, str, str, list[int], int]:
 
 
 def _read_array(path: Path, field: str, symmetry: str, sizes: list[int], skip: int) -> Matrix:
-    """Read a dense matrix, one value per line, column by column; its non-zeros become connections."""
     if symmetry != "general":
         raise InputError(f"{path}:1: a dense {symmetry} matrix is not read: write it as coordinate")
     n_rows, n_columns = sizes

@@ -80,7 +80,6 @@ def load(path: str | Path) -> Network:
 
 
 def read_extras(path: str | Path) -> dict[str, np.ndarray]:
-    """Return what `save` was given as extras, by name."""
     arrays = read_npz(path)
     return {name.removeprefix(_EXTRA): value for name, value in arrays.items() if name.startswith(_EXTRA)}
 

@@ -100,7 +100,6 @@ class _Reader:
         return InputError(f"{self.path}: {text}")
 
     def graph(self) -> OpGraph:
-        """Build the graph; whatever a damaged file makes the package trip over becomes an InputError."""
         try:
             return self._graph()
         except InputError:
@@ -463,7 +462,6 @@ def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
 
 
 def _node(node: Operator, graph: OpGraph, file: Mapping[str, Any], helper: Any, where: str) -> Any:
-    """The file's node of that name, one like it, or a new one."""
     old = file.get(node.attributes.get("like", node.name))
     outputs = [t.name for t in node.outputs]
     if old is None:

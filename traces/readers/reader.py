@@ -29,8 +29,6 @@ Shapes = Mapping[str, Sequence[int]]  # name of an input -> its dimensions
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a user may ask of a reader; see `load`."""
-
     orientation: str = "rows-are-outputs"
     names: tuple[str, ...] | None = None
     image: tuple[int, ...] | None = None
@@ -68,7 +66,6 @@ class NetworkReader:
         raise InputError(f"{files[0]}: {files[0].suffix} files hold an operator graph, not a network")
 
     def opgraph(self, file: Path) -> OpGraph:
-        """Read an operator graph."""
         raise InputError(f"{file}: {file.suffix} files hold a network, not an operator graph")
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
@@ -93,7 +90,6 @@ class ModelReader(NetworkReader):
         return to_network(self.part(files[0], options))
 
     def part(self, file: Path, options: ReadOptions) -> OpGraph:
-        """Return the operators that `names` choose."""
         more = (options.batch, options.shapes) if self.sets_shapes else ()
         graph = self.opgraph(file, *more)
         return graph if options.names is None else part_of(graph, options.names)
@@ -235,7 +231,6 @@ def reader_name(path: Paths, kind: str | None = None) -> str:
 
 
 def _choose(path: Paths, kind: str | None, readers: Sequence[NetworkReader]) -> tuple[NetworkReader, list[Path]]:
-    """Return a reader and its files: one that knows the folder as a whole, else the one of the layers' files."""
     if isinstance(path, str | os.PathLike) and Path(path).is_dir() and kind != "opgraph":
         for reader in readers:
             if reader.recognises_folder(Path(path)):
@@ -245,7 +240,6 @@ def _choose(path: Paths, kind: str | None, readers: Sequence[NetworkReader]) -> 
 
 
 def _files(path: Paths, readers: Sequence[NetworkReader]) -> list[Path]:
-    """Return the files meant: the file itself, those of a folder in natural order, or those of a list as given."""
     if isinstance(path, str | os.PathLike):
         files = _folder_files(Path(path), readers) if Path(path).is_dir() else [Path(path)]
     else:

@@ -46,8 +46,6 @@ class ConvolutionGeometry:
 
 @dataclass(frozen=True, eq=False)
 class NamedLayer:
-    """A named tensor real[O, I] or real[O, I, R, S] and its bias real[O] or None."""
-
     name: str
     weights: np.ndarray
     bias: np.ndarray | None
@@ -181,7 +179,6 @@ def _layers(tensors: Mapping[str, StoredTensor], chosen: Sequence[str]) -> list[
 
 
 def _told(tensors: Mapping[str, StoredTensor], layers: Sequence[NamedLayer], options: ReadOptions) -> list[str]:
-    """Say what was read, in which order where nobody chose one, and what was left."""
     taken = {layer.name for layer in layers}
     taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}
     left = sorted(tensors.keys() - taken, key=natural_key)

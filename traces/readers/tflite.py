@@ -175,7 +175,6 @@ class _Reader:
         return count
 
     def claim(self, n_bytes: int) -> None:
-        """Claim what is made of the file, with all before."""
         self.taken += n_bytes
         claim(self.taken, str(self.path), "the model")
 
@@ -199,7 +198,6 @@ class _Reader:
         return value.decode("utf-8", "replace")
 
     def options(self, operator: Any, kind: str) -> Any:
-        """The operator's options table, if it is of the kind its operator calls for."""
         expected = getattr(self.schema.BuiltinOptions, kind)
         table = operator.BuiltinOptions()
         if table is None or operator.BuiltinOptionsType() != expected:
@@ -393,7 +391,6 @@ class _Reader:
         )
 
     def _operator(self, index: int, operator: Any) -> Operator | None:
-        """Return an operator, None for one that runs once, before the first inference."""
         code = int(operator.OpcodeIndex())
         if not 0 <= code < len(self.codes):
             raise self.fail(f"operator {index}: its kind {code} does not exist (0 to {len(self.codes) - 1})")
@@ -429,7 +426,6 @@ class _Reader:
         )
 
     def _attributes(self, op: str, operator: Any) -> dict[str, Any]:
-        """What the reference executor, the rewriting and the energy model need to know about an operator."""
         options = self.options(operator, OPTIONS[op]) if op in OPTIONS else None
         if options is None:
             return {}

@@ -82,7 +82,6 @@ def build_trace(
 
 
 def trace_of_plan(plan: Plan, description: dict[str, Any], chunk_accesses: int = DEFAULT_CHUNK_ACCESSES) -> Trace:
-    """Return the trace of a plan's steps."""
     work = len(plan.source) * plan.lanes * plan.n_passes
     return Trace(lambda: _walk(plan, chunk_accesses), plan.memory, None, description, plan, work)
 

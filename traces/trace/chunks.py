@@ -20,7 +20,6 @@ LOAD, STORE = 0, 1
 
 
 def by_stream(**columns: Any) -> dict[str, dict[str, int]]:
-    """Return per stream that occurs its value in each column."""
     rows = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
     return {stream: dict(zip(columns, row, strict=True)) for stream, row in zip(STREAMS, rows, strict=True) if any(row)}
 
@@ -83,7 +82,6 @@ class Memory:
     regions: tuple[Region, ...] = ()
 
     def region(self, name: str) -> Region:
-        """Return the region of that name. Raises KeyError if there is none."""
         for region in self.regions:
             if region.name == name:
                 return region

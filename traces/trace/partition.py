@@ -125,7 +125,6 @@ def _waits(
 
 
 def _deal(runs: npt.NDArray[np.int64], engines: EnginesSpec) -> npt.NDArray[np.uint8]:
-    """Return uint8[K]: the engine of each step."""
     n_runs = int(runs.max()) + 1
     if n_runs < engines.count:
         raise InputError(f"{engines.count} engines cannot share {n_runs} runs or targets: use fewer engines")

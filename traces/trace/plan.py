@@ -103,7 +103,6 @@ class Plan:
 
     @property
     def base_address(self) -> int:
-        """Address of image byte 0."""
         return self.memory.base_address
 
     @property
@@ -293,7 +292,6 @@ def memory_of(space: Space) -> Memory:
 
 
 def _stored_weights(values: npt.NDArray[np.float32], name: str) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Return (bits, decoded float32, bits per element, non-zeros that became zero) of the weights in a format."""
     from traces.formats import element_bits, from_bits, to_bits
 
     bits, scale, report = to_bits(values, name)

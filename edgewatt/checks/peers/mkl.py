@@ -19,8 +19,6 @@ SEQUENTIAL = 1
 
 
 class Description(ctypes.Structure):
-    """struct matrix_descr: type, fill mode, diagonal."""
-
     _fields_ = [("type", ctypes.c_int), ("mode", ctypes.c_int), ("diagonal", ctypes.c_int)]
 
 
@@ -43,19 +41,16 @@ def load_mkl() -> Any:
 
 
 def checked(status: int, what: str) -> None:
-    """Raise where MKL says that it failed."""
     if status != 0:
         raise MissingPeer(f"MKL refused {what} with status {status}")
 
 
 def address(array: Any) -> ctypes.c_void_p:
-    """Return where an array's first element is."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
 @PEERS.register("mkl", summary="MKL mkl_sparse_s_mm (s_mv for one vector), inspector-executor handles made once")
 def mkl_csr(layers: list[MatrixLayer], values: Float32) -> Step:
-    """sums = matrix @ values + bias in one call (beta 1, sums filled with the bias), activation by NumPy in place."""
     library = load_mkl()
     vectors = values.shape[1]
     description = Description(GENERAL, 40, 50)
@@ -95,7 +90,6 @@ def mkl_csr(layers: list[MatrixLayer], values: Float32) -> Step:
 
 @PEERS.register("mkl-scsrmm", summary="MKL mkl_scsrmm of the old sparse BLAS (mkl==2021.3.0), column-major, one-based")
 def mkl_scsrmm(layers: list[MatrixLayer], values: Float32) -> Step:
-    """sums = matrix @ values + bias in one call (beta 1, sums filled with the bias), activation by NumPy in place."""
     library = load_mkl()
     if not hasattr(library, "mkl_scsrmm"):
         raise MissingPeer("this MKL has no mkl_scsrmm any more: pip install mkl==2021.3.0")

@@ -11,7 +11,6 @@ MOST_BYTES = 1 << 31
 
 @PEERS.register("dense-numpy", summary="NumPy matmul of the dense matrices")
 def dense_numpy(layers: list[MatrixLayer], values: Float32) -> Step:
-    """One product per layer, written to its place."""
     if 4 * sum(layer.matrix.shape[0] * layer.matrix.shape[1] for layer in layers) > MOST_BYTES:
         raise MissingPeer("the dense matrices are larger than 2 GiB")
     prepared = [(layer, np.ascontiguousarray(layer.matrix.toarray(), np.float32)) for layer in layers]

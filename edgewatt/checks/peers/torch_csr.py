@@ -8,7 +8,6 @@ from traces.base.errors import install_command
 
 @PEERS.register("torch", summary="torch.sparse_csr_tensor @ values, bias and activation in place")
 def torch_csr(layers: list[MatrixLayer], values: Float32) -> Step:
-    """One product per layer, written to its place; the matrices are made once."""
     import warnings
 
     try:

@@ -37,7 +37,6 @@ _MOVE = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
 
 @CHARTS.add("energy_time", summary="energy against time, with the Pareto front", place=10)
 def energy_time(data: ReportData) -> Spec | None:
-    """Return the chart, or None without its data."""
     if not data.played:
         return None
     names, varying = titles(data), telling_fields(data)

@@ -8,7 +8,6 @@ from edgewatt.pages.data import ReportData
 
 @CHARTS.add("io_memory", summary="I/Os against the size of the fast memory", place=30)
 def io_memory(data: ReportData) -> Spec | None:
-    """Return the chart, or None without its data."""
     sizes = {mark["memory"] for mark in data.io_curves}
     if len(sizes) < 2:
         return None

@@ -11,7 +11,6 @@ MOST_BARS = 24
 
 @CHARTS.add("three_columns", summary="energy row by row, in simple blocks and of the best order found", place=12)
 def three_columns(data: ReportData) -> Spec | None:
-    """Return the chart, or None where no two of the three were measured."""
     cards = data.verdict.cards[:MOST_BARS]
     names = [name for name in COLUMNS if any(name == each[0] for card in cards for each in card.columns)]
     if len(names) < 2:

@@ -36,7 +36,6 @@ def script_json(value: Any) -> str:
 
 
 def need_charts() -> None:
-    """Raise MissingExtraError where no chart can be drawn: before hours of work for a page of them."""
     if find_spec("vl_convert") is None:
         raise MissingExtraError("vl-convert-python", "report")
 
@@ -60,7 +59,6 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
 
 
 def plot(width: float, height: float, label: str, shapes: str) -> str:
-    """Return a drawing that is as wide as its place."""
     return f'<svg class="plot" viewBox="0 0 {width} {height}" role="img" aria-label="{text(label)}">{shapes}</svg>'
 
 

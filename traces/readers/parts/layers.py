@@ -17,7 +17,6 @@ from traces.networks.network import MAX_NEURONS, Network, is_real
 
 
 def natural_key(name: object) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key that compares runs of digits as numbers."""
     words = re.split(r"([0-9]+)", str(name))
     return tuple((0, int(word), "") if is_whole(word) else (1, 0, word) for word in words)
 
@@ -89,7 +88,6 @@ class Matrix:
         claim_matrix(len(self.rows), self.shape, self.where)
 
     def name_entry(self, k: int) -> str:
-        """Return where the k-th entry stands and which one it is."""
         place = self.entry(k) if self.entry else f"{self.where}: entry {k}"
         return f"{place} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
 
@@ -116,7 +114,6 @@ def claim_network(n_connections: int, n_neurons: int, where: str) -> None:
 
 
 def check_orientation(orientation: str) -> None:
-    """Raise InputError unless `orientation` is a known one."""
     if orientation not in ORIENTATIONS:
         raise unknown_name("orientation", orientation, ORIENTATIONS)
 
@@ -185,7 +182,6 @@ def from_layers(
 
 
 def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = None) -> Matrix:
-    """Return the non-zero entries of a dense matrix as a layer."""
     return dense_layers([(values, where, bias)])[0]
 
 
@@ -204,7 +200,6 @@ def dense_layers(given: Sequence[tuple[np.ndarray, str, np.ndarray | None]]) -> 
 
 
 def _patterns(layers: Sequence[Matrix], outputs_first: bool) -> tuple[str, ...]:
-    """Say which layers' zeros follow a pattern; a layer whose dense form is too large to look at is passed over."""
     said = []
     for matrix in layers:
         if matrix.shape[0] * matrix.shape[1] > MOST_LOOKED_AT:

@@ -220,7 +220,6 @@ class Unrolled:
         return made
 
     def highest(self, given: Ids, axis: int, where: str) -> Ids:
-        """Return neurons of the largest along an axis, found in pairs."""
         given = np.moveaxis(given, axis, 0)
         while len(given) > 1:
             half = len(given) // 2
@@ -229,7 +228,6 @@ class Unrolled:
         return np.asarray(given[0])
 
     def mean(self, given: Ids, where: str) -> Ids:
-        """Connect the mean along the first axis: one stored weight."""
         out = self.like(given[0])
         target = np.broadcast_to(out, given.shape)
         weight = np.full(given.size, 1 / len(given), np.float32)
@@ -350,7 +348,6 @@ class Unrolled:
             raise InputError(f"{self.where}: {error}") from None
 
     def _one_activation(self, outputs: Ids, fed: npt.NDArray[np.bool_]) -> str:
-        """Return the activation of all neurons but the outputs, which have none; MIXED where that is not so."""
         inner = fed.copy()
         inner[outputs] = False
         codes = np.unique(self.codes[inner if inner.any() else fed])
@@ -382,7 +379,6 @@ def _added(
 
 
 def _inside(n: int, stride: int, offset: int, side: int) -> tuple[Ids, Ids]:
-    """Return the outputs of 0..n-1 whose tap lies inside the image, and where it lies."""
     outputs = np.arange(n)
     at = outputs * stride + offset
     inside = (at >= 0) & (at < side)
@@ -411,7 +407,6 @@ AFFINE = {"ADD", "SUB", "MUL", "DIV", "NEG", "BATCHNORMALIZATION"}
 
 
 def named_activation(op: str, node: Operator, at: str) -> str:
-    """Return a network's name of an activation. Raises InputError for one that a network has not."""
     if op == "GELU" and node.attributes.get("approximate") in (True, b"tanh"):
         raise InputError(f"{at} is GELU's approximation by tanh: gelu of a network is exact")
     if op not in NAMED:
@@ -509,7 +504,6 @@ class _Model:
         return self.made.network(first, last, name=self.graph.name)
 
     def _estimate(self) -> None:
-        """Refuse what is too large before any of it is made: the connections of all layers with weights."""
         connections = 0
         for node in self.graph.nodes:
             if node.op in WEIGHTED and len(node.constants):
@@ -605,7 +599,6 @@ class _Model:
         return name in self.own and self.readers[name] == 1
 
     def _changeable(self, node: Operator, at: str) -> Ids:
-        """Return the neurons of the first operand where nobody else sees that they change, else copies."""
         ids = self._given(node.inputs[0], at)
         return ids if self._owned(node.inputs[0]) else self.made.identity(ids, self.made.like(ids), at)
 
@@ -829,7 +822,6 @@ class _Model:
     # -- activations ---------------------------------------------------------------------------------------------------
 
     def _finish(self, node: Operator, ids: Ids, at: str, *, own: bool = True) -> None:
-        """Note a result and what activates it. own: its neurons are new."""
         activation = node.attributes.get("activation", "NONE")
         if activation != "NONE" and not own:
             ids = self.made.identity(ids, self.made.like(ids), at)

@@ -14,7 +14,6 @@ from importlib.util import module_from_spec, spec_from_loader
 
 
 def main() -> None:
-    """Answer models until standard input ends."""
     loader = ExtensionFileLoader("onnx_cpp2py_export", sys.argv[1])
     spec = spec_from_loader(loader.name, loader)
     assert spec is not None

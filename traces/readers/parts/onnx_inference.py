@@ -56,7 +56,6 @@ class Signature:
 
     @classmethod
     def of(cls, schema: Any) -> Self:
-        """Read ONNX's own."""
         types = {name: int(attribute.type) for name, attribute in schema.attributes.items()}
         return cls(schema.min_input, schema.max_input, schema.max_output, types)
 

@@ -175,7 +175,6 @@ class Values:
         self.folded = 0  # elements
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Return the shape of a tensor, None where a side is unknown."""
         if name in self.constants:
             return self.constants[name].shape
         described = self.types.get(name)
@@ -241,7 +240,6 @@ class Values:
         return self.inference.types(nodes, given, self._values(given), self.opsets)
 
     def _values(self, names: Iterable[str]) -> list[Any]:
-        """Return the short constants among the names: they may tell shapes."""
         short = ((n, self.constants[n]) for n in names if n in self.constants and self.constants[n].size <= SHORT)
         return [self.onnx.numpy_helper.from_array(array, name) for name, array in short]
 
@@ -253,7 +251,6 @@ class Values:
         return self.types.get(name)
 
     def _fold(self, node: Any, read: list[str], made: list[str], size: int) -> bool:
-        """Compute a node of constants, `size` elements at most; False where it cannot be computed."""
         self.folded += size
         claim(8 * self.folded, str(self.inference.path), f"constant {made[0]!r} with those computed before")
         try:

@@ -42,8 +42,6 @@ class FlatTable:
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """References."""
-
     items: Sequence[Part]
 
 
@@ -167,7 +165,6 @@ class TfliteWriting:
         self.variables = {v.name for v in reader.variables.values()}
 
     def write(self, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
-        """Return the file with the operators of `graph`; see traces.readers.tflite.write."""
         for i in range(self.model.BuffersLength()):
             if self.model.Buffers(i).Offset() > 1:
                 raise self._fail("its data lie behind the tables, as in files above 2 GB: it cannot be extended")
@@ -252,7 +249,6 @@ class TfliteWriting:
             self.buffers[buffer] = FlatTable({})
 
     def _stored(self, raw: bytes) -> Part:
-        """A vector of bytes: where there is room, else in front."""
         for k, (start, stop) in enumerate(self.room):
             at = start + -(start + 4) % 16
             if at + 4 + len(raw) <= stop:
@@ -287,7 +283,6 @@ class TfliteWriting:
         return self.index[made]
 
     def _type_of_whole(self, name: str) -> int:
-        """Type of the constant that a new one is cut from."""
         whole = name.rpartition("[")[0]
         kind = int(self.reader.tables[self.index[whole]].Type())
         if kind == self.types["int4"]:
@@ -295,7 +290,6 @@ class TfliteWriting:
         return kind
 
     def _operator(self, node: Operator) -> Part:
-        """The file's operator of that name, one like it, or a new one."""
         k, old = self.file.get(node.attributes.get("like", node.name), (0, None))
         if old is node or (old is not None and old.op in ("READ_VARIABLE", "ASSIGN_VARIABLE")):
             return self.operators[k]
@@ -325,7 +319,6 @@ class TfliteWriting:
         return FlatTable(self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed)
 
     def _activation(self, node: Operator, table: Any, old: Operator) -> dict[int, int | Part]:
-        """The options with another fused activation, if it is another one."""
         wanted = node.attributes.get("activation", "NONE")
         if wanted == old.attributes.get("activation", "NONE"):
             return {}

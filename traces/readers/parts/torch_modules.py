@@ -95,7 +95,6 @@ def to_torch(network: Network, module: Any) -> Any:
 
 
 def matrix_of(tensor: Any, where: str) -> Matrix:
-    """Return a two-dimensional tensor of any layout and type as one layer's matrix."""
     values = _array(tensor, where)
     if values.ndim != 2:
         raise InputError(f"{where} must be a matrix, not a tensor of shape {list(values.shape)}")
@@ -357,7 +356,6 @@ class _Program:
         self.nodes.append(Operator(node.name, op, inputs, (self._tensor(node),), constants, attributes))
 
     def _fold_norm(self, node: Any, given: dict[str, Any]) -> None:
-        """Scale and shift the layer before, which nobody else reads."""
         before = self.nodes[-1] if self.nodes else None
         readers = len(given["self"].users)
         if before is None or before.output.name != self._name(given["self"]) or readers != 1 or not before.constants:

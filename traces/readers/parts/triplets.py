@@ -63,7 +63,6 @@ def lists_of_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[list
 
 
 def numbered_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[tuple[int, str]]:
-    """Yield number and line, as `lists_of_lines`."""
     return enumerate(chain.from_iterable(lists_of_lines(stream, path, first)), first)
 
 

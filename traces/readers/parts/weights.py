@@ -62,7 +62,6 @@ class StoredTensor:
         return np.frombuffer(self.read(first * size, (last - first) * size), dtype)
 
     def read(self, at: int, count: int) -> bytes:
-        """Return bytes of the tensor. Raises InputError where the file ends before."""
         claim(count, str(self.file), f"{count} bytes of {self.name!r}")
         try:
             with open(self.file, "rb") as stream:
@@ -75,7 +74,6 @@ class StoredTensor:
         return raw
 
     def integers(self, first: int = 0, last: int | None = None) -> Int64Array:
-        """Return whole numbers of the tensor as int64."""
         if self.kind not in _INTEGERS:
             raise InputError(f"{self.file}: tensor {self.name!r} is {self.kind}: whole numbers are wanted")
         numbers = self.words(first, math.prod(self.shape) if last is None else last, _INTEGERS[self.kind])
@@ -121,7 +119,6 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
 
 
 def check_no_overlap(tensors: Iterable[StoredTensor], file: Path) -> None:
-    """Raise InputError where two tensors of a file share bytes."""
     by_place = sorted(tensors, key=lambda each: (each.start, each.stop))
     for one, other in pairwise(by_place):
         if other.start < one.stop:
@@ -129,15 +126,12 @@ def check_no_overlap(tensors: Iterable[StoredTensor], file: Path) -> None:
 
 
 def _counts(given: Any) -> tuple[int, ...]:
-    """Return a list of whole numbers from 0 to 2^63 - 1, no longer than an array has dimensions."""
     if type(given) is not list or len(given) > 64 or any(type(n) is not int or not 0 <= n < 2**63 for n in given):
         raise ValueError("a shape or a place is no list of sizes")
     return tuple(given)
 
 
 class RowMatrix(ABC):
-    """A matrix whose rows are read as they are asked for."""
-
     tensors: ClassVar[tuple[str, ...]] = ()  # what stands behind NAME
 
     def __init__(self, name: str, shape: tuple[int, int], values: StoredTensor) -> None:
@@ -311,8 +305,6 @@ def _shape(tensor: StoredTensor) -> tuple[int, int]:
 
 
 class ModelWeights:
-    """All tensors of a model."""
-
     def __init__(self, path: str | Path) -> None:
         path = Path(path)
         self.folder = path if path.is_dir() else path.parent
@@ -345,7 +337,6 @@ class ModelWeights:
         return []
 
     def names(self) -> list[str]:
-        """Return the names of all matrices of floats, in natural order."""
         names = set()
         for name, tensor in self.tensors.items():
             stem, _, part = name.rpartition(".")
@@ -357,7 +348,6 @@ class ModelWeights:
         return sorted(names - inside, key=natural_key)
 
     def matrix(self, name: str) -> RowMatrix:
-        """Return a matrix by its name. Raises InputError where there is none, or it is damaged."""
         tensor = self.tensors.get(name)
         if tensor is not None and len(tensor.shape) == 2:
             return Dense(name, (tensor.shape[0], tensor.shape[1]), tensor)
