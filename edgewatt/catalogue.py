@@ -64,6 +64,7 @@ def _member(members: Registry[Any], name: str) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a run configuration and of a sweep file."""
     from edgewatt.config.models import RunConfig, SweepConfig
 
     run = RunConfig.model_json_schema()

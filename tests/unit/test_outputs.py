@@ -189,7 +189,6 @@ def test_an_input_without_the_right_to_read_it_is_one_line(tmp_path: Path) -> No
         ["order", "m.npz", "-M", "3", "--explain", "no/page.html"],
         ["order", "m.npz", "-M", "3", "--json", "no/o.json"],
         ["pays", "m.npz", "-o", "no/page.html"],
-        ["learn", "eon", "m.npz", "--page", "no/page.html"],
     ],
     ids=" ".join,
 )
