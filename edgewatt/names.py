@@ -20,7 +20,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "Ordering": "reorder.base",
         **dict.fromkeys(("count_io", "io_bounds"), "hwmodel.fastmemory.iomodel"),
         "memory_mask": "edgewatt.orders.memory",
-        "pays": "edgewatt.orders.pays",
+        **dict.fromkeys(("break_even", "pays"), "edgewatt.orders.break_even"),
         "order_tuples": "reorder.tuples",
         **dict.fromkeys(("encode", "decode"), "hwmodel.encoders"),
         "Layout": "traces.layout.settings",

@@ -23,7 +23,7 @@ from train_digits import PIXEL_MAX, Recipe, split_digits, train
 
 import edgewatt as ew
 from edgewatt.evaluation.costs import costs_of
-from edgewatt.orders.pays_machine import machine_of
+from edgewatt.orders.order_comparison import machine_of
 from edgewatt.prune.mask import fitting, order_in
 from traces.layout.settings import Layout
 from traces.networks.forward import forward

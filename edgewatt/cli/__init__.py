@@ -17,7 +17,7 @@ from edgewatt.cli.parts.arguments import CommandGroup
 from edgewatt.cli.parts.output import plain, say
 
 SECTIONS = {
-    "Which order, and does it pay": ("run", "pays", "init", "sweep", "optimize"),
+    "Which order, and does it pay": ("run", "break-even", "init", "sweep", "optimize"),
     "Make an order": ("order", "order-tuples", "schedule", "arena", "learn"),
     "Fit a model to a memory": ("prune", "token"),
     "Look at results": ("report", "show", "compare", "collect", "rerun"),

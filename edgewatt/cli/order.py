@@ -1,4 +1,4 @@
-"""`edgewatt order`: an order of work for one network, its cost and the bounds; `edgewatt pays`."""
+"""`edgewatt order`: an order of work for one network, its cost and the bounds; `edgewatt break-even`."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _show_smallest(
         say(f"{bound}; what lies between is not known")
 
 
-def pays_command(
+def break_even_command(
     network: NetworkFiles = typer.Argument(
         ...,
         metavar="NETWORK...",
@@ -224,28 +224,28 @@ def pays_command(
     output: str = writes("Write a page with maps of the savings.", "-o", "--output", "--page"),
     json_file: str = json_option(),
 ) -> None:
-    """Say whether and where an order pays on a system, and why.
+    """Say where an order saves on a system, and up to which size.
 
     A method's order is made for one machine, of the first --size, --part, ... named, and played on all; with --each it
     is made for every one.
 
-    Example:  edgewatt pays net.npz --order auto --system scratchpad-8k --lanes 16 -o pays.html
-    Example:  edgewatt pays net.npz --part hbm3 --size 8KiB --size 64KiB --each --time-limit 5
+    Example:  edgewatt break-even net.npz --order auto --system scratchpad-8k --lanes 16 -o page.html
+    Example:  edgewatt break-even net.npz --part hbm3 --size 8KiB --size 64KiB --each --time-limit 5
     """
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_table, write_json
-    from edgewatt.orders.order_pages import LAYOUT_WORDS, pays_page
-    from edgewatt.orders.pays import METRICS, WORDS, change, kib, pays
+    from edgewatt.orders.break_even import METRICS, WORDS, break_even, change, kib
+    from edgewatt.orders.break_even_page import LAYOUT_WORDS, break_even_page
     from edgewatt.orders.request import Interrupts, orders_of
     from traces.base.files import check_writable, whole_file
     from traces.base.units import shares_in_words
 
     check_writable(output, json_file)
-    loaded = network_of(network, "pays")
+    loaded = network_of(network, "break-even")
     given = orders_of(loaded, (order, against))
-    with Interrupts.keeping_the_best(), progress("pays") as report_progress:
-        study = pays(
+    with Interrupts.keeping_the_best(), progress("break-even") as report_progress:
+        study = break_even(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory, each=each,
             timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
@@ -253,7 +253,7 @@ def pays_command(
         )  # fmt: skip
     if output:
         with whole_file(Path(output)) as stream:
-            stream.write(pays_page(study).encode())
+            stream.write(break_even_page(study).encode())
     if write_json(study.as_dict(), json_file):
         return
     values = {name: {p.choice.words[name] for p in study.points} for name in study.points[0].choice.words}
@@ -289,4 +289,5 @@ def pays_command(
 def add_to(app: typer.Typer) -> None:
     """Register this module's commands."""
     app.command("order")(takes_source()(order_network))
-    app.command("pays")(takes_source()(pays_command))
+    app.command("break-even")(takes_source()(break_even_command))
+    app.command("pays", hidden=True)(takes_source()(break_even_command))

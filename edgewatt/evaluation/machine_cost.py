@@ -150,8 +150,8 @@ class MachineCost:
     def in_layouts(self) -> dict[str, tuple[MachineCost, Callable[[Int64Array], bool]]]:
         """Return, for each other layout where any will do, what an order costs in it and whether it can hold one."""
         kinds = list(LAYOUTS) if self.layout.kind in (AUTO, BEST) else []
-        judges = {kind: replace(self, layout=replace(self.layout, kind=kind)) for kind in kinds}
-        return {kind: (judge, judge.holds) for kind, judge in judges.items()}
+        models = {kind: replace(self, layout=replace(self.layout, kind=kind)) for kind in kinds}
+        return {kind: (model, model.holds) for kind, model in models.items()}
 
     def check_plain(self) -> None:
         """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
@@ -239,7 +239,7 @@ def gain_between(one: Mapping[str, Any], other: Mapping[str, Any]) -> Gain:
 
 
 def order_on_machine(
-    judge: MachineCost,
+    model: MachineCost,
     method: str,
     *,
     memory: int | None = None,
@@ -249,13 +249,13 @@ def order_on_machine(
     given: Sequence[tuple[str, Int64Array]] = (),
     **parameters: Any,
 ) -> Ordering:
-    """Return an order of the judge's network for its machine.
+    """Return an order of the model's network for its machine.
 
-    A method that chooses among others ('auto') searches, and the judge decides (parameters: `MachineParameters`). What
+    A method that chooses among others ('auto') searches, and simulations decide (parameters: `MachineParameters`). What
     it returns is never worse there than two-optimal and the constructions, but for those that a time limit left
     unjudged, which the result names (`what_is_open`); with `given`, than those (name, order) pairs and two-optimal.
     Other methods make their order for M = memory (None: the machine's own); those that search lower runs and I/Os,
-    weighted as the judge weighs them.
+    weighted as the model weighs them.
     Raises InputError naming the parameter at fault.
     """
     check_limits(seed, time_limit_s)
@@ -263,78 +263,78 @@ def order_on_machine(
         checked_memory(memory)
     entry = ORDERINGS[method]
     if entry.item.chooses:
-        judge.check_plain()
-    shape = judge.shape()
+        model.check_plain()
+    shape = model.shape()
     if entry.item.chooses:
         return order_for_machine(
-            judge.network, shape, judge, machine_parameters(judge, method, parameters), holds=judge.holds,
-            sampler=judge.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
-            layouts=judge.in_layouts(),
+            model.network, shape, model, machine_parameters(model, method, parameters), holds=model.holds,
+            sampler=model.sample, given=given, seed=seed, time_limit_s=time_limit_s, progress=progress,
+            layouts=model.in_layouts(),
         )  # fmt: skip
     rows = shape.memory if memory is None else memory
     if entry.item.blocking and entry.make_parameters(parameters) == entry.make_parameters({}):
-        block = judge.blocked()
+        block = model.blocked()
         if block is not None:
             return Ordering(block.edges, method, {"memory": rows, "value": block.value, **asdict(block.tile)}, seed)
-    evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else judge.evicts
-    objective: Any = linear_objective(judge, shape) if entry.item.searches else "io"
+    evicts = {"policy": shape.policy, "pinning": shape.pinning} if entry.item.searches else model.evicts
+    objective: Any = linear_objective(model, shape) if entry.item.searches else "io"
     ordering = order_edges(
-        judge.network, method, memory=rows, **evicts, objective=objective, seed=seed, time_limit_s=time_limit_s,
+        model.network, method, memory=rows, **evicts, objective=objective, seed=seed, time_limit_s=time_limit_s,
         progress=progress, **parameters,
     )  # fmt: skip
-    return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": judge(ordering.edges)})
+    return replace(ordering, parameters={**ordering.parameters, "memory": rows, "value": model(ordering.edges)})
 
 
-def machine_parameters(judge: MachineCost, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
+def machine_parameters(model: MachineCost, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
     usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
     asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
     known = MachineParameters.__dataclass_fields__
     for name in asked:
         if name not in known:
             raise InputError(
-                f"method {method!r} takes no {name!r} with objective {judge.objective!r}, only {', '.join(known)}"
+                f"method {method!r} takes no {name!r} with objective {model.objective!r}, only {', '.join(known)}"
             )
     return MachineParameters(**asked)
 
 
-def linear_objective(judge: MachineCost, shape: MachineShape) -> Objective:
-    """Return runs and I/Os with the weights that fit the judge's values of a few constructions."""
-    surrogate = Surrogate(judge.network, replace(shape, cache=None, burst_rows=1))
+def linear_objective(model: MachineCost, shape: MachineShape) -> Objective:
+    """Return runs and I/Os with the weights that fit the model's values of a few constructions."""
+    surrogate = Surrogate(model.network, replace(shape, cache=None, burst_rows=1))
     for name in TRIED:
-        edges = order_edges(judge.network, name, memory=shape.memory, policy=shape.policy).edges
-        if judge.holds(edges):
-            surrogate.learn(surrogate.counts(edges), judge(edges))
+        edges = order_edges(model.network, name, memory=shape.memory, policy=shape.policy).edges
+        if model.holds(edges):
+            surrogate.learn(surrogate.counts(edges), model(edges))
     run, moved = surrogate.weights[:2].tolist()
-    return Objective(judge.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
+    return Objective(model.objective, runs=run, io=io().io if not moved else (replace(io().io[0], weight=moved),))
 
 
-def view_on_machine(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> MachineView:
+def view_on_machine(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> MachineView:
     """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
-    judge.check_plain()
-    cost, plain = judge.costs(ordering.edges, progress), judge.costs(judge.plain, progress)
-    words = sentence(judge, ordering.method, cost, plain)
-    block = judge.blocked()
-    blocking = {} if block is None else {**judge.costs(block.edges), "tile": asdict(block.tile)}
+    model.check_plain()
+    cost, plain = model.costs(ordering.edges, progress), model.costs(model.plain, progress)
+    words = sentence(model, ordering.method, cost, plain)
+    block = model.blocked()
+    blocking = {} if block is None else {**model.costs(block.edges), "tile": asdict(block.tile)}
     more = "" if block is None else f"The best simple blocking: {block.tile.words}."
     if ordering.parameters.get("layout"):
-        amount = write_amount(ordering.parameters["layout_value"] / judge.layout.lanes, judge.objective)
+        amount = write_amount(ordering.parameters["layout_value"] / model.layout.lanes, model.objective)
         more += f" {ordering.method} lies best in layout {ordering.parameters['layout']}: {amount}."
-    return MachineView(ordering.method, judge.objective, cost, plain, words, what_is_open(ordering), blocking,
-                       judge.layout.lanes, more)  # fmt: skip
+    return MachineView(ordering.method, model.objective, cost, plain, words, what_is_open(ordering), blocking,
+                       model.layout.lanes, more)  # fmt: skip
 
 
-def settled(judge: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
+def settled(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
     """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it.
 
-    For those who play both orders in full anyway, however long after a time limit; the judge keeps what they cost.
+    For those who play both orders in full anyway, however long after a time limit; `costs` keeps them.
     """
     if ordering.parameters.get("judged_by") != "sample":
         return ordering
-    mine, plain = (float(judge.costs(edges, progress)[judge.objective]) for edges in (ordering.edges, judge.plain))
+    mine, plain = (float(model.costs(edges, progress)[model.objective]) for edges in (ordering.edges, model.plain))
     if mine <= plain:
         return ordering
     known = {**ordering.parameters, "found_by": "two-optimal", "value": plain, "two_optimal": plain}
-    return replace(ordering, edges=judge.plain, parameters=known)
+    return replace(ordering, edges=model.plain, parameters=known)
 
 
 def what_is_open(ordering: Ordering) -> str:
@@ -348,17 +348,17 @@ def what_is_open(ordering: Ordering) -> str:
     return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."
 
 
-def sentence(judge: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    """Say in one sentence whether an order pays on the judge's machine against two-optimal, and why, per inference.
+def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    """Say in one sentence whether an order pays on the model's machine against two-optimal, and why, per inference.
 
     A change below LEAST_CHANGE makes no difference.
     """
-    what, lanes = judge.objective, judge.layout.lanes
+    what, lanes = model.objective, model.layout.lanes
     cost, plain = (_per_inference(each, lanes) for each in (cost, plain))
     mine, other = float(cost[what]), float(plain[what])
     change = (mine - other) / other if other else 0.0
     inputs = "per inference" if lanes == 1 else f"per inference of {lanes} at a time"
-    where = f"{describe_machine(judge.machine)}, layout {judge.layout.kind}, {inputs}"
+    where = f"{describe_machine(model.machine)}, layout {model.layout.kind}, {inputs}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
     because = f"{change_in_words(dict(cost), dict(plain), what)}; {_time_in_words(name, cost, plain)}"

@@ -23,14 +23,14 @@ class Renumbered:
     """A network with its neurons numbered for a cache, and an order for it.
 
     network: renumbered; the same one if nothing was gained. number: int64[N], the new number of each neuron. ordering:
-    for it; its connections are numbered as before. judge: of the renumbered network. fills, plain_fills: lines filled
+    for it; its connections are numbered as before. model: of the renumbered network. fills, plain_fills: lines filled
     by it, and by two-optimal with the file's numbers. value, plain_value: the objective of both.
     """
 
     network: Network
     number: Int64Array
     ordering: Ordering
-    judge: MachineCost
+    model: MachineCost
     fills: int
     plain_fills: int
     value: float
@@ -38,22 +38,22 @@ class Renumbered:
 
 
 def renumber_on_machine(
-    judge: MachineCost,
+    model: MachineCost,
     *,
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Renumbered:
-    """Return the numbering and order that cost least on the judge's machine; never worse than `auto` without.
+    """Return the numbering and order that cost least on the model's machine; never worse than `auto` without.
 
     parameters: of `order_on_machine`. Raises InputError where a neuron has lines of its own.
     """
     import numpy as np
 
     check_limits(seed, time_limit_s)
-    machine_parameters(judge, "auto", parameters)  # refuses what it does not know
-    network, cache = judge.network, judge.shape().cache
+    machine_parameters(model, "auto", parameters)  # refuses what it does not know
+    network, cache = model.network, model.shape().cache
     if cache is None or not cache.rows_share_lines:
         where = "a scratchpad moves rows" if cache is None else f"a row fills lines of {cache.line_bytes} bytes"
         raise InputError(f"renumbering is for caches whose lines hold several neurons; here {where}: use fewer lanes")
@@ -63,14 +63,14 @@ def renumber_on_machine(
         return None if time_limit_s is None else max(1e-3, share * budget.left())
 
     plain = order(network, "two-optimal", memory=3).edges
-    own = order_on_machine(judge, "auto", seed=seed, time_limit_s=left(FIRST), progress=progress, **parameters)
+    own = order_on_machine(model, "auto", seed=seed, time_limit_s=left(FIRST), progress=progress, **parameters)
     best = Renumbered(
-        network, np.arange(network.n_neurons), own, judge, _fills(judge, own.edges), _fills(judge, plain),
-        own.parameters["value"], judge(plain),
+        network, np.arange(network.n_neurons), own, model, _fills(model, own.edges), _fills(model, plain),
+        own.parameters["value"], model(plain),
     )  # fmt: skip
     tried: list[tuple[int, int, Int64Array, Int64Array, MachineCost]] = []
     for number, edges in numberings(network, cache, seed):
-        other = replace(judge, network=renumbered(network, number))
+        other = replace(model, network=renumbered(network, number))
         tried.append((_fills(other, edges), len(tried), number, edges, other))
     chosen = sorted(tried, key=lambda one: one[:2])[:CHOSEN]
     for k, (_, _, number, edges, other) in enumerate(chosen):
@@ -80,16 +80,16 @@ def renumber_on_machine(
         )  # fmt: skip
         value = ordering.parameters["value"]
         if ordering.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not judged the same way
-            value, best = other(ordering.edges), replace(best, value=best.judge(best.ordering.edges))
+            value, best = other(ordering.edges), replace(best, value=best.model(best.ordering.edges))
         if value < best.value:
             best = replace(
-                best, network=other.network, number=number, ordering=ordering, judge=other,
+                best, network=other.network, number=number, ordering=ordering, model=other,
                 fills=_fills(other, ordering.edges), value=value,
             )  # fmt: skip
     return best
 
 
-def _fills(judge: MachineCost, edges: Int64Array) -> int:
-    cache = judge.shape().cache
+def _fills(model: MachineCost, edges: Int64Array) -> int:
+    cache = model.shape().cache
     assert cache is not None
-    return int(cache.kernel(judge.network, edges).counts[0])
+    return int(cache.kernel(model.network, edges).counts[0])

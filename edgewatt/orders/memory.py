@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.evaluation.costs import rows_of
-from edgewatt.orders.pays_machine import machine_of
+from edgewatt.orders.order_comparison import machine_of
 from edgewatt.prune.mask import MemoryMask
 from edgewatt.prune.mask import memory_mask as mask_for
 from edgewatt.prune.trained import PrunedNetwork, prune

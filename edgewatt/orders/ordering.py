@@ -8,7 +8,7 @@ from typing import Any
 
 from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
 from edgewatt.evaluation.renumber import Renumbered, renumber_on_machine
-from edgewatt.orders.pays_machine import machine_of
+from edgewatt.orders.order_comparison import machine_of
 from edgewatt.orders.timed import LIMIT_S, fastest_order
 from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
@@ -46,7 +46,7 @@ def order(
     objective: as there, or with `machine` 'energy' (pJ), 'time' (ns) or 'bytes' over the memory bus; or 'time' alone:
     seconds on `target`, 'this-cpu', by the clock.
 
-    machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation judges orders
+    machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation models orders
     as they lie in `layout` (a Layout or a kind; 'auto': chosen for each order) for one pass of `lanes` vectors
     (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
     order never worse there than two-optimal and the constructions (see reorder.edges.machine.search; parameters rounds,
@@ -59,11 +59,11 @@ def order(
     """
     objective = machine_objective(objective) or objective
     if machine is not None:
-        judge = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
+        model = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
         if target is not None:
             raise InputError("give a target (a processor) or a machine, not both")
         return order_on_machine(
-            judge, method, memory=memory, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters
+            model, method, memory=memory, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters
         )
     for name, value in (("layout", layout), ("timing", timing)):
         if value is not None:
@@ -119,8 +119,8 @@ def renumber(
     The numbering is a permutation inside each layer, applied to everything the network holds; it computes the same
     outputs from the same inputs. Options as of `order`. Raises InputError where a line holds no two neurons.
     """
-    judge = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
-    return renumber_on_machine(judge, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)
+    model = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
+    return renumber_on_machine(model, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)
 
 
 def machine_cost_for(

@@ -34,7 +34,7 @@ REPORT_OVERRUN_S = 1.0  # seconds after a time limit that are said
 
 
 def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
-    """Return the orders that `edgewatt pays` compares: methods by name, files read, which are called by their name."""
+    """Return what `edgewatt break-even` compares: methods by name, and files read, which are called by their name."""
     for name in names:
         if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
             raise InputError(f"{name}: no such file: --order and --against take a file of an order, or a method's name")
@@ -100,17 +100,17 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     notes: tuple[str, ...] = ()
     wish = r.objective or ("io" if r.system is None else "energy")
     wish = machine_objective(wish) or wish
-    judge, memory = None, r.memory
+    model, memory = None, r.memory
     if r.system is not None:
         lanes = MACHINE_LANES if r.lanes is None else r.lanes
         layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
-        judge = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
-        memory = judge.shape().memory if memory is None else memory
+        model = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
+        memory = model.shape().memory if memory is None else memory
     elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):
         raise InputError("--layout, --timing, --format and --renumber belong to --system")
     memory = 100 if memory is None else memory
     budget: dict[str, Any] = {"seed": r.seed, "time_limit_s": r.time_limit_s, "progress": progress, **r.asked}
-    if judge is None:
+    if model is None:
         ordering = order(
             network, r.method, memory=memory, policy=r.policy, pinning=r.pinning, objective=wish, target=r.target,
             lanes=r.lanes, **budget,
@@ -118,25 +118,25 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     elif r.renumber is not None:
         if not ORDERINGS[r.method].item.chooses:
             raise InputError(f"--renumber finds its own order: leave out --method {r.method}")
-        made = renumber_on_machine(judge, **budget)
-        network, ordering, judge = made.network, made.ordering, made.judge
+        made = renumber_on_machine(model, **budget)
+        network, ordering, model = made.network, made.ordering, made.model
         save(network, r.renumber, extras={"number": made.number})
         plain = f"with the file's numbers and two-optimal {made.plain_fills:,}"
         notes = (f"lines filled: {made.fills:,}, {plain}",)
     else:
-        ordering = order_on_machine(judge, r.method, memory=memory, **budget)
+        ordering = order_on_machine(model, r.method, memory=memory, **budget)
     timed: dict[str, Any] = {}
     view, policy, pinning, lanes_shown = None, r.policy, r.pinning, r.lanes
-    if judge is not None:
+    if model is not None:
         began = perf_counter()
-        ordering = settled(judge, ordering, progress)
-        view = view_on_machine(judge, ordering, progress)
+        ordering = settled(model, ordering, progress)
+        view = view_on_machine(model, ordering, progress)
         after = perf_counter() - began
         if r.time_limit_s is not None and after > REPORT_OVERRUN_S:
             notes += (
                 f"the time limit is the search's: the whole simulations behind the figures took {after:.1f} s more",
             )
-        wish, policy, pinning = "io", judge.evicts["policy"], judge.evicts["pinning"]
+        wish, policy, pinning = "io", model.evicts["policy"], model.evicts["pinning"]
         timed = {"machine": view.as_dict()}
     elif wish == "time":
         lanes_shown = r.lanes or PROCESSOR_LANES

@@ -137,14 +137,14 @@ def _order_on_machine(point: Point, network: Network, progress: Progress | None)
     chosen = _order(point)
     assert point.layout is not None
     timing = "system" if chosen.search.objective == "time" else point.measure.timing
-    judge = MachineCost(
+    model = MachineCost(
         network, build_machine(point), point.layout.in_memory, chosen.search.objective, timing, point.measure.seed
     )
     ordering = order_on_machine(
-        judge, chosen.ordering.kind, memory=chosen.fast_memory.size, time_limit_s=chosen.search.time_limit_s,
+        model, chosen.ordering.kind, memory=chosen.fast_memory.size, time_limit_s=chosen.search.time_limit_s,
         seed=point.measure.seed, progress=progress, **_with_files(point, chosen.ordering.parameters),
     )  # fmt: skip
-    return settled(judge, ordering, progress)
+    return settled(model, ordering, progress)
 
 
 def _as_arrays(ordering: Ordering) -> Arrays:

@@ -38,7 +38,7 @@ SWEEP: dict[str, Any] = {
 KINDS = {  # page -> the module that makes it
     "report": "edgewatt/pages/report.py",
     "explain": "edgewatt/pages/explain.py",
-    "pays": "edgewatt/orders/order_pages.py",
+    "pays": "edgewatt/orders/break_even_page.py",
     "arena": "edgewatt/pages/arena.py",
     "token": "edgewatt/pages/token.py",
     "papers": "scripts/papers/page.py",
@@ -74,7 +74,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _network_pages(folder: Path) -> None:
     from edgewatt.evaluation.machine_cost import view_on_machine
-    from edgewatt.orders.order_pages import pays_page
+    from edgewatt.orders.break_even_page import break_even_page
     from edgewatt.orders.ordering import machine_cost_for
     from edgewatt.pages.explain import explain_page
     from traces.generators.networks import uniform_layers
@@ -84,7 +84,7 @@ def _network_pages(folder: Path) -> None:
     view = view_on_machine(machine_cost_for(network, "energy", "scratchpad-8k", lanes=4), best)
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
-    (folder / "pays.html").write_text(pays_page(study))
+    (folder / "pays.html").write_text(break_even_page(study))
 
 
 def _operator_pages(folder: Path) -> None:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import edgewatt as ew
 import papers.page as papers
 from edgewatt.operators.arena import of_schedule
-from edgewatt.orders.order_pages import pays_page
-from edgewatt.orders.pays import METRICS, Pays
+from edgewatt.orders.break_even import METRICS, BreakEven
+from edgewatt.orders.break_even_page import break_even_page
 from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from edgewatt.pages.data import gather
 from edgewatt.pages.explain import explain_page
@@ -112,8 +112,10 @@ def papers_page(records: list[Record], text: str) -> str:
 
 def pays_html(text: str) -> str:
     choice = "fp16 " + text
-    return pays_page(
-        Pays("so " + text, (), {choice: dict.fromkeys(METRICS, 4096)}, {choice: ()}, "csr " + text, ("a" + text, text))
+    return break_even_page(
+        BreakEven(
+            "so " + text, (), {choice: dict.fromkeys(METRICS, 4096)}, {choice: ()}, "csr " + text, ("a" + text, text)
+        )
     )
 
 

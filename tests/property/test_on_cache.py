@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cython_ext.annealing.on_cache import COUNTS, OnCache
 from edgewatt.evaluation.machine_cost import MachineCost
-from edgewatt.orders.pays_machine import machine_of
+from edgewatt.orders.order_comparison import machine_of
 from hwmodel.machine import CacheSpec, Machine
 from hwmodel.replay import replay
 from reorder.base import check_order

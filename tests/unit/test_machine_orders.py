@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
+from edgewatt.orders.order_comparison import machine_of
 from edgewatt.orders.ordering import machine_cost_for
-from edgewatt.orders.pays_machine import machine_of
 from reorder.base import ORDERINGS, check_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered

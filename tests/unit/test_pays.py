@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.orders.order_pages import pays_page
-from edgewatt.orders.pays import METRICS, Changes, PayPoint, changes_of
-from edgewatt.orders.pays_machine import StudyChoice, legal_sizes, machine_of
+from edgewatt.orders.break_even import METRICS, BreakEvenPoint, Changes, changes_of
+from edgewatt.orders.break_even_page import break_even_page
+from edgewatt.orders.order_comparison import StudyChoice, legal_sizes, machine_of
 from traces.base.errors import InputError
 from traces.base.resources import shipped_names
 from traces.layout.settings import Layout
@@ -41,8 +41,8 @@ def test_break_even_equals_the_full_grid(seed, all_sizes, monkeypatch):
     """Where few or cheap sizes are legal, all are looked at; elsewhere I/Os and bytes still are those of the grid, and
     every change of energy and time that is reported is one of the grid."""
     if not all_sizes:
-        monkeypatch.setattr("edgewatt.orders.pays.FEW_SIZES", 0)
-        monkeypatch.setattr("edgewatt.orders.pays.CHEAP_STEPS", 0)
+        monkeypatch.setattr("edgewatt.orders.break_even.FEW_SIZES", 0)
+        monkeypatch.setattr("edgewatt.orders.break_even.CHEAP_STEPS", 0)
     rng = np.random.default_rng(seed)
     network = random_network(rng)
     edges = topological_order(network, rng, rows=False)
@@ -97,7 +97,7 @@ def test_verdict_reason_and_page():
     found = ew.pays(network, order, system="scratchpad-8k", sizes=[2048, 8192, 65536], lanes=[16], timing="replay")
     assert found.verdict.startswith("connection-reordering against two-optimal on lpddr4-3200, fp32, 16 lanes, min: ")
     assert "The reason: " in found.verdict and found.layout == "auto"
-    page = pays_page(found)
+    page = break_even_page(found)
     assert (
         "connection-reordering against two-optimal on lpddr4-3200" in page
         and "class=edge" in page
@@ -128,7 +128,7 @@ def test_where_the_order_changes_nothing_that_is_said(tmp_path):
         "auto against two-optimal on lpddr4-3200, fp32, 16 lanes, min: the order changes nothing on this machine from "
         "1.125 KiB to 26.06 KiB: I/Os, bytes, energy and time are the same"
     )
-    assert "-0.0" not in pays_page(found)
+    assert "-0.0" not in break_even_page(found)
     call = ["pays", str(tmp_path / "chain.npz"), "--order", "auto", "--system", "scratchpad-8k", "--timing", "replay"]
     done = CliRunner().invoke(app, call)
     said = " ".join(done.output.split())
@@ -141,7 +141,9 @@ def test_reasons_name_what_makes_the_change_and_what_it_costs_in_return():
 
     def because(mine=(), **other):
         against = {**order, **same, **other}
-        return PayPoint(StudyChoice("p", "fp32", 1, "min"), 1024, 3, {**order, **same, **dict(mine)}, against).reason()
+        return BreakEvenPoint(
+            StudyChoice("p", "fp32", 1, "min"), 1024, 3, {**order, **same, **dict(mine)}, against
+        ).reason()
 
     assert because(streams={"ids": 8, "values": 24}, bytes=32) == "energy as before; bytes -4 B (values -4 B)"
     assert because(terms={"activate": 1.0}, energy=1.0) == "energy +4.00 pJ (activate +4.00 pJ); bytes as before"
@@ -248,14 +250,14 @@ def test_sizes_without_energies_are_refused_by_name():
 
 
 def test_what_changes_by_less_than_is_printed_is_no_difference():
-    from edgewatt.orders.pays import _verdict
+    from edgewatt.orders.break_even import _verdict
 
     choice = StudyChoice("lpddr4-3200", "fp32", 16, "min")
     rest = {"io": 100, "streams": {"weights": 1}, "time": 7.0}
     other = {**rest, "bytes": 1000, "energy": 1e4, "terms": {"read": 1e4}, "sources": [[1e4] * 3] + [[0.0] * 3] * 3}
     mine = {**rest, "bytes": 900, "energy": 9_998.0, "terms": {"read": 9_998.0}}
     mine["sources"] = [[9_998.0] * 3] + [[0.0] * 3] * 3
-    point = PayPoint(choice, 8192, 113, mine, other)
+    point = BreakEvenPoint(choice, 8192, 113, mine, other)
     nothing = {metric: None for metric in METRICS} | {"bytes": 8192, "energy": 8192}
     none = {metric: () for metric in METRICS}
     said = _verdict(

@@ -78,7 +78,7 @@ def test_sparse_layers_fill_fewer_lines_than_any_order_of_theirs() -> None:
     assert not np.array_equal(found.number, np.arange(network.n_neurons))
     assert found.fills < 0.4 * found.plain_fills
     plain = ew.order(network, "auto", memory=None, objective="bytes", machine=CACHE, lanes=1, rounds=1, moves=2000)
-    assert found.value == found.judge(found.ordering.edges) < plain.parameters["value"]
+    assert found.value == found.model(found.ordering.edges) < plain.parameters["value"]
 
 
 @pytest.mark.parametrize(

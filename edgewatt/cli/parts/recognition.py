@@ -144,8 +144,8 @@ KINDS = {
     ),
     "order": Kind(
         "an order of connections",
-        "`edgewatt pays NETWORK --order {file}` says whether it pays, `edgewatt validate --network NETWORK --order "
-        "{file}` checks it",
+        "`edgewatt break-even NETWORK --order {file}` says where it saves, "
+        "`edgewatt validate --network NETWORK --order {file}` checks it",
         lambda look: "edges" in look.arrays,
     ),
     "record": Kind(

@@ -121,28 +121,28 @@ class StudyChoice:
 
 @dataclass(frozen=True)
 class StudyRange:
-    """The sizes of on-chip memory for one choice. judge: of its machine, at the system's own size. legal: sizes that
-    it can have, wanted: those asked for, both ascending. first: the judge at the size named first, or its own."""
+    """The sizes of on-chip memory for one choice. model: of its machine, at the system's own size. legal: sizes that
+    it can have, wanted: those asked for, both ascending. first: the model at the size named first, or its own."""
 
-    judge: MachineCost
+    model: MachineCost
     legal: list[int]
     wanted: list[int]
     first: MachineCost
 
     def at(self, size: int) -> MachineCost:
-        return _sized(self.judge, size)
+        return _sized(self.model, size)
 
 
-def range_of(judge: MachineCost, choice: StudyChoice, sizes: Sequence[int] | None) -> StudyRange:
+def range_of(model: MachineCost, choice: StudyChoice, sizes: Sequence[int] | None) -> StudyRange:
     """Return the sizes nearest to those wished (None: the system's own and six around) that a choice's machine has.
 
-    judge: of the system. Raises InputError for a machine that cannot be, or that has no such size.
+    model: of the system. Raises InputError for a machine that cannot be, or that has no such size.
     """
-    machine = with_memory(with_part(judge.machine, choice.part), policy=choice.policy)
+    machine = with_memory(with_part(model.machine, choice.part), policy=choice.policy)
     varied = replace(
-        judge, machine=machine, layout=replace(judge.layout, value_format=choice.value_format, lanes=choice.lanes)
+        model, machine=machine, layout=replace(model.layout, value_format=choice.value_format, lanes=choice.lanes)
     )
-    own, legal = size_of(machine), legal_sizes(judge.network, machine, choice.lanes)
+    own, legal = size_of(machine), legal_sizes(model.network, machine, choice.lanes)
     if not sizes or own in sizes:
         legal = sorted({*legal, own})
     wanted = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
@@ -150,8 +150,8 @@ def range_of(judge: MachineCost, choice: StudyChoice, sizes: Sequence[int] | Non
     return StudyRange(varied, legal, wanted, _sized(varied, first))
 
 
-def _sized(judge: MachineCost, size: int) -> MachineCost:
-    return replace(judge, machine=with_memory(judge.machine, size_bytes=size))
+def _sized(model: MachineCost, size: int) -> MachineCost:
+    return replace(model, machine=with_memory(model.machine, size_bytes=size))
 
 
 def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
@@ -160,7 +160,7 @@ def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
 
 class PlayedOrders:
     """Which two orders are played on a machine: those given on every one; those by a method's name as the method makes
-    them, once for the machine of `judge` or, with `each`, for every one. The judge of a machine stands for it.
+    them, once for the machine of `model` or, with `each`, for every one. The model of a machine stands for it.
 
     names: what both are called. made: which of these a method makes. notes: what time limits left open, by machine ('':
     of the one for all). Orders for I/Os alone (`by_io`) are made for `memory`, or that of the machine.
@@ -169,7 +169,7 @@ class PlayedOrders:
 
     def __init__(
         self,
-        judge: MachineCost,
+        model: MachineCost,
         orders: tuple[Any, Any],
         *,
         each: bool = False,
@@ -181,7 +181,7 @@ class PlayedOrders:
         self._parameters = dict(parameters or {})
         if self._parameters and not isinstance(orders[0], str):
             raise InputError(f"{next(iter(self._parameters))} is a parameter of a method: the order is given")
-        self.judge, self.each, self.by_io, self.memory, self.time_limit_s = judge, each, by_io, memory, time_limit_s
+        self.model, self.each, self.by_io, self.memory, self.time_limit_s = model, each, by_io, memory, time_limit_s
         self._given = tuple(None if isinstance(order, str) else self._checked(order) for order in orders)
         names = tuple(map(_name_of, orders))
         self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str)))
@@ -200,36 +200,36 @@ class PlayedOrders:
             )
 
     def on(
-        self, judge: MachineCost, where: str = "", progress: Progress | None = None
+        self, model: MachineCost, where: str = "", progress: Progress | None = None
     ) -> tuple[Int64Array, Int64Array]:
         """Return both orders as they are played on a machine, which notes call `where`."""
         if self.each:
-            return self._pair(judge, where, progress)
+            return self._pair(model, where, progress)
         if self._once is None:
-            self._once = self._pair(self.judge, "", progress)
+            self._once = self._pair(self.model, "", progress)
         return self._once
 
-    def made_on(self, judge: MachineCost) -> bool:
-        same = (judge.machine, judge.layout) == (self.judge.machine, self.judge.layout)
+    def made_on(self, model: MachineCost) -> bool:
+        same = (model.machine, model.layout) == (self.model.machine, self.model.layout)
         return bool(self.made) and self.memory is None and (self.each or same)
 
-    def _pair(self, judge: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
+    def _pair(self, model: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
         asked: tuple[dict[str, Any], ...] = (self._parameters, {})
         one, other = (
-            self._make(judge, name, where, progress, parameters) if given is None else given
+            self._make(model, name, where, progress, parameters) if given is None else given
             for name, given, parameters in zip(self.names, self._given, asked, strict=True)
         )
         return one, other
 
     def _make(
-        self, judge: MachineCost, method: str, where: str, progress: Progress | None, parameters: Mapping[str, Any]
+        self, model: MachineCost, method: str, where: str, progress: Progress | None, parameters: Mapping[str, Any]
     ) -> Int64Array:
-        limits: Any = {"seed": judge.seed, "time_limit_s": self.time_limit_s, "progress": progress, **parameters}
+        limits: Any = {"seed": model.seed, "time_limit_s": self.time_limit_s, "progress": progress, **parameters}
         if self.by_io:
-            memory = self.memory or rows_of(judge.machine, judge.layout)
-            made = make_order(judge.network, method, memory=memory, **judge.evicts, **limits)
+            memory = self.memory or rows_of(model.machine, model.layout)
+            made = make_order(model.network, method, memory=memory, **model.evicts, **limits)
             return self._held(method, made.edges)
-        ordering = settled(judge, order_on_machine(judge, method, memory=self.memory, **limits), progress)
+        ordering = settled(model, order_on_machine(model, method, memory=self.memory, **limits), progress)
         if ordering.parameters.get("interrupted"):
             self.notes[where] = f"The search of {method} was interrupted: its best order so far is compared."
         if said := what_is_open(ordering):
@@ -237,11 +237,11 @@ class PlayedOrders:
         return self._held(method, ordering.edges)
 
     def _checked(self, order: Any) -> Int64Array:
-        return self._held(_name_of(order), check_order(self.judge.network, getattr(order, "edges", order)))
+        return self._held(_name_of(order), check_order(self.model.network, getattr(order, "edges", order)))
 
     def _held(self, name: str, edges: Int64Array) -> Int64Array:
-        if not self.judge.holds(edges):
-            kind = self.judge.layout.kind
+        if not self.model.holds(edges):
+            kind = self.model.layout.kind
             raise InputError(f"layout {kind!r} cannot store the order {name!r}: use layout 'tuples' or 'coo'")
         return edges
 
@@ -264,32 +264,32 @@ class StudyCosts:
         self._progress, self._expected = progress, expected
         self._known: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
 
-    def io_savings(self, judge: MachineCost, sizes: list[int]) -> dict[int, bool]:
+    def io_savings(self, model: MachineCost, sizes: list[int]) -> dict[int, bool]:
         """Return for sizes of a scratchpad whether the order saves I/Os: all of them where counting them is cheap.
 
         Bytes are saved where I/Os are if both orders read the same bytes of connections. {} for a cache, and where each
         size has its own order.
         """
-        pad, network = judge.machine.scratchpad, judge.network
+        pad, network = model.machine.scratchpad, model.network
         if pad is None or self.orders.each:
             return {}
         most = max(MOST_IO_STEPS // max(network.n_connections, 1), MOST_IO_SIZES)
         if len(sizes) > most:
             sizes = sizes[:: -(-len(sizes) // most)]
-        memories = [replace(pad, size_bytes=size).memory(judge.layout.sum_row_bytes) for size in sizes]
+        memories = [replace(pad, size_bytes=size).memory(model.layout.sum_row_bytes) for size in sizes]
         mine, other = (
             [counts.total for counts in io_curve(network, edges, memories, pad.policy, pad.pinning)]
-            for edges in self.orders.on(judge, progress=self._progress)
+            for edges in self.orders.on(model, progress=self._progress)
         )
         return {size: one < two for size, one, two in zip(sizes, mine, other, strict=True)}
 
-    def costs(self, judge: MachineCost, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def costs(self, model: MachineCost, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the order and the other one cost on a machine, which is called `where`."""
-        machine = judge.machine
-        key = (machine.part.name, machine.scratchpad, machine.caches, judge.layout)
+        machine = model.machine
+        key = (machine.part.name, machine.scratchpad, machine.caches, model.layout)
         if key not in self._known:
-            one, other = self.orders.on(judge, where, self._searching())
-            self._known[key] = (judge.costs(one), judge.costs(other))
+            one, other = self.orders.on(model, where, self._searching())
+            self._known[key] = (model.costs(one), model.costs(other))
             self.evaluations += 1
             if self._progress is not None:
                 self._progress(self.evaluations, self._expected, "sizes simulated")

@@ -1,17 +1,16 @@
-"""Does this order pay on this machine? Two orders over sizes of on-chip memory, parts, formats, lanes and policies.
+"""Where one order saves against another: over sizes of on-chip memory, parts, formats, lanes and policies.
 
-Savings are of the order against the other one, in I/Os of the model, bytes over the memory
-bus, energy and time. The break-even size of a metric is the largest on-chip memory with which the order still saves.
+Savings are in I/Os of the model, bytes over the memory bus, energy and time. The break-even size of a metric is the
+largest on-chip memory with which the order still saves.
 
-Orders by a method's name are made once, for the first machine asked for, and judged on the others too; or for each
-machine anew: what the method can do there. Each then answers for itself, so only the sizes asked for are looked at.
+Orders by a method's name are made once, for the first machine asked for, and simulated on the others too; or for each
+machine anew. Each then answers for itself, so only the sizes asked for are simulated.
 
 Savings of one order need not fall steadily. Where the legal sizes between the smallest and the largest one asked for
-are few or cheap, every one is played, and the answer is that of the full grid. Else I/Os are counted at every size of a
-scratchpad (bytes of tuples follow from them); energy and time are played at the sizes asked for and where I/Os begin or
-cease to be saved. Each change between two of these is found by bisection to one row (scratchpad) or one legal size
-(cache), and so is what shows 1, 2, 4 ... sizes above it. `Pays.searched` says which it was, `Pays.crossings` holds all
-found.
+are few or cheap, every one is simulated, and the answer is that of the full grid. Else I/Os are counted at every size
+of a scratchpad (bytes of tuples follow from them); energy and time are simulated at the sizes asked for and where I/Os
+begin or cease to be saved. Each change between two of these is found by bisection to one row (scratchpad) or one legal
+size (cache), and so is what shows 1, 2, 4 ... sizes above it. `BreakEven.searched` says which it was.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from typing import Any
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, differs, rows_of
 from edgewatt.evaluation.machine_cost import gain_between
-from edgewatt.orders.ordering import machine_cost_for
-from edgewatt.orders.pays_machine import (
+from edgewatt.orders.order_comparison import (
     MOST_PROBES,
     PlayedOrders,
     StudyChoice,
@@ -38,6 +36,7 @@ from edgewatt.orders.pays_machine import (
     range_of,
     size_of,
 )
+from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.results.verdict import Gain
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
@@ -55,7 +54,7 @@ WORDS = {"io": "I/Os", "bytes": "bytes", "energy": "energy", "time": "time"}
 
 
 @dataclass(frozen=True)
-class PayPoint:
+class BreakEvenPoint:
     """Both orders at one size. order, against: metric -> cost (io: I/Os, bytes, energy: pJ, time: ns), and of each
     stream its bytes, of each energy term its pJ. blocking: costs of the best simple blocking for this size, where that
     is one of those asked for. memory: M of the I/O model. own: whether orders by name were made for this machine; note:
@@ -107,7 +106,7 @@ class PayPoint:
 
 
 @dataclass(frozen=True)
-class Pays(OneLineRepr):
+class BreakEven(OneLineRepr):
     """What a study found. break_even: choice -> metric -> bytes, None where the order never saves; beyond: metrics that
     still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
     changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
@@ -116,7 +115,7 @@ class Pays(OneLineRepr):
     left open, empty for nothing."""
 
     verdict: str
-    points: tuple[PayPoint, ...]
+    points: tuple[BreakEvenPoint, ...]
     break_even: Mapping[str, Mapping[str, int | None]]
     beyond: Mapping[str, tuple[str, ...]]
     layout: str
@@ -132,7 +131,7 @@ class Pays(OneLineRepr):
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verdict, self.made_for, self.note)))
 
-    def marked(self, point: PayPoint) -> bool:
+    def marked(self, point: BreakEvenPoint) -> bool:
         """Whether a point is the machine that orders by name were made for, and others are not."""
         return point.own and not all(each.own for each in self.points)
 
@@ -183,7 +182,7 @@ class Pays(OneLineRepr):
         }
 
 
-def pays(
+def break_even(
     network: Network,
     order: Any,
     *,
@@ -203,8 +202,8 @@ def pays(
     layout: str | None = None,
     time_limit_s: float | None = None,
     **parameters: Any,
-) -> Pays:
-    """Say where an order pays against another one, and where it stops paying.
+) -> BreakEven:
+    """Say where an order saves against another one, and up to which size of on-chip memory.
 
     order, against: an Ordering, int[W], or a method's name, which then makes one order for one machine, as `ew.order`
     with `machine` does: with `objective` 'energy' (default), 'time' or 'bytes', or 'io' for I/Os of the model alone
@@ -227,10 +226,10 @@ def pays(
     choices = [StudyChoice(*combination) for combination in itertools.product(*varied)]
     chosen = objective or ("energy" if memory is None else "io")
     asked = Layout(kind=layout or AUTO, value_format=choices[0].value_format, lanes=choices[0].lanes)
-    judge = machine_cost_for(
+    model = machine_cost_for(
         network, "energy" if chosen == "io" else chosen, first, layout=asked, timing=timing, seed=seed
     )
-    ranges = {choice: range_of(judge, choice, sizes) for choice in choices}
+    ranges = {choice: range_of(model, choice, sizes) for choice in choices}
     at_first = ranges[choices[0]].first
     orders = PlayedOrders(
         at_first,
@@ -242,8 +241,8 @@ def pays(
         parameters=parameters,
     )
     study = StudyCosts(orders, progress, sum(len(its.wanted) for its in ranges.values()) if each else None)
-    points: list[PayPoint] = []
-    break_even: dict[str, dict[str, int | None]] = {}
+    points: list[BreakEvenPoint] = []
+    sizes_of: dict[str, dict[str, int | None]] = {}
     beyond: dict[str, tuple[str, ...]] = {}
     crossings: dict[str, dict[str, tuple[tuple[int, bool], ...]]] = {}
     searched: dict[str, tuple[str, ...]] = {}
@@ -252,12 +251,12 @@ def pays(
         at = partial(_point, study, choice, its)
         points += [_with_blocking(its, at(size)) for size in wanted]
         between = [size for size in legal if wanted[0] <= size <= wanted[-1]]
-        saves_io = study.io_savings(its.judge, between)
+        saves_io = study.io_savings(its.model, between)
         cheap = len(between) <= FEW_SIZES or len(between) * network.n_connections <= CHEAP_STEPS
         probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
         if each:
             legal = probes = wanted
-        same = judge.layout.kind in LAYOUTS and LAYOUTS[judge.layout.kind].item.same_bytes
+        same = model.layout.kind in LAYOUTS and LAYOUTS[model.layout.kind].item.same_bytes
         counted = () if not saves_io else ("io", "bytes") if same else ("io",)
         exact = len(saves_io) == len(between)
         searched[str(choice)] = METRICS if probes == between else counted if exact else ()
@@ -268,12 +267,12 @@ def pays(
             else:
                 changes[metric] = changes_of(partial(_saves, at, metric), probes, legal)
         crossings[str(choice)] = {metric: found.crossings for metric, found in changes.items()}
-        break_even[str(choice)] = {metric: found.last for metric, found in changes.items()}
+        sizes_of[str(choice)] = {metric: found.last for metric, found in changes.items()}
         beyond[str(choice)] = tuple(metric for metric, found in changes.items() if found.to_the_end)
-    verdict = _verdict(orders.names, points, choices[0], break_even, beyond, crossings)
+    verdict = _verdict(orders.names, points, choices[0], sizes_of, beyond, crossings)
     made_for = _made_for(orders, f"{kib(size_of(at_first.machine))}, {choices[0]}")
-    return Pays(
-        verdict, tuple(points), break_even, beyond, judge.layout.kind, orders.names, study.evaluations, crossings,
+    return BreakEven(
+        verdict, tuple(points), sizes_of, beyond, model.layout.kind, orders.names, study.evaluations, crossings,
         searched, _note(orders, len(points)), made_for,
     )  # fmt: skip
 
@@ -293,6 +292,9 @@ def _note(orders: PlayedOrders, machines: int) -> str:
         left = f"The time limit left no room to simulate every construction on {len(orders.notes)} of {machines}"
         return f"{left} machines: one of them may cost less there."
     return " ".join(f"{where}: {said}" if where else said for where, said in orders.notes.items())
+
+
+pays = break_even  # as it was called before 0.3, and still is in `ew`
 
 
 @dataclass(frozen=True)
@@ -349,28 +351,28 @@ def _around_changes(saves: Mapping[int, bool]) -> list[int]:
     return sorted({size for pair in changes for size in pair})[-MOST_PROBES:]
 
 
-def _point(study: StudyCosts, choice: StudyChoice, its: StudyRange, size: int) -> PayPoint:
-    judge, where = its.at(size), f"{kib(size)}, {choice}"
-    one, other = study.costs(judge, where)
-    own, note = study.orders.made_on(judge), study.orders.notes.get(where, "")
-    return PayPoint(choice, size, rows_of(judge.machine, judge.layout), one, other, own, note)
+def _point(study: StudyCosts, choice: StudyChoice, its: StudyRange, size: int) -> BreakEvenPoint:
+    model, where = its.at(size), f"{kib(size)}, {choice}"
+    one, other = study.costs(model, where)
+    own, note = study.orders.made_on(model), study.orders.notes.get(where, "")
+    return BreakEvenPoint(choice, size, rows_of(model.machine, model.layout), one, other, own, note)
 
 
-def _with_blocking(its: StudyRange, point: PayPoint) -> PayPoint:
-    judge = its.at(point.size_bytes)
-    block = judge.blocked()
+def _with_blocking(its: StudyRange, point: BreakEvenPoint) -> BreakEvenPoint:
+    model = its.at(point.size_bytes)
+    block = model.blocked()
     if block is None:
         return point
-    return replace(point, blocking={**judge.costs(block.edges), "tile": asdict(block.tile)})
+    return replace(point, blocking={**model.costs(block.edges), "tile": asdict(block.tile)})
 
 
-def _saves(at: Callable[[int], PayPoint], metric: str, size: int) -> bool:
+def _saves(at: Callable[[int], BreakEvenPoint], metric: str, size: int) -> bool:
     return at(size).saves(metric)
 
 
 def _verdict(
     names: tuple[str, ...],
-    points: Sequence[PayPoint],
+    points: Sequence[BreakEvenPoint],
     choice: StudyChoice,
     break_even: Mapping[str, Mapping[str, int | None]],
     beyond: Mapping[str, tuple[str, ...]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewatt.orders.pays import METRICS, WORDS, PayPoint, Pays, change, kib
+from edgewatt.orders.break_even import METRICS, WORDS, BreakEven, BreakEvenPoint, change, kib
 from edgewatt.pages.html.page import Page, text
 from traces.base.units import shares_in_words
 
@@ -15,7 +15,7 @@ table.map th:first-child { text-align: left; white-space: normal; max-width: 24r
 """
 
 
-def pays_page(study: Pays) -> str:
+def break_even_page(study: BreakEven) -> str:
     """Return the page as HTML: one map per metric, rows the choices, columns the sizes; nothing is loaded from outside.
 
     Blue saves, red costs more; the thick line is the break-even size, found by bisection between the sizes shown unless
@@ -62,7 +62,7 @@ def pays_page(study: Pays) -> str:
     return Page(f"Does {study.names[0]} pay against {study.names[1]}?", body, style=_STYLE).html()
 
 
-def _tip(point: PayPoint) -> str:
+def _tip(point: BreakEvenPoint) -> str:
     """Return what a cell says when it is pointed at: the memory, and what bounds the time of both orders."""
     bounds = (shares_in_words(each["bound_by"]) for each in (point.order, point.against))
     return "M = {}; time bound by {} % (against: {} %)".format(point.memory, *bounds)
