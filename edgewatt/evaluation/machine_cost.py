@@ -253,7 +253,7 @@ def order_on_machine(
 
     A method that chooses among others ('auto') searches, and simulations decide (parameters: `MachineParameters`). What
     it returns is never worse there than two-optimal and the constructions, but for those that a time limit left
-    unjudged, which the result names (`what_is_open`); with `given`, than those (name, order) pairs and two-optimal.
+    out, which the result names (`what_is_open`); with `given`, than those (name, order) pairs and two-optimal.
     Other methods make their order for M = memory (None: the machine's own); those that search lower runs and I/Os,
     weighted as the model weighs them.
     Raises InputError naming the parameter at fault.

@@ -1,4 +1,4 @@
-"""Renumbering: which neurons share a cache line, found together with an order and judged by the machine."""
+"""Renumbering: which neurons share a cache line, found together with an order, as the machine costs least."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.networks.network import Network, renumbered
 
-FIRST, CHOSEN = 0.3, 2  # share of the time for the file's numbering; numberings that are judged, best by lines filled
+FIRST, CHOSEN = 0.3, 2  # share of the time for the file's numbering; numberings simulated, best by lines filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def renumber_on_machine(
             given=(("tiles by number", edges),), **parameters,
         )  # fmt: skip
         value = ordering.parameters["value"]
-        if ordering.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not judged the same way
+        if ordering.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not simulated the same way
             value, best = other(ordering.edges), replace(best, value=best.model(best.ordering.edges))
         if value < best.value:
             best = replace(

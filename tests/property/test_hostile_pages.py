@@ -177,7 +177,7 @@ PAGES = {
     "arena",
     "explain",
     "token",
-    "order_pages",
+    "break_even_page",
 }  # of these modules
 
 
