@@ -23,10 +23,7 @@ class MissingPeer(EdgewattError):
 
 
 class Peer(Protocol):
-    """Prepare all that can be prepared once, for a table of values; the result computes all layers in place.
-
-    dense: it multiplies with the zeros too. Raises MissingPeer.
-    """
+    """Prepare all that can be prepared once, for a table of values; the result computes all layers in place."""
 
     def __call__(self, layers: list[MatrixLayer], values: Float32) -> Step: ...
 

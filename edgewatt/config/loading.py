@@ -432,10 +432,7 @@ def _wrong_type(wanted: list[str], value: Any) -> str:
 
 
 def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[str | int, ...], Any]:
-    """Follow pydantic's location as far as the data goes; return the place, the steps left over and the value there.
-
-    Union tags and wrapped scalars are no steps in the data.
-    """
+    """Follow pydantic's location as far as the data goes; return the place, the steps left over and the value there."""
     place: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
@@ -456,10 +453,7 @@ def _has(data: Any, step: str | int) -> bool:
 
 
 def _known_keys(model: Any, place: Place, data: Any) -> tuple[set[str], set[str]]:
-    """Return the keys that the section at `place` may have, and those that it has.
-
-    The model's annotations are followed beside the data.
-    """
+    """Return the keys that the section at `place` may have, and those that it has."""
     hints: list[Any] = [model]
     for step in place:
         data, above = data[step], data

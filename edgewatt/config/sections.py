@@ -110,10 +110,7 @@ def _filled_fields(section: type[_Filling]) -> list[str]:
 
 
 class Named:
-    """Annotation of a text that names a member of a kind; for a chain, several joined by '+' and checked elsewhere.
-
-    words: what may stand there besides.
-    """
+    """Annotation of a text that names a member of a kind; for a chain, several joined by '+' and checked elsewhere."""
 
     def __init__(self, kind: str, *words: str, chain: bool = False) -> None:
         self.kind, self.words, self.chain = kind, words, chain
@@ -137,10 +134,7 @@ class Named:
 
 
 class NamedFile:
-    """Annotation of a text that names a shipped file, one of another distribution or a YAML file of the user's.
-
-    words: what may stand there besides. The schema lists the names; whoever opens the file refuses others.
-    """
+    """Annotation of a text that names a shipped file, one of another distribution or a YAML file of the user's."""
 
     def __init__(self, folder: str, *words: str) -> None:
         self.folder, self.words = folder, words
@@ -154,10 +148,7 @@ class NamedFile:
 
 
 class KindChoice:
-    """Annotation of a field that holds one kind of a registry: ``kind`` alone, or ``{kind: ..., parameter: ...}``.
-
-    The parameters of each kind come from the registry's dataclass; the validated value is that section, with `kind`.
-    """
+    """Annotation of a field that holds one kind of a registry: ``kind`` alone, or ``{kind: ..., parameter: ...}``."""
 
     def __init__(self, kind: str, extra: Extra = ()) -> None:
         self.kind = kind

@@ -52,10 +52,7 @@ def init(
 
 
 def starter(network: Network, source: NetworkFiles, *, system: str, folder: str | Path) -> str:
-    """Return YAML that runs a network on a shipped system; its paths are relative to `folder`.
-
-    Raises InputError with a suggestion for an unknown system.
-    """
+    """Return YAML that runs a network on a shipped system; its paths are relative to `folder`."""
     from hwmodel.fastmemory.iomodel import io_bounds
 
     described = _first_line(shipped_path("systems", system))

@@ -97,11 +97,7 @@ NAMED_SHARE = 0.05
 
 
 def change_in_words(cost: dict[str, Any], other: dict[str, Any], what: str = "energy") -> str:
-    """Say how `what` ('energy', 'bytes', 'time') and then bytes or energy change from `other` to `cost`.
-
-    Of each, first what makes the change (the streams or energy terms of its sign, largest first), then what goes the
-    other way: what a saving costs in return.
-    """
+    """Say how `what` ('energy', 'bytes', 'time') and then bytes or energy change from `other` to `cost`."""
     streams, terms = _changes(cost, other, "streams"), _changes(cost, other, "terms")
     energy = _balance("energy", {name: 1e-12 * pj for name, pj in terms.items()}, "J")
     moved = _balance("bytes", streams, "B")

@@ -324,10 +324,7 @@ def view_on_machine(model: MachineCost, ordering: Ordering, progress: Progress |
 
 
 def settled(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
-    """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it.
-
-    For those who play both orders in full anyway, however long after a time limit; `costs` keeps them.
-    """
+    """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it."""
     if ordering.parameters.get("judged_by") != "sample":
         return ordering
     mine, plain = (float(model.costs(edges, progress)[model.objective]) for edges in (ordering.edges, model.plain))
@@ -349,10 +346,7 @@ def what_is_open(ordering: Ordering) -> str:
 
 
 def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    """Say in one sentence whether an order pays on the model's machine against two-optimal, and why, per inference.
-
-    A change below LEAST_CHANGE makes no difference.
-    """
+    """Say in one sentence whether an order pays on the model's machine against two-optimal, and why, per inference."""
     what, lanes = model.objective, model.layout.lanes
     cost, plain = (_per_inference(each, lanes) for each in (cost, plain))
     mine, other = float(cost[what]), float(plain[what])

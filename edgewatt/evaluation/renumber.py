@@ -45,10 +45,7 @@ def renumber_on_machine(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Renumbered:
-    """Return the numbering and order that cost least on the model's machine; never worse than `auto` without.
-
-    parameters: of `order_on_machine`. Raises InputError where a neuron has lines of its own.
-    """
+    """Return the numbering and order that cost least on the model's machine; never worse than `auto` without."""
     import numpy as np
 
     check_limits(seed, time_limit_s)

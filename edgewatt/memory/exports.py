@@ -94,10 +94,7 @@ class ExportRequest:
         return points[self.point]
 
     def ordered_network(self, what: str) -> tuple[Any, Any, Mapping[str, Any]]:
-        """Return the point's network, its order and, if that is a simple blocking, its numbers.
-
-        Raises InputError for a recorded trace, which holds no `what`.
-        """
+        """Return the point's network, its order and, if that is a simple blocking, its numbers."""
         point = self.chosen()
         if point.order is None:
             raise InputError(f"{self.source}: it plays a recorded trace, which holds no {what}")
@@ -236,10 +233,7 @@ def layer_matrices(network: Network, edges: np.ndarray) -> list[Any]:
 
 
 def _groups(network: Network) -> list[np.ndarray]:
-    """Return the neuron ids between the layers, ascending: inputs, what joins two layers, ..., outputs.
-
-    Hidden neurons without any connection are in none of them, so that matrices of neighbouring layers fit.
-    """
+    """Return the neuron ids between the layers, ascending: inputs, what joins two layers, ..., outputs."""
     assert network.layer is not None
     layers = np.unique(network.layer)
     ends = [np.unique(network.targets[network.layer == layer]) for layer in layers[:-1]]

@@ -292,10 +292,7 @@ def _pieces_of(
     plan: TokenPlan, form: TensorStream, memory: dict[str, Any], player: StreamPlayer, team: Workers | None,
     journal: Journal | None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
-    """Yield (number of a read, state of a player that streamed it) as they are done; those of a journal first.
-
-    team: who does them; None: one after the other, each behind the state of the one before.
-    """
+    """Yield (number of a read, state of a player that streamed it) as they are done; those of a journal first."""
     size, at_once = player.part.organisation.burst_bytes, player.tile_bytes
     sent = [(r.kv_read, r.kv_written) if r.tensor is None else (form.sent_bytes(r),) for r in plan.reads]
     starts = list(accumulate((sum(-(-n // size) * size for n in each) for each in sent), initial=0))
@@ -360,10 +357,7 @@ def count_read(
 def order_and_compare(
     folder: str | Path, output: str | Path, before: TokenEnergy, options: Mapping[str, Any], progress: Progress
 ) -> tuple[TokenEnergy, dict[str, Any]]:
-    """Order a checkpoint's channels into a folder; return what its token takes, and what that saves as plain data.
-
-    before, options: the answer for `folder`, and the arguments of `token_energy` that gave it.
-    """
+    """Order a checkpoint's channels into a folder; return what its token takes, and what that saves as plain data."""
     found = order_channels(folder, output, progress=progress)
     after = token_energy(output, **options)
     edges = [sum(each.toggles for each in answer.tensors) for answer in (before, after)]

@@ -120,11 +120,7 @@ class Memories:
     path: str
 
     def numbered(self, what: str, places: Mapping[str, int], sizes: Sequence[int]) -> dict[int, str]:
-        """Return number of a buffer -> its bank.
-
-        places: name of a tensor or buffer -> its number; what: which of the two. sizes: bytes of each buffer. Raises
-        InputError naming those that are unknown or do not fit.
-        """
+        """Return number of a buffer -> its bank."""
         rooms = {bank.name: bank.size_bytes for bank in self.banks}
         bank_of: dict[int, str] = {}
         for name, bank in self.pinned.items():
@@ -169,10 +165,7 @@ def place_buffers(
     output: str | None = None,
     page: str | None = None,
 ) -> PlacedBuffers:
-    """Place the buffers of a file, in one arena or in the banks of a YAML list; write and draw what is asked for.
-
-    output: written only where the capacity is met.
-    """
+    """Place the buffers of a file, in one arena or in the banks of a YAML list; write and draw what is asked for."""
     left = left_of(time_limit_s)
     given = read_buffers(file, alignment)
     b = given.buffers

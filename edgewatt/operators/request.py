@@ -29,11 +29,7 @@ _RANDWIRE = re.compile(r"randwire-(?P<kind>[a-z]+)(?P<n>\d{1,6})(?:x(?P<stages>\
 
 
 def load_graph(model: str, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
-    """Return the operator graph of a file, or a generated one: a genotype's name, or randwire-ws64[x3][-seed1].
-
-    batch: value of an ONNX model's open first dimension. shapes: of its inputs, by name. Raises InputError
-    where it is neither.
-    """
+    """Return the operator graph of a file, or a generated one: a genotype's name, or randwire-ws64[x3][-seed1]."""
     from traces.generators.operators import GENOTYPES, cell, randwire
     from traces.readers import load
 
@@ -62,11 +58,7 @@ def compare_orders(
     allocator: str = "exact",
     deadline: float | None = None,
 ) -> list[dict[str, Any]]:
-    """Return peak, arena and traffic (per on-chip size) of the file's order, Kahn's and the schedule.
-
-    graph: as it was before rewriting. deadline: value of time.monotonic(). Traffic that cannot be counted, for its time
-    or memory, is left out of `traffic_bytes`, and `traffic_left_out` says why.
-    """
+    """Return peak, arena and traffic (per on-chip size) of the file's order, Kahn's and the schedule."""
     before, after = OperatorProblem(graph), OperatorProblem(result.graph)
     orders = (
         ("file", before, constructive.file_order(before)),
@@ -110,10 +102,7 @@ def add_energy(
     seed: int,
     deadline: float | None = None,
 ) -> None:
-    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`.
-
-    deadline: value of time.monotonic(). Raises InputError where they cannot be counted, for their time or memory.
-    """
+    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`."""
     from edgewatt.operators.energy import operator_energy
 
     orders: tuple[tuple[OpGraph, Any], ...] = (
@@ -138,10 +127,7 @@ ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
 
 @dataclass(frozen=True)
 class ScheduleRequest:
-    """The options of `edgewatt schedule`, as its help says; None where one was not given.
-
-    search: what `ew.schedule` takes. output, page: files to write.
-    """
+    """The options of `edgewatt schedule`, as its help says; None where one was not given."""
 
     model: str
     search: Mapping[str, Any]

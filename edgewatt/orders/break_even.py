@@ -308,11 +308,7 @@ class Changes:
 
 
 def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Sequence[int]) -> Changes:
-    """Return every change of a saving that shows between some legal sizes, each found to one legal size by bisection.
-
-    probes: ascending legal sizes. Savings need not fall steadily: 1, 2, 4 ... sizes above each change are looked at,
-    too, and what shows there is bisected in turn.
-    """
+    """Return every change of a saving that shows between some legal sizes, each found to one legal size by bisection."""
     place = {size: k for k, size in enumerate(legal)}
     known = {place[size]: saves(size) for size in probes}
     end = place[probes[-1]]

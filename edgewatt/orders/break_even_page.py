@@ -16,11 +16,7 @@ table.map th:first-child { text-align: left; white-space: normal; max-width: 24r
 
 
 def break_even_page(study: BreakEven) -> str:
-    """Return the page as HTML: one map per metric, rows the choices, columns the sizes; nothing is loaded from outside.
-
-    Blue saves, red costs more; the thick line is the break-even size, found by bisection between the sizes shown unless
-    each of these has its own order.
-    """
+    """Return the page as HTML: one map per metric, rows the choices, columns the sizes; nothing is loaded from outside."""
     choices = list(study.break_even)
     sizes = sorted({point.size_bytes for point in study.points})
     at = {(str(point.choice), point.size_bytes): point for point in study.points}

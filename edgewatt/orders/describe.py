@@ -28,10 +28,7 @@ def save_as(network: Network, path: str) -> None:
 
 
 def bound_within(network: Network, memory: int, time_limit_s: float | None) -> tuple[NetworkBound, str]:
-    """Return a lower bound on the I/Os, and a word on slow arguments that a time limit left out, empty for none.
-
-    They may take as long as the limit, two seconds at least.
-    """
+    """Return a lower bound on the I/Os, and a word on slow arguments that a time limit left out, empty for none."""
     if time_limit_s is None:
         return lower_bound(network, memory), ""
     work = min(LARGEST_WORK, int(max(time_limit_s, LEAST_BOUND_S) * WORK_PER_S))
@@ -49,10 +46,7 @@ def describe_order(
     objective: Any,
     bound: NetworkBound | None = None,
 ) -> dict[str, Any]:
-    """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values.
-
-    bound: on the I/Os (None: the best known here).
-    """
+    """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values."""
     from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
     from reorder.base import Task
     from reorder.edges.search.objectives import report

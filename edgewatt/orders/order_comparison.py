@@ -134,10 +134,7 @@ class StudyRange:
 
 
 def range_of(model: MachineCost, choice: StudyChoice, sizes: Sequence[int] | None) -> StudyRange:
-    """Return the sizes nearest to those wished (None: the system's own and six around) that a choice's machine has.
-
-    model: of the system. Raises InputError for a machine that cannot be, or that has no such size.
-    """
+    """Return the sizes nearest to those wished (None: the system's own and six around) that a choice's machine has."""
     machine = with_memory(with_part(model.machine, choice.part), policy=choice.policy)
     varied = replace(
         model, machine=machine, layout=replace(model.layout, value_format=choice.value_format, lanes=choice.lanes)

@@ -48,10 +48,7 @@ def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
 
 @dataclass(frozen=True)
 class OrderRequest:
-    """The options of `edgewatt order`, as its help says; None where one was not given.
-
-    objective: a name or a mapping. asked: parameters of the method.
-    """
+    """The options of `edgewatt order`, as its help says; None where one was not given."""
 
     method: str = "auto"
     memory: int | None = None
@@ -158,10 +155,7 @@ def find_smallest(
     output: str | None,
     progress: Progress | None = None,
 ) -> tuple[SmallestMemory, dict[str, Any]]:
-    """Return the least M at which an order with minimal I/Os is known, and that as plain data; write the order.
-
-    asked: parameters of the method; with any, only the order that they make is looked at.
-    """
+    """Return the least M at which an order with minimal I/Os is known, and that as plain data; write the order."""
     given = None
     if asked:
         given = make_order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit_s, **asked)

@@ -60,10 +60,7 @@ def order_folder(
     progress: Progress | None = None,
     **options: Any,
 ) -> list[MatrixOrder]:
-    """Order the matrices of a folder of shards; options as of the command. Values keep the format they have.
-
-    Raises InputError for an option that is for one matrix.
-    """
+    """Order the matrices of a folder of shards; options as of the command. Values keep the format they have."""
     if output is None:
         raise InputError(f"{folder}: is a folder of shards: say with -o which folder the reordered ones go to")
     given = [name for name, default in _NOT_OF_FOLDERS.items() if options.pop(name) != default]
@@ -95,10 +92,7 @@ def order_file(
     running: Callable[[], Any],
     **options: Any,
 ) -> tuple[TupleOrder, dict[str, Any]]:
-    """Order one matrix and write it; return the order and its figures as plain data. Options as of the command.
-
-    say: is told what was read. running: a context that gives the search's progress.
-    """
+    """Order one matrix and write it; return the order and its figures as plain data. Options as of the command."""
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")

@@ -188,10 +188,7 @@ def gather(
     failed: dict[str, str],
     sweeps: Sequence[str] | None = None,
 ) -> ReportData:
-    """Collect what the report shows of some records. `baseline`: hash of the row that changes are against.
-
-    records: read once in their order. sweeps: of several results folders the one each record comes from.
-    """
+    """Collect what the report shows of some records. `baseline`: hash of the row that changes are against."""
     rows, configs, about, curves, measured = Table(), Configs(), About(), Curves(), Measured()
     for number, record in enumerate(records):
         row = per_inference(row_of(record))
@@ -245,10 +242,7 @@ MAX_GROUPS = 24
 
 
 def _groups(rows: Table, axes: Sequence[Axis]) -> list[list[int]]:
-    """Return the numbers of rows that differ in the seed alone, the first groups with more than one seed.
-
-    The seed is the point's own, or where no group has several of it that of what is generated.
-    """
+    """Return the numbers of rows that differ in the seed alone, the first groups with more than one seed."""
     keys = [*(key for key in NAMING if key not in ("seed", "name")), "sweep", *(axis.key for axis in axes)]
     keys = [key for key in dict.fromkeys(keys) if len(set(rows.values(key))) > 1]
     for of_seed in ("seed", *(axis.key for axis in axes if axis.key.endswith("_seed"))):

@@ -76,11 +76,7 @@ def explain_page(
     view: MachineView | None = None,
     bound: NetworkBound | None = None,
 ) -> str:
-    """Return the page as HTML: moves along the order, spills, convergence and the order itself, beside two-optimal.
-
-    view: what both orders cost on a machine, shown first. bound: on the I/Os (None: the best known here).
-    Everything is inside the page; it loads nothing from elsewhere. Time and memory linear in the connections.
-    """
+    """Return the page as HTML: moves along the order, spills, convergence and the order itself, beside two-optimal."""
     machine = {"memory": memory, "policy": policy, "pinning": pinning}
     plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
     lower, bound = io_bounds(network).lower_total, bound or lower_bound(network, memory)

@@ -19,11 +19,7 @@ def token_page(
     tensors: tuple[Heads, Sequence[Sequence[object]]],
     left_out: int,
 ) -> str:
-    """Return the page as HTML; it loads nothing from elsewhere.
-
-    said: sentences, the answer first. parts: heading, heads and rows of a table, and the pJ of each row for its bar.
-    tensors: heads and rows; left_out: how many are in no row.
-    """
+    """Return the page as HTML; it loads nothing from elsewhere."""
     body = f'<section class="verdict">{"".join(f"<p>{text(line)}</p>" for line in said)}</section>'
     for heading, heads, rows, pj in parts:
         bars = _bars([str(row[0]) for row in rows], pj, heading)

@@ -95,11 +95,7 @@ def _match(first: _Side, second: _Side) -> tuple[array[int], array[int]]:
 
 
 class Comparison(Sequence[dict[str, Any]]):
-    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart.
-
-    A pair is made when it is asked for, from columns that hold what comparing needs of the records. of_a, of_b: the
-    places of its two points.
-    """
+    """The points that two sides have in common, one dict a pair; alone: points (A only, B only) with no counterpart."""
 
     def __init__(
         self, first: _Side, second: _Side, of_a: array[int], of_b: array[int], named: Sequence[str], axes: list[Axis]

@@ -29,10 +29,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 @contextmanager
 def of_our_shape(where: str) -> Iterator[None]:
-    """Turn what reading a record's parts raises into an InputError: its checksum may be right, its content not ours.
-
-    where: which record, in words. The error that was raised is its cause.
-    """
+    """Turn what reading a record's parts raises into an InputError: its checksum may be right, its content not ours."""
     try:
         yield
     except EdgewattError:

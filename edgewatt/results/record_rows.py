@@ -101,10 +101,7 @@ def column_title(key: str) -> str:
 
 
 class Table(Sequence[dict[str, Any]]):
-    """Rows of scalars, kept as a list a column: a fraction of the memory of as many dictionaries.
-
-    A row that is asked for is a dictionary of its own, without what it lacks.
-    """
+    """Rows of scalars, kept as a list a column: a fraction of the memory of as many dictionaries."""
 
     absent: Any = None  # stands where a row lacks something
 
@@ -206,10 +203,7 @@ _PARAMETERS = re.compile(r" \([^)]*\)")
 
 
 def shorten_names(rows: Rows) -> dict[str, dict[str, str]]:
-    """Leave the parameters out of orderings and strides where all rows of that kind have the same.
-
-    Returns column -> long name -> short name.
-    """
+    """Leave the parameters out of orderings and strides where all rows of that kind have the same."""
     renamed: dict[str, dict[str, str]] = {}
     for key in ("ordering", "stride"):
         kinds: dict[str, set[str]] = {}
@@ -278,10 +272,7 @@ def value_in_words(title: str, value: Any) -> str:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless.
-
-    Raises InputError for a record that edgewatt did not write.
-    """
+    """Return the numbers of one record as a flat row. Energies in pJ, times in ns; absent where meaningless."""
     with of_our_shape(f"record {record.hash}"):
         row = _row_of(record)
         for key, value in row.items():

@@ -105,10 +105,7 @@ class Store:
         return record
 
     def current(self, config_hash: str) -> Record | None:
-        """Return a finished point that was counted as today, None if there is none; an older one is left to others.
-
-        Raises InputError naming the file if it is damaged, or counted by a newer edgewatt.
-        """
+        """Return a finished point that was counted as today, None if there is none; an older one is left to others."""
         record = self.get(config_hash)
         if record is not None and record.counts_version > COUNTS_VERSION:
             raise NewerRecordError(
@@ -230,10 +227,7 @@ class StoredRecords(Sequence[Record]):
 
 
 def open_records(path: str | Path) -> Sequence[Record]:
-    """Return the records of a results folder, in the order of its sweep and read one by one, or the one of a file.
-
-    Raises InputError where there are none.
-    """
+    """Return the records of a results folder, in the order of its sweep and read one by one, or the one of a file."""
     path = Path(path)
     if path.is_file():
         try:

@@ -38,10 +38,7 @@ ROW_BY_ROW = "two-optimal"
 
 @dataclass(frozen=True)
 class Software:
-    """What one chooses: labels of the order, the stride inside runs, the number format and the layout.
-
-    made_for: the fast memory that the order was made for, in words.
-    """
+    """What one chooses: labels of the order, the stride inside runs, the number format and the layout."""
 
     order: str
     stride: str
@@ -453,10 +450,7 @@ _EFFECTS = ("ordering", "stride", "format", *_HARDWARE, "memory", "policy")
 
 
 def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
-    """Return what each value of each axis changes against the first, over all pairs of rows that are alike in the rest.
-
-    Axes that vary only together with an earlier one are left out: what they do cannot be told from it.
-    """
+    """Return what each value of each axis changes against the first, over all pairs of rows that are alike in the rest."""
     spent, took = column(rows, "energy_pj"), column(rows, "time_ns")
     played = [k for k, each in enumerate(spent) if each]
     titles = {axis.key: axis.title for axis in axes}

@@ -22,10 +22,7 @@ from traces.base.progress import Progress
 
 
 class Computation:
-    """The steps of one point, each made when its result is asked for.
-
-    memo: where results are found and kept. keep: names of steps whose results other points need, too.
-    """
+    """The steps of one point, each made when its result is asked for."""
 
     def __init__(self, point: Point, memo: Memo, progress: Progress | None = None, keep: Collection[str] = ()) -> None:
         self.point, self.memo, self.progress, self.keep = point, memo, progress, frozenset(keep)
@@ -144,10 +141,7 @@ def process_memo(folder: str | None) -> Memo:
 def make_task(
     point: Point, *, stages: str | None, keep: Collection[str] = (), results: str | None = None, fsync: bool = False
 ) -> dict[str, Any]:
-    """Return what an executor needs to compute a point, as JSON values.
-
-    results: folder of the store, for workers on this machine to write the record themselves.
-    """
+    """Return what an executor needs to compute a point, as JSON values."""
     return {
         "hash": point.hash,
         "config": point.config,

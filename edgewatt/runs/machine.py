@@ -33,10 +33,7 @@ def check_pass(arrays: dict[str, np.ndarray], before: StepResults) -> None:
 
 
 def simulate_point(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
-    """Play the point's trace on its machine and return the results as JSON values.
-
-    Where other points need the same pass through the caches, it is made once and kept.
-    """
+    """Play the point's trace on its machine and return the results as JSON values."""
     machine = build_machine(point)
     arrays = before["cache_pass"] if before.worth_keeping("cache_pass") else {}
     trace = KeptPass(arrays, checked=True) if arrays else before["trace"]  # the memo has checked what came from a file

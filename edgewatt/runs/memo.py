@@ -41,10 +41,7 @@ _HELD_BYTES = 256 << 20  # arrays kept in memory per process
 
 
 class Memo:
-    """Results of steps by identity, in memory and (with a folder) on disk.
-
-    made: how often each step was computed. damaged: files that were set aside and made again.
-    """
+    """Results of steps by identity, in memory and (with a folder) on disk."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.folder = Path(folder) if folder is not None else None

@@ -342,10 +342,7 @@ class Point:
         name: str = "",
         plugins: Mapping[str, Any] | None = None,
     ) -> Point:
-        """Return the point that a configuration describes; defaults of fields that came later may stand in it or not.
-
-        plugins: in place of those that the configuration tells of.
-        """
+        """Return the point that a configuration describes; defaults of fields that came later may stand in it or not."""
         recorded = "trace" in config
         return cls(
             work=from_json(TraceWork if recorded else NetworkWork, config),
@@ -478,10 +475,7 @@ _built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
 
 
 def build_machine(point: Point) -> Machine:
-    """Return the machine of a point, the same one for all points that describe it alike.
-
-    Raises InputError naming the field that does not fit the others.
-    """
+    """Return the machine of a point, the same one for all points that describe it alike."""
     if point.machine.technology is not None:
         check_unchanged((point.machine.technology,), point.paths["technology"])
     part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""

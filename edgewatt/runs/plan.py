@@ -166,10 +166,7 @@ def _unique(points: list[Point]) -> list[Point]:
 
 
 def points_of(document: Document) -> list[Point]:
-    """Return the points of a configuration that was read, after checking that its machine fits together.
-
-    Raises ConfigError naming the place of every problem.
-    """
+    """Return the points of a configuration that was read, after checking that its machine fits together."""
     run, document = complete(document)
     place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
@@ -184,10 +181,7 @@ def points_of(document: Document) -> list[Point]:
 
 
 def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Point]:
-    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written.
-
-    pieces: (folder of configs/, name) of the named files that it was put together from.
-    """
+    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written."""
     shared, paths = _shared(run)
     configs = [({**shared, **memory}, paths) for memory in _memories(run)]
     if run.trace is None:
@@ -310,11 +304,7 @@ def _others(section: Section, *names: str) -> dict[str, Any]:
 def plugins_of(
     config: Mapping[str, Any], paths: Mapping[str, list[str]], pieces: Collection[tuple[str, str]] = ()
 ) -> dict[str, list[dict[str, str]]]:
-    """Return field -> name, distribution and version of the outside members a point uses; {} without any.
-
-    Those it names, those that a named one may try in turn, the readers of its files (paths: field -> files), and the
-    files that it was put together from (pieces: (folder of configs/, name)).
-    """
+    """Return field -> name, distribution and version of the outside members a point uses; {} without any."""
     plugins: dict[str, list[dict[str, str]]] = {}
     for path, kind in NAMED_BY.items():
         if not registry(kind).has_outside():

@@ -169,10 +169,7 @@ def still_to_do(so_far: Results, resume: bool, retry_failed: bool) -> list[Point
 
 
 def leaders_first(points: list[Point], named: Mapping[str, Mapping[str, str]]) -> list[Point]:
-    """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings.
-
-    named: hash of each point -> its identities.
-    """
+    """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings."""
     leaders: list[Point] = []
     others: list[Point] = []
     seen: set[str] = set()

@@ -560,10 +560,7 @@ def inputs(steps: StepsOf, step: Step) -> dict[str, Step]:
 
 
 def name_of(point: Point, step: Step, before: Mapping[str, str]) -> str:
-    """Return what names a step's result: the hash of all that it depends on, as JSON.
-
-    before: the names of the steps before it, as canonical JSON. A step that reads a file may raise InputError.
-    """
+    """Return what names a step's result: the hash of all that it depends on, as JSON."""
     paths = (*step.reads, *step.reads_also(point))
     own = f'"fields":{point.text(paths)}'
     if point.plugins:
@@ -578,11 +575,7 @@ def name_of(point: Point, step: Step, before: Mapping[str, str]) -> str:
 
 
 def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[str, str]:
-    """Return step -> what names its result before anything is computed, for the steps that the point has.
-
-    wanted: the steps that are asked for; those before them are named, too. A step that depends on a file which cannot
-    be read is left out: computing the point will say so.
-    """
+    """Return step -> what names its result before anything is computed, for the steps that the point has."""
     names: dict[str, str] = {}
     steps, named = steps_of(point), _with_those_before(wanted)
     for step in own_steps(steps):
@@ -608,10 +601,7 @@ def _with_those_before(names: frozenset[str]) -> frozenset[str]:
 
 
 def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return, for each point that shares arrays of steps with another one, the names of those steps.
-
-    named: hash of each point -> its `identities`.
-    """
+    """Return, for each point that shares arrays of steps with another one, the names of those steps."""
     users: dict[tuple[str, str], list[str]] = {}
     for point_hash, names in named.items():
         for step in _ARRAYS & names.keys():

@@ -22,10 +22,7 @@ ATTEMPTS = 3
 
 
 class Executor(Protocol):
-    """Computes tasks in any order. Closing the iterator stops the work that is under way.
-
-    One whose workers take time to start may also have `prepare(n_tasks)` and `close()`, as TeamExecutor has.
-    """
+    """Computes tasks in any order. Closing the iterator stops the work that is under way."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]: ...
 

@@ -265,10 +265,7 @@ _BYTES_A_WORD = 41  # of memory: cycle, access, word, two on the way, and the by
 
 @dataclass(frozen=True)
 class CountedTraffic:
-    """accesses x access_bits of a tensor of tensor_bytes bytes with ones_per_pass set bits.
-
-    passes: how often the whole tensor moved; None where neither the loops of the tool nor the count tell.
-    """
+    """accesses x access_bits of a tensor of tensor_bytes bytes with ones_per_pass set bits."""
 
     accesses: int
     access_bits: int

@@ -11,10 +11,7 @@ from traces.base.errors import InputError, brief
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text is a whole number from 0 of at most 18 digits, as int() reads it and an int64 holds it.
-
-    str.isdigit takes more: superscripts, and endless digits.
-    """
+    """Whether a text is a whole number from 0 of at most 18 digits, as int() reads it and an int64 holds it."""
     return text.isascii() and text.isdigit() and len(text) <= 18
 
 

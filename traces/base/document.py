@@ -48,10 +48,7 @@ class Mark:
 
 
 class ConfigError(InputError):
-    """All that is wrong with a configuration; the message has one line per problem, ``FILE:LINE:COLUMN: message``.
-
-    Of very many problems the message has the first and the number of the others.
-    """
+    """All that is wrong with a configuration; the message has one line per problem, ``FILE:LINE:COLUMN: message``."""
 
     def __init__(self, problems: Iterable[tuple[Mark, str]]) -> None:
         self.problems = sorted(set(problems))

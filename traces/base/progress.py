@@ -19,10 +19,7 @@ class TimeIsUp(Exception):
 
 
 class Limit:
-    """Wall-clock seconds from now on (None: none). reached: whether it has ended anything.
-
-    Raises InputError for a limit that is not above 0.
-    """
+    """Wall-clock seconds from now on (None: none). reached: whether it has ended anything."""
 
     def __init__(self, seconds: float | None = None, progress: Progress | None = None) -> None:
         if seconds is not None and not seconds > 0:

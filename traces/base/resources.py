@@ -16,10 +16,7 @@ from traces.base.registry import Origin, origin_of
 
 @cache
 def config_root() -> Path:
-    """Return the folder of shipped configuration data: edgewatt/configs in a wheel, configs/ in a checkout.
-
-    ``find_spec`` locates a top-level package without executing it, so lower layers may call this.
-    """
+    """Return the folder of shipped configuration data: edgewatt/configs in a wheel, configs/ in a checkout."""
     spec = importlib.util.find_spec("edgewatt")
     for location in spec.submodule_search_locations or () if spec else ():
         for candidate in (Path(location) / "configs", Path(location).parent / "configs"):
@@ -60,10 +57,7 @@ def shipped_names(folder: str, suffix: str = ".yaml") -> list[str]:
 
 
 def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
-    """Return the path of the shipped file ``configs/<folder>/<name><suffix>``.
-
-    Raises InputError with a suggestion if there is none of that name.
-    """
+    """Return the path of the shipped file ``configs/<folder>/<name><suffix>``."""
     path = config_root() / folder / f"{name}{suffix}"
     plain = "/" not in name and "\\" not in name and len(name) < 200  # as long as a file's name may be
     if plain and path.is_file():  # without a look at all the others

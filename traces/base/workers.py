@@ -555,11 +555,7 @@ class _Process:
 
 
 class _Processes(_Team):
-    """Worker processes of this machine, which end with their parent and do not run its main module again.
-
-    What a worker that dies has not answered is given to others, each piece alone: so one that ends its worker is found
-    out.
-    """
+    """Worker processes of this machine, which end with their parent and do not run its main module again."""
 
     def __init__(self, count: int, load: str) -> None:
         self.count, self.load = count, load

@@ -27,11 +27,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Return the checkpoint in a folder or file; its data is read later, piece by piece.
-
-    path: a folder of .safetensors shards (with or without an index) or of .gguf files, or one such file. Files of
-    another kind beside them are left alone. Raises InputError naming the file at fault.
-    """
+    """Return the checkpoint in a folder or file; its data is read later, piece by piece."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")

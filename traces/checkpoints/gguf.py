@@ -98,10 +98,7 @@ class _Header:
 
 
 def read_gguf(file: Path) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
-    """Return (tensors by name, configuration) of a file, checked against its length; shapes are NumPy's, rows first.
-
-    Raises InputError for what is damaged, no GGUF, big-endian or of a type that is not known.
-    """
+    """Return (tensors by name, configuration) of a file, checked against its length; shapes are NumPy's, rows first."""
     if not file.is_file():
         raise InputError(f"{file}: {'no regular file' if file.exists() else 'no such file'}")
     try:

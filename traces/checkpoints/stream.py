@@ -169,10 +169,7 @@ def _float_dtype(kind: str) -> np.dtype[Any]:
 
 
 def converted(values: npt.NDArray[Any], to: StreamFormat, where: str = "values") -> Bytes:
-    """Return the bytes of values[rows, columns] of a floating-point type in a format, row by row.
-
-    Raises InputError for integers of values that are not finite.
-    """
+    """Return the bytes of values[rows, columns] of a floating-point type in a format, row by row."""
     if not to.scale:
         if values.dtype.itemsize == 2:  # 65,536 values there are
             return _table(values.dtype, to.values)[values.view(np.uint16)].reshape(-1).view(np.uint8)

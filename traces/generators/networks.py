@@ -150,10 +150,7 @@ def _with_numbers(network: Network, seed: int) -> Network:
 
 
 def _choose_targets(rng: np.random.Generator, counts: Int64Array, n: int) -> tuple[Int64Array, Int64Array]:
-    """Return (sources, targets): source i with counts[i] different targets out of n, every set equally likely.
-
-    Draws with replacement and redraws repetitions; where more than half are wanted, what is left out is drawn instead.
-    """
+    """Return (sources, targets): source i with counts[i] different targets out of n, every set equally likely."""
     left_out = counts > n // 2
     wanted = np.where(left_out, n - counts, counts)
     drawn = np.empty(0, np.int64)  # source * n + target

@@ -226,10 +226,7 @@ class LayoutKind:
         return Steps.of(network, edges, self.runs_of or "target")
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
-        """Add the layout's arrays to the space, in the order they lie in memory.
-
-        Returns the arrays read at each step, in the order they are read, and the loads before steps.
-        """
+        """Add the layout's arrays to the space, in the order they lie in memory."""
         elements = []
         for end in sorted(self.ids):
             packed = stored.in_slots(stored.ids[end].astype(f"<u{stored.id_bytes}"))

@@ -18,11 +18,7 @@ STORED_ALIKE = {"DEQUANTIZE", "DENSIFY", "IDENTITY", "RESHAPE", "EXPAND_DIMS", "
 
 
 def fold(node: Operator, constants: dict[str, npt.NDArray[Any]], quantization: dict[str, Quantization]) -> bool:
-    """Add the results of an operator that reads constants alone to the constants; return whether that was done.
-
-    A dequantised constant stays in its stored type, with its scales. False where the operator reads what is computed
-    in every inference, or cannot be computed here.
-    """
+    """Add the results of an operator that reads constants alone to the constants; return whether that was done."""
     if node.inputs or not node.constants or not can_compute(node):
         return False
     first, result = node.operands[0], node.output

@@ -24,11 +24,7 @@ _EXTRA = "extra_"
 
 
 def save(network: Network, path: str | Path, *, extras: Mapping[str, Any] | None = None) -> None:
-    """Write the network, complete or not at all. The order of its connections is kept.
-
-    extras: further numbers or arrays to keep beside it (labels, accuracy, seed); `read_extras` returns them.
-    Raises InputError if the file cannot be written.
-    """
+    """Write the network, complete or not at all. The order of its connections is kept."""
     arrays: dict[str, Any] = {
         MARKER: np.int64(VERSION),
         "n_neurons": np.int64(network.n_neurons),

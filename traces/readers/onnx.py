@@ -159,10 +159,7 @@ class _Reader:
                 nodes.append(node)
 
     def _branch(self, node: Any) -> list[Any]:
-        """Return the nodes of the branch that an If takes, in its place; the model holds them from then on.
-
-        Raises InputError where the condition is computed in every inference.
-        """
+        """Return the nodes of the branch that an If takes, in its place; the model holds them from then on."""
         condition = self.constants.get(node.input[0]) if node.input else None
         if condition is None:
             at = f"node {node.name or node.output[0]!r} (If)"
@@ -416,11 +413,7 @@ _NEW = {"ADD": "Add", "CONCATENATION": "Concat"}  # operators that can be added
 
 
 def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
-    """Return the bytes of a model (a ModelProto, which is changed) with the operators of `graph`; see onnx.write.
-
-    Nodes of the file that are no operators, since their results follow from constants and shapes, are written as early
-    as they can run. Constants and nodes that nobody reads any more are left out.
-    """
+    """Return the bytes of a model (a ModelProto, which is changed) with the operators of `graph`; see onnx.write."""
     from onnx import helper, numpy_helper
 
     inside = model.graph

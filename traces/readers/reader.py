@@ -212,12 +212,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
 
 
 def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return a model file with the operators of `graph`, in its order.
-
-    Operators of the file are known by their names; others say in their attribute `like` whose kind and options they
-    have, or are additions and concatenations (rewriting.lowering). offsets: tensor -> place in the arena, kept
-    where the format has room for it (TensorFlow Lite). Raises InputError for other kinds of files and operators.
-    """
+    """Return a model file with the operators of `graph`, in its order."""
     readers = [entry.item for entry in NETWORK_READERS.loadable().values()]
     reader, files = _choose(path, "opgraph", readers)
     return reader.written(files[0], graph, offsets)

@@ -39,10 +39,7 @@ class EnginesSpec:
 
 
 def cut_work(trace: Trace, engines: EnginesSpec) -> list[Trace]:
-    """Cut the trace of a network into one per engine; together they make the same steps on the same memory.
-
-    Raises InputError for a recorded trace, and where there are fewer passes or runs than engines.
-    """
+    """Cut the trace of a network into one per engine; together they make the same steps on the same memory."""
     if engines.count == 1:
         return [trace]
     plan = trace.plan
@@ -153,10 +150,7 @@ def _accesses_by_step(plan: Plan) -> npt.NDArray[np.int64]:
 
 
 def partition(trace: Trace, engine: np.ndarray, n_engines: int | None = None) -> list[Trace]:
-    """Cut a trace into one per engine: access i goes to engine[i] (int array, one entry per access of the trace).
-
-    The traces share memory and walk the original on the fly. Raises InputError for a wrong length or negative numbers.
-    """
+    """Cut a trace into one per engine: access i goes to engine[i] (int array, one entry per access of the trace)."""
     engine = np.asarray(engine)
     if engine.ndim != 1 or (engine.size and (engine.dtype.kind not in "ui" or int(engine.min()) < 0)):
         raise InputError("the assignment must be a one-dimensional array of engine numbers from 0")

@@ -128,11 +128,7 @@ class Plan:
 
     @property
     def element_bytes(self) -> dict[str, int]:
-        """Bytes of one element of each stream: of an id, a weight, a neuron value, a record of all three.
-
-        An element of a stream starts a whole number of them after the start of its array. Where a stream has several
-        widths it is the smallest.
-        """
+        """Bytes of one element of each stream: of an id, a weight, a neuron value, a record of all three."""
         widths = {(stream, max(1, bits // 8)) for _, bits, stream, _ in self.element.tolist()}
         loads = np.unique(self.event_stream.astype(np.int64) * 256 + self.event_size).tolist()
         widths |= {divmod(load, 256) for load in loads}
@@ -324,10 +320,7 @@ def _lowest(ids: Int64Array, layer: Int64Array) -> Int64Array:
 
 
 def _initial_values(network: Network, samples: npt.NDArray[np.float32], lanes: int) -> npt.NDArray[np.float32]:
-    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, or `start_values`.
-
-    Lanes of the last pass that no vector fills have inputs of 0.
-    """
+    """Return float32[passes, N, lanes], what rows hold before the first access: input vectors, or `start_values`."""
     n_passes = -(-len(samples) // lanes)
     values = np.tile(start_values(network), (n_passes * lanes, 1))
     values[:, network.inputs] = 0

@@ -46,10 +46,7 @@ class EngineAccesses:
 
 @dataclass(frozen=True, eq=False)
 class Transfers:
-    """A trace of transfers. `trace.plan` is None: it is not to be cut into transfers again.
-
-    engine: filled while the trace is walked.
-    """
+    """A trace of transfers. `trace.plan` is None: it is not to be cut into transfers again."""
 
     trace: Trace
     engine: EngineAccesses

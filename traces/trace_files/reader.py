@@ -87,10 +87,7 @@ def open_trace(path: str | Path, format: str | None = None, *, access_bytes: int
 
 
 def guess_format(path: str | Path) -> str:
-    """Return the format of a file by its start; last resorts (no signature, only a fitting length) are asked last.
-
-    Raises InputError where none fits.
-    """
+    """Return the format of a file by its start; last resorts (no signature, only a fitting length) are asked last."""
     return _guess(Source.of(path))
 
 

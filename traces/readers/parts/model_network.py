@@ -204,10 +204,7 @@ class Unrolled:
         return new.reshape(ids.shape)
 
     def maximum(self, one: Ids, other: Ids, where: str) -> Ids:
-        """Return neurons of max(one, other) = one + relu(other - one): two more neurons, four connections for each.
-
-        Where one of the two is NOBODY the result is the other.
-        """
+        """Return neurons of max(one, other) = one + relu(other - one): two more neurons, four connections for each."""
         both = (one != NOBODY) & (other != NOBODY)
         made = np.where(one == NOBODY, other, one)
         if both.any():
@@ -305,10 +302,7 @@ class Unrolled:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def network(self, inputs: Ids, outputs: Ids, *, name: str, activation: str | None = None) -> Network:
-        """Return the network: connections by layer of their target, then target, then source (two-optimal).
-
-        activation: of all neurons that are no outputs; None: what `codes` say of each.
-        """
+        """Return the network: connections by layer of their target, then target, then source (two-optimal)."""
         columns: list[Any] = [list(column) for column in zip(*self.layers, strict=True)]
         self.layers = []
         source, target, weight, weight_id = (np.concatenate(columns.pop(0)) for _ in range(4))  # frees what it has read
@@ -359,10 +353,7 @@ class Unrolled:
 def _added(
     source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids
 ) -> tuple[Ids, Ids, npt.NDArray[np.float32], Ids]:
-    """Return sorted connections with those of one pair of neurons added, as where branches of one tensor are summed.
-
-    Sums of the same two stored weights are one stored weight.
-    """
+    """Return sorted connections with those of one pair of neurons added, as where branches of one tensor are summed."""
     while True:
         again = np.r_[False, (np.diff(source) == 0) & (np.diff(target) == 0)]
         second = np.flatnonzero(again & ~np.r_[False, again[:-1]])
@@ -415,10 +406,7 @@ def named_activation(op: str, node: Operator, at: str) -> str:
 
 
 def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
-    """Return the operators whose names are given, or match a pattern, in the model's order.
-
-    What they read of others are inputs, what others read of them are outputs. Raises InputError for names of nothing.
-    """
+    """Return the operators whose names are given, or match a pattern, in the model's order."""
     known = [node.name for node in graph.nodes if node.op != INPUT]
     for pattern in names:
         if not any(name == pattern or fnmatchcase(name, pattern) for name in known):

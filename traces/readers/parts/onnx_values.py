@@ -95,10 +95,7 @@ def follows(node: Any, constants: Container[str], present: Container[str]) -> bo
 
 
 def evaluate(node: Any, opset: int, given: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    """Return what a node makes of its operands by ONNX's reference evaluator.
-
-    It knows the forms of old operator sets in models alone, and newer forms of some operators only.
-    """
+    """Return what a node makes of its operands by ONNX's reference evaluator."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
 

@@ -22,10 +22,7 @@ _LISTS = {1: ("Int32Vector", 4), 2: ("Uint16Vector", 2), 3: ("Uint8Vector", 1)}
 
 
 def dense(reader: Any, sparsity: Any, values: npt.NDArray[Any], shape: tuple[int, ...], at: str) -> npt.NDArray[Any]:
-    """Return the constant with its zeros. reader: has `fail`, `claim`, `numbers`, `children` and `schema`.
-
-    Raises InputError where the lists contradict each other or the shape, or the result is beyond the bound of memory.
-    """
+    """Return the constant with its zeros. reader: has `fail`, `claim`, `numbers`, `children` and `schema`."""
     order, blocks = reader.numbers(sparsity, "TraversalOrder"), reader.numbers(sparsity, "BlockMap")
     levels, rank, size = reader.children(sparsity, "DimMetadata"), len(shape), math.prod(shape)
     fits = len(levels) == len(order) <= MOST_DIMENSIONS and sorted(order) == list(range(rank + len(blocks)))

@@ -44,10 +44,7 @@ class Triplets:
 
 
 def lists_of_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[list[str]]:
-    """Yield the lines of a text, many at once. first: the number of the first, for messages.
-
-    Raises InputError for a line longer than any text's: a file may be gigabytes without an end of line.
-    """
+    """Yield the lines of a text, many at once. first: the number of the first, for messages."""
     rest = ""
     while block := stream.read(_AT_A_TIME):
         lines = (rest + block).split("\n")
