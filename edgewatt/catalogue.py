@@ -87,9 +87,9 @@ def _allow_names(run: dict[str, Any], definitions: dict[str, Any]) -> None:
     system = {"description": "named machine (`edgewatt list systems`) or a .yaml file"}
     properties["system"] = system | _shipped("systems")
     for key in ("orderings", "strides", "formats", "layout"):
-        properties[key] = {**properties[key], "anyOf": [_without_list(properties[key]), properties[key]["items"]]}
-        for part in ("items", "type"):
-            properties[key].pop(part, None)
+        items = properties[key].pop("items")
+        properties[key].pop("type", None)
+        properties[key]["anyOf"] = [{"type": "array", "items": items}, items]
     properties["bus"] = {"anyOf": [_shipped("bus"), properties["bus"]]}
     _caches_by_name(properties)
     _caches_by_name(definitions["OnChipSection"]["properties"])
@@ -106,16 +106,9 @@ def _shipped(folder: str) -> dict[str, Any]:
     return NamedFile(folder).schema()
 
 
-def _without_list(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": schema["items"]}
-
-
 def _entry(name: str, summary: str, parameters: type | None = None) -> dict[str, Any]:
-    return {"name": name, "summary": summary, "parameters": [_default(f) for f in _fields(parameters)]}
-
-
-def _fields(parameters: type | None) -> tuple[Any, ...]:
-    return dataclasses.fields(parameters) if parameters is not None else ()
+    fields = dataclasses.fields(parameters) if parameters is not None else ()
+    return {"name": name, "summary": summary, "parameters": [_default(f) for f in fields]}
 
 
 def _default(field: Any) -> str:

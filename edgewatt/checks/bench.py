@@ -157,15 +157,10 @@ def peer_steps(
     for peer in PEERS if peers is None else peers:
         values = table_of(network, row, vectors)
         try:
-            member = PEERS[peer].item
-        except InputError as reason:
-            if peers is not None:
+            steps[peer] = PEERS[peer].item(layers, values)
+        except (InputError, MissingPeer) as reason:
+            if isinstance(reason, InputError) and peers is not None:
                 raise
-            missing[peer] = str(reason)
-            continue
-        try:
-            steps[peer] = member(layers, values)
-        except MissingPeer as reason:
             missing[peer] = str(reason)
             continue
         with one_thread():

@@ -62,7 +62,7 @@ def measure(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Rounds:
-    """Time every step once per round, in a new random order each round; a sample is as many calls as fill `sample_s`."""
+    """Time every step once a round, in a new random order; a sample is as many calls as fill `sample_s`."""
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < LEAST_ROUNDS:
         raise InputError(f"rounds must be an integer of at least {LEAST_ROUNDS}, not {rounds!r}")
     if not 0 < sample_s < 60:

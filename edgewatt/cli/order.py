@@ -142,10 +142,6 @@ def order_network(
                 say(words)
         elif "measured_us" in result:
             say(speed_in_words(result, made.lanes))
-    _end_if_interrupted(result)
-
-
-def _end_if_interrupted(result: dict[str, Any]) -> None:
     if result.get("parameters", {}).get("interrupted"):
         raise typer.Exit(130)
 

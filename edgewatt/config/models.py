@@ -254,11 +254,7 @@ else:
     EnginesSection = section_for(EnginesSpec, name="EnginesSection")
 
 
-def _kind_alone(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
-LayoutItem = Annotated[LayoutSection, BeforeValidator(_kind_alone)]
+LayoutItem = Annotated[LayoutSection, BeforeValidator(lambda v: {"kind": v} if isinstance(v, str) else v)]
 
 
 class OnChipSection(Section):
@@ -414,8 +410,12 @@ class RunConfig(Section):
     @property
     def on_a_machine(self) -> bool:
         """Whether a machine is measured whose on-chip memory sees the order of the work."""
+        return self.measure == "all" and self.has_memories
+
+    @property
+    def has_memories(self) -> bool:
         on_chip = [(each.caches, each.scratchpad) for each in self.onchip or ()] or [(self.caches, self.scratchpad)]
-        return self.measure == "all" and all(map(any, on_chip))
+        return all(map(any, on_chip))
 
     @model_validator(mode="after")
     def _one_work(self) -> RunConfig:
@@ -443,8 +443,7 @@ def _objective_fits(run: RunConfig) -> None:
     from reorder.edges.search.objectives import machine_objective
 
     named = run.search.objective is not None and machine_objective(run.search.objective)
-    on_chip = [(each.caches, each.scratchpad) for each in run.onchip or ()] or [(run.caches, run.scratchpad)]
-    if named and not all(map(any, on_chip)):
+    if named and not run.has_memories:
         raise ValueError(f"objective {named!r} needs caches or a scratchpad: without, every order moves the same bytes")
 
 

@@ -324,7 +324,7 @@ def view_on_machine(model: MachineCost, ordering: Ordering, progress: Progress |
 
 
 def settled(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
-    """Return an order that is not worse than two-optimal as far as whole simulations tell: samples alone may miss it."""
+    """Return an order no worse than two-optimal by whole simulations; samples alone may miss that."""
     if ordering.parameters.get("judged_by") != "sample":
         return ordering
     mine, plain = (float(model.costs(edges, progress)[model.objective]) for edges in (ordering.edges, model.plain))

@@ -308,7 +308,7 @@ class Changes:
 
 
 def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Sequence[int]) -> Changes:
-    """Return every change of a saving that shows between some legal sizes, each found to one legal size by bisection."""
+    """Return the changes of a saving that show between probes, each found to one legal size by bisection."""
     place = {size: k for k, size in enumerate(legal)}
     known = {place[size]: saves(size) for size in probes}
     end = place[probes[-1]]

@@ -16,7 +16,7 @@ table.map th:first-child { text-align: left; white-space: normal; max-width: 24r
 
 
 def break_even_page(study: BreakEven) -> str:
-    """Return the page as HTML: one map per metric, rows the choices, columns the sizes; nothing is loaded from outside."""
+    """Return the page as HTML: one map per metric, rows the choices, columns the sizes."""
     choices = list(study.break_even)
     sizes = sorted({point.size_bytes for point in study.points})
     at = {(str(point.choice), point.size_bytes): point for point in study.points}

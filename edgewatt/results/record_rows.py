@@ -462,13 +462,8 @@ def compact(value: float | None, digits: int = 3) -> str:
         return str(value)
     for limit, factor, unit in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (1e12, 1e9, "G"), (1e15, 1e12, "T")):
         if abs(value) < limit * 0.99995:
-            return _significant(value / factor, digits) + unit
+            return f"{value / factor:.{max(0, digits - len(str(int(abs(value / factor)))))}f}{unit}"
     return f"{value:.2e}"
-
-
-def _significant(value: float, digits: int) -> str:
-    whole = len(str(int(abs(value))))
-    return f"{value:.{max(0, digits - whole)}f}"
 
 
 def flat(value: Any, key: str = "") -> dict[str, Any]:

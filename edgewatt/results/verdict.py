@@ -450,7 +450,7 @@ _EFFECTS = ("ordering", "stride", "format", *_HARDWARE, "memory", "policy")
 
 
 def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
-    """Return what each value of each axis changes against the first, over all pairs of rows that are alike in the rest."""
+    """Return what each value of an axis changes against the first, over rows alike in the rest."""
     spent, took = column(rows, "energy_pj"), column(rows, "time_ns")
     played = [k for k, each in enumerate(spent) if each]
     titles = {axis.key: axis.title for axis in axes}

@@ -14,6 +14,8 @@ from edgewatt.runs.steps import STEPS, identities
 from traces.base.errors import InputError
 from traces.base.workers import available_cores
 
+MOST_TIMED = 200  # finished points that a time is estimated from
+
 
 def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -> dict[str, Any]:
     """Return points, points to do, distinct stages and seconds, with a sentence that says what the time is based on.
@@ -24,7 +26,8 @@ def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -
     store = Store(results)
     finished = {point.hash: _finished(store, point.hash) for point in plan.points}
     todo = [point for point in plan.points if finished[point.hash] is None]
-    measured = _recorded([record for record in finished.values() if record is not None])
+    timed = [r for r in finished.values() if r is not None and r.provenance.get("duration_s")][:MOST_TIMED]
+    measured = [(_kind(record.config), float(record.provenance["duration_s"])) for record in timed]
     counts: dict[str, Any] = {
         "points": len(plan.points),
         "to_do": len(todo),
@@ -67,11 +70,6 @@ def _finished(store: Store, name: str) -> Record | None:
         raise
     except InputError:
         return None  # damaged: it is computed again
-
-
-def _recorded(finished: list[Record], most: int = 200) -> list[tuple[str, float]]:
-    timed = [record for record in finished if record.provenance.get("duration_s")]
-    return [(_kind(record.config), float(record.provenance["duration_s"])) for record in timed[:most]]
 
 
 def _duration(seconds: float) -> str:

@@ -156,16 +156,8 @@ def _locked(folder: Path, key: str) -> Iterator[None]:
     """Hold the lock of a result; where locks are not supported two workers may compute the same."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
-            descriptor = _open_locks(folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder / "locks", os.O_RDWR | os.O_CREAT, 0o666)
             stack.callback(os.close, descriptor)  # which ends the lock
             lock(descriptor, byte_of(key), wait=True)
         yield
-
-
-def _open_locks(folder: Path) -> int:
-    path = os.path.join(folder, "locks")
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except FileNotFoundError:
-        folder.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

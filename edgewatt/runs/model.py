@@ -342,7 +342,7 @@ class Point:
         name: str = "",
         plugins: Mapping[str, Any] | None = None,
     ) -> Point:
-        """Return the point that a configuration describes; defaults of fields that came later may stand in it or not."""
+        """Return the point that a configuration describes."""
         recorded = "trace" in config
         return cls(
             work=from_json(TraceWork if recorded else NetworkWork, config),

@@ -22,6 +22,7 @@ from edgewatt.config.models import OptimizeSection
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
 from edgewatt.results.record_rows import METRICS, metrics_of, row_of
+from edgewatt.results.store import Store
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import SweepPlan, load_sweep_document, warn_of_ignored
 from edgewatt.runs.sweep import sweep
@@ -136,14 +137,9 @@ def optimize(
     front = feasible_front(list(tried.values()), baseline, section.objectives, constraints)
     if constraints:
         text += "; " + ", ".join(section.constraints)
-    store_plan(results, plan.name, baseline, tried)
+    names = [baseline.hash, *sorted(tried.keys() - {baseline.hash})]  # for the report
+    Store(results).put_plan(plan.name, names)
     return Front(front, list(tried.values()), baseline, text)
-
-
-def store_plan(results: str | Path, name: str, baseline: Record, tried: Mapping[str, Record]) -> None:
-    from edgewatt.results.store import Store
-
-    Store(results).put_plan(name, [baseline.hash, *sorted(tried.keys() - {baseline.hash})])
 
 
 def feasible_front(

@@ -19,13 +19,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.kinds import AS_GIVEN, NAMED_BY, registry
+from edgewatt.config.kinds import NAMED_BY, registry
 from edgewatt.config.loading import apply_overrides, as_document, base_of, complete, validate
 from edgewatt.config.models import Prune, RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import ADDED_FIELD, FILE, Point, build_machine, file_identity, part_identity, to_json
+from edgewatt.runs.steps import has_tuple_order
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import ConfigError, Document, Mark, Place
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
@@ -430,7 +431,7 @@ def _without_effect(points: Sequence[Point]) -> list[str]:
     played = [p for p in points if p.measure.measure == "all" and p.order is not None]
     said = []
     if len({canonical_json(p.config["stride"]) for p in played}) > 1:
-        plain = sorted({p.machine.encoder for p in played if _sorts(p) and not _compares(p.machine.encoder)})
+        plain = sorted({p.machine.encoder for p in played if has_tuple_order(p) and not _compares(p.machine.encoder)})
         if plain:
             said.append(f"strides order tuples for Base+XOR: with encoder {' or '.join(plain)} they save nothing")
     sizes: dict[str, set[int]] = {}
@@ -451,10 +452,6 @@ def _compares(encoder: str) -> bool:
     from hwmodel.coding.stage import ENCODERS, Role
 
     return any(ENCODERS[name].item.role == Role.SIMILARITY for name in parse_chain(encoder))
-
-
-def _sorts(point: Point) -> bool:
-    return point.order is not None and point.order.stride.kind != AS_GIVEN
 
 
 def wasted_room(points: Iterable[Point]) -> list[str]:

@@ -365,20 +365,12 @@ def _memory(point: Point) -> PointFastMemory:
     return point.order.fast_memory
 
 
-def _always(point: Point) -> bool:
-    return True
-
-
 def _network(point: Point) -> bool:
     return point.order is not None
 
 
 def _machine(point: Point) -> bool:
     return point.order is None or point.measure.measure == "all"
-
-
-def _nothing(point: Point) -> tuple[str, ...]:
-    return ()
 
 
 def _machine_if_lowered(point: Point) -> tuple[str, ...]:
@@ -404,13 +396,13 @@ class Step:
     after: tuple[str, ...]
     make: Callable[[Point, StepResults, Progress | None], Any]
     keep: Literal["arrays", "json", "memory", "nothing"] = "json"
-    when: Callable[[Point], bool] = _always
+    when: Callable[[Point], bool] = lambda point: True
     reports: Callable[[Any], Mapping[str, Any]] | None = None
     content: Callable[[Any], str] | None = None
     derived: Mapping[str, Callable[[Point], Any]] = field(default_factory=dict)
     shared_as: str = ""
     check: Callable[[Any, StepResults], None] | None = None
-    reads_also: Callable[[Point], tuple[str, ...]] = _nothing
+    reads_also: Callable[[Point], tuple[str, ...]] = lambda point: ()
 
 
 def _all(result: Any) -> Mapping[str, Any]:

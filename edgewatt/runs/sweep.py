@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from edgewatt.results.store import Claims, Store
 from traces.base.errors import unknown_name
@@ -19,12 +19,6 @@ Outcome = dict[str, Any]
 EXECUTORS = ("inline", "processes", "dask")
 ATTEMPTS = 3
 """A point whose worker dies this many times is recorded as failed."""
-
-
-class Executor(Protocol):
-    """Computes tasks in any order. Closing the iterator stops the work that is under way."""
-
-    def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]: ...
 
 
 class TeamExecutor:
@@ -107,7 +101,7 @@ def sweep(
     config: str | Path | Mapping[str, Any] | SweepPlan,
     *,
     results: str | Path,
-    executor: str | Executor = "processes",
+    executor: Any = "processes",
     workers: int | None = None,
     scheduler: str | None = None,
     resume: bool = True,
@@ -119,10 +113,10 @@ def sweep(
     """Compute every point of a sweep that the store `results` does not hold yet, or holds by older counts.
 
     executor: 'processes' (`workers` of them, default one per core), 'inline', 'dask' (a local cluster, or the one at
-    `scheduler`). resume: False computes finished points again. retry_failed: points that failed before, too.
-    A point that raises is recorded with its traceback and stops no other. Stopping at any moment, even by ``kill -9``,
-    loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
-    InputError where it holds points counted by a newer edgewatt.
+    `scheduler`), or what has `run(tasks)`, as TeamExecutor has. resume: False computes finished points again.
+    retry_failed: points that failed before, too. A point that raises is recorded with its traceback and stops no other.
+    Stopping at any moment, even by ``kill -9``, loses the points in flight at most. Raises ConfigError for a bad file,
+    StoreError when the store cannot be written, InputError where it holds points counted by a newer edgewatt.
     """
     run_by: Any = TeamExecutor(executor, workers, scheduler) if isinstance(executor, str) else executor
     early = hasattr(run_by, "prepare")

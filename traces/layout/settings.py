@@ -126,7 +126,7 @@ class Layout:
 
 
 def choices(network: Network, edges: Int64Array, layout: Layout) -> tuple[str, ...]:
-    """Return the layout kinds among which the fewest bytes of connections decide (`traces.trace.plan.smallest_kind`)."""
+    """Return the layout kinds among which the fewest bytes of connections decide."""
     if layout.kind == BEST:
         return tuple(name for name in LAYOUTS if LAYOUTS[name].item.holds(network, edges))
     if layout.kind == AUTO:

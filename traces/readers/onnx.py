@@ -39,12 +39,7 @@ OPERATORS = {
     "Sigmoid": "LOGISTIC",
 }
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-OURS = {
-    *OPERATORS,
-    "GlobalMaxPool",
-    "Relu",
-    "Tanh",
-}  # computed by traces.operators.operations; others by ONNX's reference evaluator
+OURS = {*OPERATORS, "GlobalMaxPool", "Relu", "Tanh"}  # computed by traces.operators.operations; others by ONNX's own
 SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
 
 
@@ -189,10 +184,6 @@ class _Reader:
         self._add_nodes(inside, nodes)
         return in_running_order(nodes)
 
-    def _control_flow(self, node: Any) -> InputError:
-        at = f"node {node.name or (node.output[0] if node.output else '?')!r} ({node.op_type})"
-        return self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
-
     def load(self) -> None:
         attributes = (a.t for node in self.model.graph.node for a in node.attribute if a.HasField("t"))
         for tensor in (*self.model.graph.initializer, *attributes):
@@ -205,7 +196,7 @@ class _Reader:
         if node.op_type == "If" and node.domain in ("", "ai.onnx"):
             return  # a branch may be taken
         if node.op_type in CONTROL_FLOW or any(attribute.type in graphs for attribute in node.attribute):
-            raise self._control_flow(node)
+            raise self.fail(f"{at}: control flow cannot be scheduled: export the model without loops and branches")
         if node.domain not in ("", "ai.onnx") or node.op_type not in NUMERIC:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise self.fail(f"{at}: an unknown operator{domain}: those of the ONNX standard on numbers are known")

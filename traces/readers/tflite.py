@@ -48,32 +48,14 @@ ONCE = {"VAR_HANDLE", "CALL_ONCE"}  # run before the first inference
 READ, ASSIGN = "READ_VARIABLE", "ASSIGN_VARIABLE"
 ACTIVATIONS = {0: "NONE", 1: "RELU", 2: "RELU_N1_TO_1", 3: "RELU6", 4: "TANH", 5: "SIGN_BIT"}
 PADDINGS = {0: "SAME", 1: "VALID"}
-OPTIONS = {
-    "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "AVERAGE_POOL_2D": "Pool2DOptions",
-    "FULLY_CONNECTED": "FullyConnectedOptions",
-    "ADD": "AddOptions",
-    "MUL": "MulOptions",
-    "SUB": "SubOptions",
-    "CONCATENATION": "ConcatenationOptions",
-    "SOFTMAX": "SoftmaxOptions",
-    "TRANSPOSE_CONV": "TransposeConvOptions",
-    "LEAKY_RELU": "LeakyReluOptions",
-    "GELU": "GeluOptions",
-    "GATHER": "GatherOptions",
-    "PACK": "PackOptions",
-    "UNPACK": "UnpackOptions",
-    "BATCH_MATMUL": "BatchMatMulOptions",
-    "STRIDED_SLICE": "StridedSliceOptions",
-    "RESIZE_BILINEAR": "ResizeBilinearOptions",
-    "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions",
-    "DEPTH_TO_SPACE": "DepthToSpaceOptions",
-    "SPACE_TO_DEPTH": "SpaceToDepthOptions",
-    "MIRROR_PAD": "MirrorPadOptions",
-    "DIV": "DivOptions",
-}
+_LIKE_THEIR_NAMES = (
+    "FULLY_CONNECTED ADD MUL SUB DIV CONCATENATION SOFTMAX TRANSPOSE_CONV LEAKY_RELU GELU GATHER PACK UNPACK "
+    "STRIDED_SLICE RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR DEPTH_TO_SPACE SPACE_TO_DEPTH MIRROR_PAD"
+)
+OPTIONS = {op: f"{op.title().replace('_', '')}Options" for op in _LIKE_THEIR_NAMES.split()} | {
+    "CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions", "BATCH_MATMUL": "BatchMatMulOptions",
+    "MAX_POOL_2D": "Pool2DOptions", "AVERAGE_POOL_2D": "Pool2DOptions",
+}  # fmt: skip
 NUMBERS = {  # field of an options table -> attribute, a number
     "Axis": "axis", "Alpha": "alpha", "Beta": "beta", "AdjX": "adj_x", "AdjY": "adj_y", "AlignCorners": "align_corners",
     "HalfPixelCenters": "half_pixel_centers", "BlockSize": "block", "Mode": "mode", "BeginMask": "begin_mask",

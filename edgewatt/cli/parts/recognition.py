@@ -202,6 +202,8 @@ KINDS = {
 
 def kind_of(path: Path) -> str | None:
     """Return which of KINDS a file or folder is, None where nothing is sure. Never raises for what a file holds."""
+    import yaml
+
     from traces.base.errors import EdgewattError
 
     try:
@@ -217,15 +219,9 @@ def kind_of(path: Path) -> str | None:
         try:
             if kind.fits(look):
                 return name
-        except (EdgewattError, OSError, ValueError, RecursionError, _yaml_error()):
+        except (EdgewattError, OSError, ValueError, RecursionError, yaml.YAMLError):
             continue
     return None
-
-
-def _yaml_error() -> type[Exception]:
-    import yaml
-
-    return yaml.YAMLError
 
 
 def told(file: str, kind: str, wanted: str) -> str:

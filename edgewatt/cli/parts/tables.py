@@ -158,6 +158,11 @@ def show_comparison(pairs: Comparison) -> None:
     console = Console(highlight=False, soft_wrap=True)
     keys = ("io", "ones", "toggles", "io_energy_pj", "energy_pj", "time_ns")
     every = {key: f"{column_title(key)} %" for key in keys}
+
+    def words(name: str) -> str:
+        stem, _, unit = name.rpartition("_")
+        return (stem if stem and unit in SCALES else name).replace("_", " ")
+
     moved: set[str] = set()
     shown: list[tuple[float, int, str, list[float | None]]] = []  # a heap of the points that change most
     largest, most = pairs[0], -1.0
@@ -194,10 +199,10 @@ def show_comparison(pairs: Comparison) -> None:
         a, b = (str(value)[:12] if key.endswith("sha256") else value for value in values)
         put(console, f"  {key}: {a} -> {b}")
     rows = [
-        (name.rpartition("_")[0].replace("_", " ") or name, *_both(name, c), _signed(c["percent"]))
-        if name.rpartition("_")[2] in SCALES else (name.replace("_", " "), *_both(name, c), _signed(c["percent"]))
-        for name, c in largest["changes"].items() if _moved(largest, name)
-    ]  # fmt: skip
+        (words(name), *_both(name, c), _signed(c["percent"]))
+        for name, c in largest["changes"].items()
+        if _moved(largest, name)
+    ]
     if not rows:
         put(console, "  every count, energy and time is the same")
         return

@@ -83,7 +83,11 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
                 warnings.simplefilter("error")  # numpy warns where it would read 1.5 as an id
                 warnings.filterwarnings("ignore", "loadtxt: input contained no data")
                 part = np.atleast_1d(np.loadtxt(lines, dtype=fields, comments=None))
-                _check_ranges(part, limits)
+                for name, limit in zip(("row", "column"), limits, strict=True):
+                    if part.size and (part[name].min() < 1 or part[name].max() > limit):
+                        raise ValueError(f"{name} out of range")
+                if has_values and not np.isfinite(part["value"]).all():
+                    raise ValueError("a value is not finite")
                 parts.append(part)
                 n_entries += len(part)
                 claim(_ENTRY_BYTES * n_entries, str(path), f"its first {n_entries} entries")
@@ -94,14 +98,6 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
     table = np.concatenate(parts)
     values = table["value"].copy() if has_values else None
     return Triplets(path, skip, table["row"] - 1, table["column"] - 1, values)
-
-
-def _check_ranges(part: np.ndarray, limits: tuple[int, int]) -> None:
-    for name, limit in zip(("row", "column"), limits, strict=True):
-        if part.size and (part[name].min() < 1 or part[name].max() > limit):
-            raise ValueError(f"{name} out of range")
-    if "value" in (part.dtype.names or ()) and not np.isfinite(part["value"]).all():
-        raise ValueError("a value is not finite")
 
 
 def _first_fault(path: Path, skip: int, has_values: bool, limits: tuple[int, int], error: Exception) -> InputError:
