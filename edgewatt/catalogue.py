@@ -82,7 +82,6 @@ def schema() -> dict[str, Any]:
 
 
 def _allow_names(run: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Add what the loader accepts before validation: shipped names, single values for lists, `system`."""
     properties = run["properties"]
     system = {"description": "named machine (`edgewatt list systems`) or a .yaml file"}
     properties["system"] = system | _shipped("systems")

@@ -8,17 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-RUNTIME = (
-    "numpy",
-    "scipy",
-    "simpy",
-    "PyYAML",
-    "pydantic",
-    "typer",
-    "rich",
-    "ml_dtypes",
-    "safetensors",
-)
+RUNTIME = ("numpy", "scipy", "simpy", "PyYAML", "pydantic", "typer", "rich", "ml_dtypes", "safetensors")
 EXTRAS = {
     "exact": ("ortools",),
     "models": ("tflite", "flatbuffers", "onnx", "networkx"),

@@ -176,7 +176,6 @@ def _row(title: str, measured: Rounds, work: int, error: float) -> Row:
 
 
 def packed_step(made: CompiledInference, vectors: Float32) -> Step:
-    """Return the inference of vectors that already lie where it reads them, as those of the peers do."""
     packed = made.pack(vectors)
     return lambda: made.run(packed)
 
@@ -200,7 +199,6 @@ def _checked(peer: str, network: Network, values: Float32, expected: Float32) ->
 
 
 def one_thread() -> Any:
-    """Libraries' own threads off, where threadpoolctl is there to say so."""
     import contextlib
 
     try:

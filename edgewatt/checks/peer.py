@@ -100,7 +100,6 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
 
 
 def table_of(network: Network, row: npt.NDArray[np.int64], batch: Float32) -> Float32:
-    """Return float32[N, B]: the inputs and the neurons without incoming connections in place."""
     values = np.zeros((network.n_neurons, len(batch)), np.float32)
     unfed = np.flatnonzero(network.in_degree == 0)
     values[row[unfed]] = start_values(network)[unfed, None]

@@ -88,11 +88,12 @@ def order_network(
     from pathlib import Path
 
     from edgewatt.cli.parts.output import progress, show_order, write_json
-    from edgewatt.orders.describe import order_file, save_as, sizes_of
+    from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz
     from edgewatt.orders.timed import speed_in_words
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
+    from traces.readers.native import save
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")
@@ -120,7 +121,7 @@ def order_network(
         with whole_file(Path(output)) as stream:
             stream.write(order_file(ordering, result))
     if save_network:
-        save_as(made.network, save_network)
+        save(made.network, save_network)
     if explain:
         from edgewatt.pages.explain import explain_page
 

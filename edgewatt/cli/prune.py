@@ -52,16 +52,15 @@ def prune_command(
     --calibration inputs.npz --json report.json
     """
     from edgewatt.cli.parts.output import progress, say, show_table, write_json
-    from edgewatt.orders.prune_request import PruneRequest, prune_request
+    from edgewatt.orders.memory import prune_files
     from traces.base.files import check_writable
 
     check_writable(output, order, json_file)
-    request = PruneRequest(
-        network, calibration, density, memory=memory, system=system, lanes=lanes, rounds=rounds, steps=steps,
-        extra=extra, time_limit_s=time_limit, seed=seed, output=output, order=order,
-    )  # fmt: skip
     with progress("prune") as report:
-        pruned = prune_request(request, report)
+        pruned = prune_files(
+            network, calibration, density, output=output, order=order, memory=memory, system=system, lanes=lanes,
+            rounds=rounds, steps=steps, extra=extra, time_limit_s=time_limit, seed=seed, progress=report,
+        )  # fmt: skip
     if write_json(pruned.as_dict(), json_file):
         return
     columns = pruned.table()

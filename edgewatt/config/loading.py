@@ -37,13 +37,11 @@ _ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has on
 
 
 def complete(document: Document) -> tuple[RunConfig, Document]:
-    """Put named pieces (system, caches, bus) into a document; return the validated configuration and the document."""
     document = resolve(document.copy())
     return validate(RunConfig, document), document
 
 
 def read_with_paths(path: str | Path) -> Document:
-    """Read a file and make the paths in it absolute, so that parts of it can be put into other documents."""
     document = read_document(path)
     if not isinstance(document.data, dict):
         raise document.fail((), "a configuration is a mapping: lines such as 'network:' and 'orderings:'")
@@ -52,7 +50,6 @@ def read_with_paths(path: str | Path) -> Document:
 
 
 def as_document(config: str | Path | Mapping[str, Any]) -> Document:
-    """Return a configuration as a document: a file, a shipped sweep's or example's name, or a mapping."""
     if not isinstance(config, Mapping):
         return read_with_paths(_shipped_file(config))
     document = Document(_absolute(_plain(config, 0), Path.cwd(), "", None))
@@ -138,7 +135,6 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
 
 
 def _overridden(document: Document, key: str) -> tuple[str, ...]:
-    """Return the place a dotted key means; the keys under a sweep's `grid` and `zip` hold dots of their own."""
     section, _, rest = key.partition(".")
     if section not in ("grid", "zip") or not rest or "base" not in document.data:
         return tuple(key.split("."))
@@ -176,7 +172,6 @@ def resolve(document: Document) -> Document:
 
 
 def _put_lanes(document: Document, mark: Mark) -> None:
-    """Let the layouts that say no lanes have those of named machines, but no more than the batch has vectors."""
     if "trace" in document.data:
         return
     given, batch = document.data.get("layout", {}), document.data.get("batch")
@@ -221,7 +216,6 @@ def _piece(document: Document, place: Place, folder: str) -> Document:
 
 
 def base_of(document: Document) -> Document:
-    """Return the configuration that a sweep changes: a mapping in the sweep's file, or a file that it names."""
     base = document.data["base"]
     if isinstance(base, str) and base.endswith((".yaml", ".yml")):
         return _named_file(document, ("base",), Path(base), read_with_paths)
@@ -365,7 +359,6 @@ def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
 
 @cache
 def key_places(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
-    """Return the place of every key that a model and its sections have, those of kinds left out."""
     places: list[tuple[str, ...]] = []
     for key, field in keys_of(model).items():
         places.append((key,))
@@ -375,7 +368,6 @@ def key_places(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
 
 
 def as_meant(data: Any, key: str = "") -> None:
-    """Turn sizes in bytes and names in another case into what they mean, in place."""
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for step, value in list(items):
         here = step if isinstance(step, str) else key

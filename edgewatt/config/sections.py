@@ -31,12 +31,10 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Return the section itself, which nothing changes: pydantic copies defaults."""
         return self
 
     @cached_property
     def plain(self) -> dict[str, Any]:
-        """Return its values as a mapping, the same one each time: not to be changed."""
         return self.model_dump()
 
 
@@ -83,7 +81,6 @@ def section_for(
 
 
 def _loosen(hint: Any) -> Any:
-    """Let a YAML list fill a tuple: strict models would want a tuple."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple:
         return typing.Annotated[hint, Field(strict=False)]

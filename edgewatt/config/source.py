@@ -23,7 +23,6 @@ SHIPPED = "examples/networks"
 
 
 def network_file(name: str, folder: str | Path = "") -> str:
-    """Return the file of a shipped network's name (digits_wide); anything else, and what `folder` holds, is a path."""
     if Path(name).suffix or os.path.lexists(Path(folder, name)) or name not in shipped_names(SHIPPED, ".npz"):
         return name
     return str(shipped_path(SHIPPED, name, ".npz"))
@@ -73,7 +72,6 @@ class NetworkFiles:
 
 
 def read_network(path: Any, how: Any, command: str = "run") -> Network:
-    """Read the network of files as the fields READING and `activation` of `how` say. Raises InputError as `load`."""
     loaded = load(path, kind="network", **{key: getattr(how, key) for key in READING if getattr(how, key) is not None})
     if not isinstance(loaded, Network):
         raise InputError(f"{path}: `edgewatt {command}` needs a network of neurons, not an operator graph")

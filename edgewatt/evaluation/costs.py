@@ -31,7 +31,6 @@ def check_timing(timing: str) -> str:
 
 
 def rows_of(machine: Machine, layout: Layout) -> int:
-    """Return M of the I/O model: of a scratchpad its own, of the first cache the rows it has room for."""
     return rows_in(machine.scratchpad, machine.caches[0].size_bytes if machine.caches else 0, layout)
 
 
@@ -112,7 +111,6 @@ def _changes(cost: dict[str, Any], other: dict[str, Any], key: str) -> dict[str,
 
 
 def _balance(what: str, changes: dict[str, float], unit: str) -> str:
-    """Say by how much a sum changes, and what makes it; what does not change is not named."""
     total = sum(changes.values())
     if not any(changes.values()):
         return f"{what} as before"

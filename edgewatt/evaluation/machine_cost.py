@@ -113,7 +113,6 @@ class MachineCost:
         return order_edges(self.network, "two-optimal", memory=3).edges
 
     def costs(self, edges: Any, progress: Progress | None = None) -> dict[str, Any]:
-        """Return all costs of an order (see `costs_of`), simulated once."""
         key = hashlib.sha256(np.ascontiguousarray(edges, np.int64).data).digest()
         if key not in self._known:
             self._known[key] = costs_of(
@@ -154,7 +153,6 @@ class MachineCost:
         return {kind: (model, model.holds) for kind, model in models.items()}
 
     def check_plain(self) -> None:
-        """Raise InputError where the layout cannot store two-optimal, with which orders are compared."""
         if not self.holds(self.plain):
             raise InputError(
                 f"layout {self.layout.kind!r} cannot store two-optimal, with which orders for a machine are compared: "
@@ -222,7 +220,6 @@ class MachineView:
 
     @property
     def sure(self) -> str:
-        """How the energy compares with row by row and with the best simple blocking, within the constants' ranges."""
         others = {"row by row": self.plain, "the best simple blocking": self.blocking}
         said = [f"{gain_between(self.cost, other).words} against {name}" for name, other in others.items() if other]
         return f"Energy of {self.name}, within the ranges of the constants: {', '.join(said)}."
@@ -298,7 +295,6 @@ def machine_parameters(model: MachineCost, method: str, parameters: Mapping[str,
 
 
 def linear_objective(model: MachineCost, shape: MachineShape) -> Objective:
-    """Return runs and I/Os with the weights that fit the model's values of a few constructions."""
     surrogate = Surrogate(model.network, replace(shape, cache=None, burst_rows=1))
     for name in TRIED:
         edges = order_edges(model.network, name, memory=shape.memory, policy=shape.policy).edges
@@ -335,7 +331,6 @@ def settled(model: MachineCost, ordering: Ordering, progress: Progress | None = 
 
 
 def what_is_open(ordering: Ordering) -> str:
-    """Name the constructions that a search for a machine had no time to simulate; '' for none."""
     missed = [name for name in str(ordering.parameters.get("unjudged", "")).split(", ") if name]
     if not missed:
         return ""

@@ -76,7 +76,6 @@ class PlayedRequests:
 
     @cached_property
     def energy_range(self) -> tuple[float, float]:
-        """Least and most core energy in pJ, by what is known of the part's currents."""
         least, most = energy_range(self.part, core_rows(self.result.counts, self.part))
         return least, most
 
@@ -136,7 +135,6 @@ class PlayedRequests:
 
 
 def _data_machine(chunks: list[Chunk], part: Any, spec: Any, encoder: str) -> Machine | None:
-    """Return the machine that sends a trace's bytes over the part's wires; None without bytes of whole bursts."""
     o = part.organisation
     size = o.burst_bytes
     whole = all((chunk.size == size).all() and not (chunk.address % size).any() for chunk in chunks)
@@ -150,7 +148,6 @@ def _data_machine(chunks: list[Chunk], part: Any, spec: Any, encoder: str) -> Ma
 
 
 def _data_wires(memory: Any, chunks: list[Chunk], machine: Machine, result: Any) -> tuple[Any, ...]:
-    """Return the energy rows of all wires, as `edgewatt run` counts them for the same requests at the same clocks."""
     played = replay(Trace.from_chunks(chunks, memory), machine)
     assert played.dram is not None and played.dram.commands == result.commands
     return replay_energy(played, machine).interface

@@ -79,7 +79,6 @@ class ExportRequest:
 
     @property
     def which(self) -> str:
-        """Which of several points it is, in words; '' for the only one."""
         if not self.configured or len(self.points) < 2:
             return ""
         name = point_names([point.config for point in self.points])[self.point]
@@ -118,7 +117,6 @@ class Exported:
 
 
 def trace_file(request: ExportRequest) -> Exported:
-    """Write the accesses or bursts of a configuration, or another simulator's trace, by a writer of TRACE_WRITERS."""
     if request.configured:
         trace, machine = _played(request)
         trace = burst_trace(trace, machine) if request.level == "bursts" else trace

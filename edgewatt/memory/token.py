@@ -145,7 +145,6 @@ class TokenEnergy:
         }  # fmt: skip
 
     def table(self, sums: Mapping[str, Sums], what: str) -> tuple[tuple[str, ...], list[list[str]]]:
-        """Return heads and rows of sums by name; ones on data wires, of a hundred bits that are known."""
         total = self.energy_pj["total"] or 1.0
         rows = [
             [name, f"{each.bytes:,}", f"{100 * each.ones / (8 * each.known_bytes):.1f}" if each.known_bytes else "-",
@@ -329,7 +328,6 @@ def _pieces_of(
 def _in_order(
     plan: TokenPlan, player: StreamPlayer, pieces: Iterator[tuple[int, dict[str, Any]]], tell: Progress
 ) -> list[tuple[TokenRead, StreamCounts]]:
-    """Put pieces together in a player in the order of the stream; return what each read moved."""
     total, done = sum(read.stored_bytes for read in plan.reads), 0
     waiting: dict[int, dict[str, Any]] = {}
     counted: list[tuple[TokenRead, StreamCounts]] = []
@@ -378,7 +376,6 @@ def order_and_compare(
 
 
 def _pieces(chunks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield chunks as pieces of PIECE_BYTES, whole bursts of every part, the last one as it comes."""
     kept = np.zeros(0, np.uint8)
     for chunk in chunks:
         data = np.concatenate((kept, chunk)) if len(kept) else chunk

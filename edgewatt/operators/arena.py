@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:
-    """Return the map of a schedule's buffers; placed: where they are in several banks, None for its own arena."""
     from edgewatt.pages.arena import ArenaMap, BankShown
 
     problem = OperatorProblem(result.graph)
@@ -51,7 +50,6 @@ def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> Aren
 
 
 def buffers_of(result: Schedule) -> list[dict[str, Any]]:
-    """Return a schedule's buffers as `edgewatt arena` reads them; size, offset and traffic in bytes."""
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order))
     columns = {

@@ -176,7 +176,6 @@ def _contents(graph: OpGraph, order: Order, seed: int) -> _Contents:
 
 
 def draw_inputs(graph: OpGraph, seed: int) -> dict[str, npt.NDArray[np.float32]]:
-    """Return input values: over the whole range of a quantised input, standard normal otherwise."""
     random = np.random.default_rng(seed)
     drawn = {}
     for node in graph.nodes:
@@ -214,7 +213,6 @@ def _image(graph: OpGraph, layout: _Layout) -> Bytes:
 
 
 def play(trace: Trace, part: Any, encoder: str, element_bytes: int) -> tuple[Any, dict[str, float]]:
-    """Play transfers on a memory without caches; return the replay, and energies (pJ) and time (ns) by name."""
     from hwmodel.energy.replay import replay_energy
     from hwmodel.machine import BusSpec, Machine
     from hwmodel.parts.part_file import load_part
@@ -297,7 +295,6 @@ class OperatorMachine:
 
 
 def machine_of(system: str) -> OperatorMachine:
-    """Return what a named system (or its YAML file) has: its scratchpad or largest cache, its DRAM and its encoder."""
     from edgewatt.config.loading import as_document, resolve
 
     data = resolve(as_document({"system": system})).data

@@ -8,8 +8,6 @@ from traces.base.units import duration, energy
 
 
 def order_lines(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[tuple[str, list[Any]]]:
-    """Return the lines of the table of orders: (what, one value per order). sizes: of memories on the chip."""
-
     def name(size: int) -> str:
         return f"off-chip B at {size // 1024} KiB" if size % 1024 == 0 else f"off-chip B at {size} B"
 
@@ -103,7 +101,6 @@ def bank_summary(placed: Any) -> dict[str, Any]:
 
 
 def written_in_words(back: Any, result: Any) -> list[str]:
-    """Say what a file that was written back needs, where that is not what the schedule does, and what stayed whole."""
     if back is None:
         return []
     lines = []

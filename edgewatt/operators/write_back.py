@@ -71,8 +71,6 @@ def write_back(
 def _in_the_formats_operators(
     model: str, graph: OpGraph, result: Schedule, rewrite: Sequence[str] | str
 ) -> tuple[Schedule, dict[str, str]]:
-    """Return a schedule of the rewritten graph in operators that files have, and what stays whole."""
-
     def again(changed: OpGraph) -> Schedule:
         objective = result.objective if result.objective in OBJECTIVES[:2] else "peak"
         return schedule(changed, objective=objective, alignment=result.alignment)

@@ -70,7 +70,6 @@ class BreakEvenPoint:
     blocking: Mapping[str, Any] | None = None
 
     def saving(self, metric: str) -> float:
-        """Return the share of `against`'s cost that the order saves; negative where it costs more."""
         base = float(self.against[metric])
         return (base - float(self.order[metric])) / base if base else 0.0
 
@@ -87,7 +86,6 @@ class BreakEvenPoint:
 
     @property
     def sure(self) -> tuple[str, str]:
-        """The change of energy on the best simple blocking in per cent, and how sure the saving is."""
         on, gain = self.gain_on_blocking, self.gain
         return "-" if on is None else change(-on.energy), f"{100 * gain.sure:.0f}" if gain.decided else "not decided"
 
@@ -132,7 +130,6 @@ class BreakEven(OneLineRepr):
         return " ".join(filter(None, (self.verdict, self.made_for, self.note)))
 
     def marked(self, point: BreakEvenPoint) -> bool:
-        """Whether a point is the machine that orders by name were made for, and others are not."""
         return point.own and not all(each.own for each in self.points)
 
     def _repr_fields(self) -> dict[str, object]:
@@ -287,7 +284,6 @@ def _made_for(orders: PlayedOrders, machine: str) -> str:
 
 
 def _note(orders: PlayedOrders, machines: int) -> str:
-    """Say what time limits left open: of the machine that orders were made for, or on how many."""
     if orders.each and len(orders.notes) > 1:
         left = f"The time limit left no room to simulate every construction on {len(orders.notes)} of {machines}"
         return f"{left} machines: one of them may cost less there."

@@ -59,12 +59,10 @@ def break_even_page(study: BreakEven) -> str:
 
 
 def _tip(point: BreakEvenPoint) -> str:
-    """Return what a cell says when it is pointed at: the memory, and what bounds the time of both orders."""
     bounds = (shares_in_words(each["bound_by"]) for each in (point.order, point.against))
     return "M = {}; time bound by {} % (against: {} %)".format(point.memory, *bounds)
 
 
 def _colour(saving: float) -> str:
-    """Return blue for savings and red for losses, fullest at 50 per cent, on the page's own ground (light or dark)."""
     share = round(45 * min(abs(saving) / 0.5, 1.0))
     return f"color-mix(in srgb,{'#2f81f7' if saving > 0 else '#f04438'} {share}%,var(--page))"

@@ -10,7 +10,6 @@ from reorder.base import Ordering
 from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
 from reorder.edges.methods.tiles import Tile
 from traces.networks.network import Network
-from traces.readers.native import save
 
 MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
 WORK_PER_S = 1 << 29  # of slow bounds, roughly: 2^33 take 14 s of one core
@@ -18,17 +17,11 @@ LEAST_BOUND_S = 2.0
 
 
 def blockings_of(records: Sequence[Record]) -> list[str]:
-    """Return each simple blocking of some points as a configuration has it: for many users its numbers are enough."""
     tiles = (record.results.get("ordering", {}).get("tile") for record in records)
     return list(dict.fromkeys(Tile(**tile).words for tile in tiles if tile))
 
 
-def save_as(network: Network, path: str) -> None:
-    save(network, path)
-
-
 def bound_within(network: Network, memory: int, time_limit_s: float | None) -> tuple[NetworkBound, str]:
-    """Return a lower bound on the I/Os, and a word on slow arguments that a time limit left out, empty for none."""
     if time_limit_s is None:
         return lower_bound(network, memory), ""
     work = min(LARGEST_WORK, int(max(time_limit_s, LEAST_BOUND_S) * WORK_PER_S))

@@ -28,7 +28,6 @@ _ANY_NETWORK = {"generate": {"kind": "uniform-layers", "widths": [2, 2], "densit
 
 
 def machine_of(system: str | Path | Mapping[str, Any] | Machine) -> Machine:
-    """Return the machine of a system: a Machine, a shipped name, a YAML file or a mapping with a system's keys."""
     from edgewatt.config.loading import as_document
     from edgewatt.runs.model import build_machine
     from edgewatt.runs.plan import points_of
@@ -88,7 +87,6 @@ def with_memory(machine: Machine, **keys: Any) -> Machine:
 
 
 def with_part(machine: Machine, part: str) -> Machine:
-    """Return the machine with another memory part, or itself with its own; its bus follows."""
     from hwmodel.dram.engine import load_part
     from hwmodel.machine import BusSpec
 
@@ -199,7 +197,6 @@ class PlayedOrders:
     def on(
         self, model: MachineCost, where: str = "", progress: Progress | None = None
     ) -> tuple[Int64Array, Int64Array]:
-        """Return both orders as they are played on a machine, which notes call `where`."""
         if self.each:
             return self._pair(model, where, progress)
         if self._once is None:
@@ -281,7 +278,6 @@ class StudyCosts:
         return {size: one < two for size, one, two in zip(sizes, mine, other, strict=True)}
 
     def costs(self, model: MachineCost, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what the order and the other one cost on a machine, which is called `where`."""
         machine = model.machine
         key = (machine.part.name, machine.scratchpad, machine.caches, model.layout)
         if key not in self._known:

@@ -34,7 +34,6 @@ REPORT_OVERRUN_S = 1.0  # seconds after a time limit that are said
 
 
 def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
-    """Return what `edgewatt break-even` compares: methods by name, and files read, which are called by their name."""
     for name in names:
         if Path(name).suffix in (".npz", ".npy", ".txt") and not Path(name).exists():
             raise InputError(f"{name}: no such file: --order and --against take a file of an order, or a method's name")

@@ -97,7 +97,6 @@ def train_seeds(
 
 
 def against_others(network: Network, memory: int, state: TrainingState) -> list[tuple[str, int]]:
-    """Return (order, misses) of the policy's own order, the best order it made, and of other methods."""
     from reorder.eon.episodes import likeliest
     from reorder.eon.policy import Graph
 

@@ -18,7 +18,6 @@ from traces.networks.prune import prune_matrix
 
 
 def wire_energy_pj(name: str) -> tuple[float, float]:
-    """Return picojoules of a one and of a rising edge on a data wire of a DRAM part, for reads."""
     from hwmodel.dram.energy import wire_constants_pj
     from hwmodel.parts.part_file import load_part
 
@@ -139,7 +138,6 @@ def sums_of(tuple_order: TupleOrder) -> list[tuple[str, int, int]]:
 
 
 def in_words(tuple_order: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
-    """Say how far from its bound an order is, and what was lost on the way; each '' for nothing."""
     lost = f"warning: {tuple_order.zeroed} stored non-zeros become zero in {value_format}" if tuple_order.zeroed else ""
     if tuple_order.lower_bound is None:
         return f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride", lost

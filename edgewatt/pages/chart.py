@@ -89,7 +89,6 @@ def in_order(values: Iterable[Any]) -> list[Any]:
 
 
 def category(field: str, title: str, rows: Sequence[Mapping[str, Any]], **more: Any) -> Spec:
-    """Colour by a field: numbers by size, names in the order of first appearance."""
     order = in_order(distinct(rows, field))
     short = {"legend": {"columns": 6}} if max((len(str(value)) for value in order), default=0) < 10 else {}
     return (
@@ -103,7 +102,6 @@ def named(field: str, names: list[str]) -> Spec:
 
 
 def room_for(names: Iterable[str]) -> Spec:
-    """Ask for the whole width of the page where names are too long for half of it."""
     return {"usermeta": {"wide": max(map(len, names), default=0) > LONG_NAME}}
 
 
@@ -117,7 +115,6 @@ def quantity(field: str, title: str, **more: Any) -> Spec:
 
 
 def engineering_expression(value: str, factor: float, unit: str, digits: str = "") -> str:
-    """Return a Vega expression that writes a value as `traces.base.units.engineering` does."""
     return f"replace(format({value} * {factor!r}, '{digits}~s'), /([^0-9.−-]*)$/, ' $1') + '{unit}'"
 
 
@@ -136,7 +133,6 @@ def written_tooltips(*fields: tuple[str, str, str]) -> tuple[list[Spec], list[Sp
 
 
 def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
-    """Return tooltips from (field, title, number format or '' for a name)."""
     return [
         {
             "field": field,
@@ -156,7 +152,6 @@ FIELDS = (
 
 
 def titles(data: ReportData) -> dict[str, str]:
-    """Return the fields that may tell points apart, with their titles: FIELDS and the axes of the sweep."""
     return {**{key: column_title(key) for key in FIELDS}, **{axis.key: axis.title for axis in data.axes}}
 
 

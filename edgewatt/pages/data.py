@@ -77,7 +77,6 @@ class Curves:
             }
 
     def io_marks(self, renamed: Mapping[str, Mapping[str, str]]) -> list[Row]:
-        """Return a mark for each memory size of the first MAX_CURVES curves. renamed: orderings under shorter names."""
         short = renamed.get("ordering", {})
         return [
             {**marks[size], "series": short.get(marks[size]["series"], marks[size]["series"])}
@@ -87,8 +86,6 @@ class Curves:
 
 
 class About:
-    """What all records share and what varies, how they were made, and the records themselves where they are few."""
-
     def __init__(self) -> None:
         self.count = self.older = 0
         self.whole: dict[str, Any] = {}
@@ -141,7 +138,6 @@ def _short(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _a_line_a_term(results: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the results with each term of the energy as one text; of six values each, terms were half of a record."""
     spent = results.get("energy_pj") or {}
     lines = {
         name: ", ".join(f"{key} {value}" for key, value in _short(term).items())
@@ -188,7 +184,6 @@ def gather(
     failed: dict[str, str],
     sweeps: Sequence[str] | None = None,
 ) -> ReportData:
-    """Collect what the report shows of some records. `baseline`: hash of the row that changes are against."""
     rows, configs, about, curves, measured = Table(), Configs(), About(), Curves(), Measured()
     for number, record in enumerate(records):
         row = per_inference(row_of(record))

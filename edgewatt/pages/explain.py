@@ -119,7 +119,6 @@ def explain_page(
 
 
 def machine_part(view: MachineView) -> str:
-    """Return the part of the page about a machine: the sentence, bytes per stream and energy terms of both orders."""
     words = filter(None, (view.sentence, view.choices, view.note))
     parts = ["<h2>On the machine</h2>", *(f"<p>{text(each)}</p>" for each in words)]
     for title, key, factor, si in (("Bytes over the memory bus", "streams", 1.0, "B"), ("Energy", "terms", 1e-12, "J")):
@@ -208,7 +207,6 @@ def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
 
 
 def _most_spilled(network: Network, seen: NeuronMoves) -> list[list[int]]:
-    """[neuron, depth, connections in, out, reads, writes] of those that move most often."""
     moved = seen.reads + seen.writes
     order = np.argsort(-moved, kind="stable")[:MOST_SPILLED]
     columns = (order, network.depth[order], network.in_degree[order], network.out_degree[order])

@@ -121,7 +121,6 @@ def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
 
 
 def _wide(drawn: Mapping[str, Spec]) -> set[str]:
-    """Return the charts that take the whole width: those that ask for it, and one that would stand alone."""
     wide = {name for name, spec in drawn.items() if spec.get("usermeta", {}).get("wide")}
     narrow = [name for name in drawn if name not in wide]
     return wide | ({narrow[-1]} if len(narrow) % 2 else set())

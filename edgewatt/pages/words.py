@@ -9,7 +9,6 @@ from edgewatt.results.record_rows import distinct, value_in_words
 
 
 def summary(data: ReportData) -> list[str]:
-    """Return sentences about the rows of a report, plain text: what was measured, and what to say besides the card."""
     played = data.played
     if not played:
         counted = f"{len(data.rows)} points, counted with the I/O model alone."

@@ -66,7 +66,6 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
 
 @cache
 def directions(draws: int = DRAWS) -> Floats:
-    """Return float64[draws, len(SOURCES)]: the numbers z of each draw."""
     ratio = 1.0
     for _ in range(64):  # the root of x^(d + 1) = x + 1
         ratio = (1.0 + ratio) ** (1.0 / (len(SOURCES) + 1))

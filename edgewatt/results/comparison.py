@@ -143,7 +143,6 @@ class Comparison(Sequence[dict[str, Any]]):
         return " / ".join([*names, *(value_in_words(title, value) for title, value in swept if value is not None)])
 
     def _because(self, a: int, b: int) -> list[dict[str, Any]]:
-        """Return the energy terms by the size of their change; each is a count times a constant."""
         mine, other = self._first.terms[a], self._second.terms[b]
         terms = []
         for name in sorted(mine.keys() | other.keys()):

@@ -130,7 +130,6 @@ class Table(Sequence[dict[str, Any]]):
         self.columns[key] = list(values)
 
     def values(self, key: str) -> list[Any]:
-        """Return a column, `absent` where a row has none."""
         return self.columns.get(key) or [self.absent] * self._size
 
     def __len__(self) -> int:
@@ -282,7 +281,6 @@ def row_of(record: Record) -> dict[str, Any]:
 
 
 def per_inference(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of `row_of` with energies and times of one inference, not of all inputs of its run."""
     many = row.get("inputs", 1)
     of = {k: v / many for k, v in row.items() if v is not None and (k.endswith("_pj") or k == "time_ns")}
     return {**row, **of} if many != 1 else row
@@ -415,7 +413,6 @@ NEURON_STREAMS = ("inputs", "partial_sums", "outputs")
 
 
 def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bytes that crossed the memory bus: all, those of neuron values, and those of everything else."""
     traffic = results["traffic"]
     by_stream = {
         name: (counts["reads"] + counts["writes"]) * traffic["block_bytes"]
@@ -447,7 +444,6 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def percent(value: float | None, base: float | None) -> str:
-    """Write a change in per cent: '+1.2', '-30.4', '0', '-' where there is no base."""
     if value is None or base is None or (base == 0 and value != 0):
         return "-"
     change = 0.0 if base == 0 else 100.0 * (value - base) / base
@@ -455,7 +451,6 @@ def percent(value: float | None, base: float | None) -> str:
 
 
 def compact(value: float | None, digits: int = 3) -> str:
-    """Write a count or energy in few characters: 8192 -> '8192', 81920 -> '81.9k'."""
     if value is None:
         return "-"
     if isinstance(value, int) and abs(value) < 10_000:

@@ -71,7 +71,6 @@ class Store:
         return path
 
     def put_plan(self, name: str, hashes: list[str]) -> None:
-        """Note the points of a sweep in the order written; the first is the baseline of comparisons."""
         plan = {"name": name, "points": hashes}
         path = self.plans / f"{content_hash(plan)}.json"
         self._write(path, (canonical_json(plan) + "\n").encode("utf-8", "surrogatepass"))
@@ -128,7 +127,6 @@ class Store:
         return reason if isinstance(reason, dict) else {"error": "the failure's own record is damaged", "traceback": ""}
 
     def failure_mark(self, config_hash: str) -> tuple[int, int] | None:
-        """Return what tells one failure of a point from the next; None if there is none."""
         try:
             state = os.stat(os.path.join(self.failures, f"{config_hash}.json"))
         except OSError:
@@ -227,7 +225,6 @@ class StoredRecords(Sequence[Record]):
 
 
 def open_records(path: str | Path) -> Sequence[Record]:
-    """Return the records of a results folder, in the order of its sweep and read one by one, or the one of a file."""
     path = Path(path)
     if path.is_file():
         try:
@@ -268,7 +265,6 @@ class Claims:
         self._held.clear()
 
     def take(self, name: str) -> bool:
-        """Claim a point; False if another process has it, or this one already."""
         if name in self._held:
             return False
         try:

@@ -66,14 +66,12 @@ class Configs(Table):
         return [flats[id(v)] if id(v) in flats else flats.setdefault(id(v), flat(v, section)) for v in of]
 
     def leaf(self, key: str) -> list[Any]:
-        """Return the values under a dotted key, ABSENT where a configuration has none."""
         values = self.columns.get(key, ())
         if values and not any(isinstance(value, dict | list) for value in values):
             return list(values)
         return [leaves.get(key, ABSENT) for leaves in self.leaves(key.partition(".")[0])]
 
     def varying(self) -> list[str]:
-        """Return the dotted keys under which any two configurations differ, in the order of first appearance."""
         found: list[tuple[int, int, int, str]] = []
         for rank, (section, given) in enumerate(self.columns.items()):
             if not any(isinstance(value, dict | list) for value in given):
@@ -138,7 +136,6 @@ def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
 
 
 def rows_with_axes(rows: Rows, configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
-    """Put what was swept into rows of `row_of`, a column an axis, and return the axes."""
     axes = swept_axes(configs)
     for axis in axes:
         put_column(rows, axis.key, axis.values)
@@ -146,14 +143,12 @@ def rows_with_axes(rows: Rows, configs: Configs | Iterable[Mapping[str, Any]]) -
 
 
 def point_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each point: the settings in which it differs from the others."""
     rows = [{"hash": "", **config_columns(config)} for config in configs]
     axes = rows_with_axes(rows, configs)
     return distinct_labels(rows, {axis.key: axis.title for axis in axes})
 
 
 def _tells_more(configs: Configs, key: str) -> bool:
-    """Return whether points with one name, and all else in its section alike, differ in the content of a file."""
     contents: dict[str, Any] = {}
     for leaves in {id(leaves): leaves for leaves in configs.leaves(key.partition(".")[0])}.values():
         rest = canonical_json({k: v for k, v in leaves.items() if k != key and v is not None})
@@ -168,7 +163,6 @@ def column_name(key: str) -> str:
 
 
 def title_of(key: str) -> str:
-    """Return a configuration key in words: ``caches.0.size_bytes`` is 'L1 size (bytes)'."""
     words = re.sub(r"^caches\.(\d+)\.?", lambda match: f"L{int(match[1]) + 1} ", key)
     for long, short in (("dram.controller.", "controller "), ("network.generate.", ""), ("network.", "")):
         if words.removeprefix(long) in _COVERED:  # a point has a seed, and a format, of its own

@@ -99,7 +99,6 @@ def _change(share: float, verb: str = "saves") -> str:
 
 
 def gain_of(one: Any, other: Any, times: tuple[float, float]) -> Gain:
-    """Return the gain of a point against another one; one, other: `by_source` of their energies."""
     sums = np.stack([np.asarray(one, float), np.asarray(other, float)])
     energies, totals = drawn(sums), sums[:, :, 0].sum(axis=1)
     return gain_in(energies[0], energies[1], totals, times)
@@ -157,7 +156,6 @@ class Card:
 
     @property
     def take(self) -> str:
-        """What to take, in words: settings that are the baseline's own are left out."""
         best, base = self.choice, self.baseline
         order = ORDER_WORDS.get(best.order, best.order) if self.order_matters else "any order"
         said = [order]
@@ -179,7 +177,6 @@ class Card:
         return (rows - energies["blocking"]) / (rows - self.energy_pj)
 
     def sentences(self) -> list[str]:
-        """Return the answer in words: what to take, what the order gains, what else gains, how sure it is."""
         said = []
         where, order, blocks = self.hardware, self.gains.get("row by row"), self.gains.get("blocking")
         order = order or self.gains.get("first order")
@@ -304,7 +301,6 @@ class Measured:
         return found
 
     def gains(self, count: int) -> list[Gain | None]:
-        """Return for each of `count` rows its gain against its baseline (`baselines`); None without one."""
         point = {each.row: each for points in self._groups.values() for each in points}
         found: list[Gain | None] = [None] * count
         for row, base in enumerate(self.baselines(count)):
@@ -337,7 +333,6 @@ class Measured:
 
 
 def split(config: Mapping[str, Any]) -> tuple[str, Software, str]:
-    """Return a point's hardware and work (a text that tells them apart), its software, and its seeds."""
     layout, fast = dict(config["layout"]), config["fast_memory"]
     made_for = f"M = {fast['size']}, {fast['policy']}"
     software = Software(

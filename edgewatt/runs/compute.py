@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 import traceback
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from edgewatt.config.kinds import registry
 from edgewatt.results.record import Record, content_hash, of_our_shape
+from edgewatt.results.store import Store, StoreError
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import pieces_of, plugins_of
@@ -64,7 +67,6 @@ class Computation:
         return _unpacked(self.memo.arrays(step.name, name, pack, _unpacked))
 
     def _name(self, step: Step) -> str:
-        """Return the hash of what a step's result depends on: its own fields, and what it can see of those before."""
         if step.name not in self._names:
             before = {asked: f'"{self._seen(given)}"' for asked, given in inputs(self.steps, step).items()}
             self._names[step.name] = name_of(self.point, step, before)
@@ -134,7 +136,6 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
 
 @lru_cache(maxsize=4)
 def process_memo(folder: str | None) -> Memo:
-    """Return this process's memo, kept from task to task so that networks and orderings stay in memory."""
     return Memo(folder)
 
 
@@ -213,3 +214,44 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
 def _find(name: str, folder: Path) -> str:
     beside = folder / Path(name).name
     return str(beside) if not Path(name).exists() and beside.exists() else name
+
+
+_MODULES = (
+    "numpy.random", "ml_dtypes", "yaml", "simpy", "traces.trace.build", "hwmodel.dram.engine", "hwmodel.energy.replay",
+    "hwmodel.system.simulation", "cython_ext.cache.level", "reorder.order", "reorder.edges.bounds.bounds",
+    "hwmodel.fastmemory.iomodel",
+)  # fmt: skip
+_KINDS = ("layouts", "formats", "encoders", "cache-policies", "generators", "orderings")
+
+
+def load(waiting: Callable[[], bool]) -> None:
+    """Load what most points need, as long as there is none to compute: the parent still finds out which there are."""
+    from edgewatt.results.record import environment
+
+    loads: list[Callable[[], object]] = [partial(importlib.import_module, name) for name in _MODULES]
+    loads += [environment, *(partial(lambda kind: len(registry(kind)), kind) for kind in _KINDS)]
+    for one in loads:
+        if not waiting():
+            break
+        one()
+
+
+def answer_stored(task: dict[str, Any]) -> dict[str, Any]:
+    return stored(answer(task), task.get("results"), task.get("fsync", False))
+
+
+def stored(outcome: dict[str, Any], results: str | None, fsync: bool) -> dict[str, Any]:
+    if "record" not in outcome:
+        return outcome
+    record = Record(**outcome["record"])
+    told = {
+        "hash": outcome["hash"],
+        "damaged": record.provenance.get("damaged_stages", []),
+        "duration_s": record.provenance["duration_s"],
+    }
+    if results is not None:
+        try:
+            Store(results, fsync=fsync, shared=True).put(record)
+        except StoreError as error:
+            return {"hash": outcome["hash"], "unwritten": str(error)}
+    return told

@@ -153,7 +153,6 @@ def _seal(key: str, content: memoryview) -> bytes:
 
 @contextlib.contextmanager
 def _locked(folder: Path, key: str) -> Iterator[None]:
-    """Hold the lock of a result; where locks are not supported two workers may compute the same."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
             folder.mkdir(parents=True, exist_ok=True)

@@ -91,7 +91,6 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 @cache
 def _fields(kind: Any) -> tuple[tuple[str, bool, Any, tuple[str, ...]], ...] | None:
-    """Return name, whether it was added later, default (or what makes it) and omitted names of a dataclass's fields."""
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "to_json"):
         return None
     return tuple(
@@ -367,7 +366,6 @@ class Point:
         return content_hash(self.config)
 
     def text(self, paths: tuple[str, ...]) -> str:
-        """Return the canonical JSON of the values of the configuration at dotted keys, those left out that it lacks."""
         values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
         return canonical_json(values)
 
@@ -395,7 +393,6 @@ _PART_HASHES: dict[tuple[str, str, tuple[int, int] | None], str] = {}
 
 
 def part_hash(path: str, overrides: Mapping[str, Any]) -> str:
-    """Return the content hash of a part: its constants decide counts and energies, not the name of its file."""
     key = (
         path,
         content_hash(overrides) if overrides else "",
@@ -407,7 +404,6 @@ def part_hash(path: str, overrides: Mapping[str, Any]) -> str:
 
 
 def part_identity(dram: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a configuration says of its part, which is named by what its file calls it and by its content."""
     path = dram["part"]
     name = load_part_with(path, {}).name if path.endswith((".yaml", ".yml")) else path
     return {**dram, "part": name, "sha256": part_hash(path, dram["overrides"])}

@@ -145,7 +145,6 @@ def optimize(
 def feasible_front(
     records: list[Record], baseline: Record, objectives: list[str], constraints: list[Constraint]
 ) -> list[Record]:
-    """Return the records that hold all constraints and that no other such record beats in every objective."""
     base = row_of(baseline)
     rows = [(record, row_of(record)) for record in sorted(records, key=lambda r: r.hash)]
     kept = [(record, row) for record, row in rows if all(c.violation(row, base) <= 0 for c in constraints)]

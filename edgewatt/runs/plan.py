@@ -148,7 +148,6 @@ _SINGULAR = {"orderings": "ordering", "strides": "stride", "formats": "format"}
 
 
 def _agrees(config: Mapping[str, Any], key: str, wanted: Any) -> bool:
-    """Return whether a point's configuration has a value; kinds may be named alone, mappings given in part."""
     value: Any = config
     for step in key.split("."):
         try:
@@ -167,7 +166,6 @@ def _unique(points: list[Point]) -> list[Point]:
 
 
 def points_of(document: Document) -> list[Point]:
-    """Return the points of a configuration that was read, after checking that its machine fits together."""
     run, document = complete(document)
     place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
@@ -182,7 +180,6 @@ def points_of(document: Document) -> list[Point]:
 
 
 def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Point]:
-    """Return the points of a configuration: orderings x layouts x strides x formats, in the order written."""
     shared, paths = _shared(run)
     configs = [({**shared, **memory}, paths) for memory in _memories(run)]
     if run.trace is None:
@@ -217,7 +214,6 @@ def _memories(run: RunConfig) -> list[dict[str, Any]]:
 
 
 def _fast_memory(run: RunConfig, layout: Any, memories: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fast memory that I/Os are counted for: the on-chip memory's own, but for what the user says."""
     said, given = run.fast_memory.plain, run.fast_memory.model_fields_set
     own: dict[str, Any] = {}
     pad = None if memories["scratchpad"] is None else ScratchpadSpec(**memories["scratchpad"])
@@ -350,7 +346,6 @@ def _note(plugins: dict[str, list[dict[str, str]]], field: str, kind: str, name:
 
 
 def _with_tried(kind: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield members and, after each, the members that it may ask in turn."""
     for name in names:
         yield name
         entry = _entry(kind, name)
@@ -455,7 +450,6 @@ def _compares(encoder: str) -> bool:
 
 
 def wasted_room(points: Iterable[Point]) -> list[str]:
-    """Return a sentence for each layout that leaves room of the caches empty between rows."""
     layouts = {p.layout.layout for p in points if p.layout is not None and p.machine.caches}
     pitches = {(layout.row_bytes, layout.row_pitch) for layout in layouts if layout.row_bytes < layout.row_pitch}
     return [

@@ -79,7 +79,6 @@ class SweepRun:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """The settings in which each point differs from the others, by hash: a failure is told by them."""
         from edgewatt.results.swept import point_names
 
         names = point_names([point.config for point in self.so_far.points])
@@ -121,7 +120,6 @@ class SweepRun:
         self.claims.give_up(outcome["hash"])
 
     def _settled(self, name: str) -> bool:
-        """Return whether another process has finished the point, or failed at it, since this sweep began."""
         if self.resume and self.store.holds(name) and not self._is_stale(name):
             self.so_far.reused += 1
             return True
@@ -169,7 +167,6 @@ def still_to_do(so_far: Results, resume: bool, retry_failed: bool) -> list[Point
 
 
 def leaders_first(points: list[Point], named: Mapping[str, Mapping[str, str]]) -> list[Point]:
-    """Put one point of every distinct ordering first, so that workers do not wait for each other's orderings."""
     leaders: list[Point] = []
     others: list[Point] = []
     seen: set[str] = set()

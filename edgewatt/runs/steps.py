@@ -121,7 +121,6 @@ def order_edges(point: Point, before: StepResults, progress: Progress | None) ->
 
 
 def wants_machine(point: Point) -> bool:
-    """Return whether the point's ordering looks for what its machine costs least: a search, or blocks tried out."""
     from reorder.base import ORDERINGS
     from reorder.edges.search.objectives import MACHINE_OBJECTIVES
 
@@ -161,7 +160,6 @@ def _as_arrays(ordering: Ordering) -> Arrays:
 
 
 def _with_files(point: Point, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters with the paths of files in place of their identities; the files must be as they were."""
     with_paths = dict(parameters)
     named = [
         key for key, value in parameters.items() if isinstance(value, Mapping) and set(value) == {"name", "sha256"}
@@ -241,7 +239,6 @@ def order_tuples(point: Point, before: StepResults, progress: Progress | None) -
 
 
 def memory_if_io_neutral(point: Point) -> tuple[str, ...]:
-    """Return what a tuple order depends on besides where no I/O may be added: the fast memory."""
     given = has_tuple_order(point) and _order(point).stride.parameters.get("stride") == IO_NEUTRAL
     return _MEMORY if given else ()
 
@@ -315,7 +312,6 @@ _BOUND_WORK = 1 << 30  # operations that a bound beyond Theorem 1 may take: abou
 
 
 def count_io(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
-    """Return the I/Os of the order, Theorem 1's bounds, and the I/Os at the other memory sizes of the curve."""
     from hwmodel.fastmemory.iomodel import io_bounds, io_curve, movement_distance
 
     network, memory = before["network"], _memory(point)
@@ -349,7 +345,6 @@ def two_optimal_io(point: Point, before: StepResults, progress: Progress | None)
 
 
 def gaps(point: Point, before: StepResults, progress: Progress | None) -> dict[str, Any]:
-    """Return which part of the way from the 2-optimal order to the bounds is left (1: none gained, 0: at the bound)."""
     from hwmodel.fastmemory.iomodel import gap
 
     counted, bound, base = before["io"], before["best_bound"]["best_bound"], before["two_optimal"]["total"]
@@ -593,7 +588,6 @@ def _with_those_before(names: frozenset[str]) -> frozenset[str]:
 
 
 def shared(named: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return, for each point that shares arrays of steps with another one, the names of those steps."""
     users: dict[tuple[str, str], list[str]] = {}
     for point_hash, names in named.items():
         for step in _ARRAYS & names.keys():

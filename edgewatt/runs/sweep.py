@@ -28,7 +28,7 @@ class TeamExecutor:
         if name not in EXECUTORS:
             raise unknown_name("executor", name, EXECUTORS)
         count = available_cores() if workers is None else workers
-        self.team = Workers(count, name, scheduler, load="edgewatt.runs.worker")
+        self.team = Workers(count, name, scheduler, load="edgewatt.runs.compute")
 
     def prepare(self, n_tasks: int) -> None:
         self.team.prepare(n_tasks)
@@ -37,8 +37,7 @@ class TeamExecutor:
         self.team.__exit__()
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        from edgewatt.runs.compute import answer
-        from edgewatt.runs.worker import answer_stored
+        from edgewatt.runs.compute import answer, answer_stored
 
         function = answer_stored if self.team.executor == "processes" else answer
         configs: dict[str, Any] = {}  # of the points under way: what a lost one is recorded with

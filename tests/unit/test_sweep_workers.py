@@ -17,8 +17,8 @@ import pytest
 import edgewatt as ew
 from edgewatt.results.record import Record
 from edgewatt.results.store import Claims, Store, StoreError
+from edgewatt.runs.compute import stored
 from edgewatt.runs.sweep import TeamExecutor, sweep
-from edgewatt.runs.worker import stored
 from tests.small_sweep import BASE, GRID, canonical
 from traces.base import workers as pools
 from traces.base.errors import InputError
@@ -204,7 +204,7 @@ if ctypes.CDLL(None).unshare(0x04000000) == 0:  # CLONE_NEWUTS: a host name of i
 else:
     socket.gethostname = lambda: host
 from edgewatt.runs.sweep import sweep
-from edgewatt.runs.worker import stored
+from edgewatt.runs.compute import stored
 done = sweep(sweep_of, results=results, executor=executor, workers=2)
 print(json.dumps([done.computed, done.reused, sorted(done.failed)]))
 """
@@ -315,7 +315,7 @@ def test_a_worker_has_loaded_what_a_point_needs(tmp_path: Path) -> None:
 
     code = (
         "import sys, json; sys.path[:0] = json.loads(sys.argv[2])\n"
-        "from edgewatt.runs.worker import load; from edgewatt.runs.compute import answer\n"
+        "from edgewatt.runs.compute import answer, load\n"
         "load(lambda: False); lazy = 'simpy' not in sys.modules\n"
         "load(lambda: True); loaded = set(sys.modules)\n"
         "assert 'record' in answer(json.loads(sys.argv[1]))\n"

@@ -53,7 +53,6 @@ class TensorTraffic:
 
     @property
     def missing(self) -> int:
-        """Words of the tensor that the run never moves: a read tensor that lacks some was not computed on whole."""
         return self.tensor_words - len(np.unique(self.word))
 
     @property
@@ -102,7 +101,6 @@ def read_run(
 
 
 def base_addresses(traffic: Sequence[TensorTraffic], alignment: int = 4096) -> dict[tuple[int, str], int]:
-    """Return a byte address for each (layer, tensor), one after the other."""
     bases, at = {}, 0
     for each in traffic:
         bases[each.layer, each.tensor] = at
@@ -152,7 +150,6 @@ def _accesses(each: TensorTraffic, base: int, burst_bytes: int) -> tuple[np.ndar
 
 
 def _padding(words: np.ndarray) -> np.ndarray:
-    """Return bool[rows, columns]: the ones that a CALC read trace was padded with."""
     if not len(words):
         return np.zeros(words.shape, bool)
     filled = words != 1
@@ -284,7 +281,6 @@ class CountedTraffic:
 
     @property
     def ones(self) -> int | None:
-        """Set bits over all passes, None where those are not known."""
         return None if self.passes is None else self.passes * self.ones_per_pass
 
 

@@ -115,7 +115,6 @@ def read_npy_header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], boo
 
 
 def read_array(stream: IO[bytes], stored_bytes: int, where: str) -> np.ndarray:
-    """Read an array that must fill its member to the last byte, so that the checksum is always compared."""
     shape, fortran_order, dtype = read_npy_header(stream, where)
     n_bytes = dtype.itemsize * math.prod(shape)  # Python integers: cannot overflow
     if n_bytes != stored_bytes - stream.tell():

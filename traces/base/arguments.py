@@ -137,7 +137,6 @@ def _taken(value: Any, kind: Any) -> Any:
 
 @functools.cache
 def _is_open(kind: Any) -> bool:
-    """Whether anything is of this kind, as far as it is checked here."""
     if kind is None or typing.get_origin(kind) not in (None, typing.Literal) or _is_path(kind):
         return False
     protocol = getattr(kind, "_is_protocol", False) and "__call__" not in vars(kind)

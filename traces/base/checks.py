@@ -16,7 +16,6 @@ def is_whole(text: str) -> bool:
 
 
 def as_array(value: Any, what: str) -> npt.NDArray[Any]:
-    """Return what NumPy makes of a value. Raises InputError naming `what` where it makes nothing of it."""
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as error:  # rows of different lengths, for instance

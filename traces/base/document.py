@@ -91,7 +91,6 @@ class Document:
         return part
 
     def put(self, place: Place, part: Document, key: Mark | None = None) -> None:
-        """Set the value at `place` (mappings on the way are made where missing) to another document's content."""
         if not place:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
@@ -126,7 +125,6 @@ class Document:
         self.values.update({place + p: m for p, m in part.values.items()})
 
     def lay(self, over: Document, place: Place = ()) -> None:
-        """Lay another document on this one: mappings key by key, everything else replaced."""
         data, here = over.get(place), self.get(place)
         for key in data:
             at = (*place, key)
@@ -149,7 +147,6 @@ class Document:
 
 
 def dotted(place: Place) -> str:
-    """Write a place as a user does: ``dram.part``, ``caches.0.ways``."""
     return ".".join(map(str, place))
 
 
@@ -202,7 +199,6 @@ def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None)
 
 
 def parse_document(text: str, name: str) -> Document:
-    """Parse YAML text; `name` stands for the file in messages. Raises ConfigError with every problem found."""
     import yaml
 
     composer = _Composer(printable(name))

@@ -50,8 +50,6 @@ class WastedRoomWarning(EdgewattWarning):
 
 
 class MissingExtraError(EdgewattError, ImportError):
-    """An optional dependency is absent; the message holds the command that installs it."""
-
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package!r}: {install_command(extra)}")
 
@@ -67,7 +65,6 @@ def install_command(extra: str) -> str:
 
 
 def brief(error: BaseException) -> str:
-    """Return a library's message fit for one line: without control characters, at most 200 characters."""
     text = "".join(c if c.isprintable() else " " for c in str(error))
     return " ".join(text.split())[:200] or type(error).__name__
 

@@ -100,7 +100,6 @@ def why_no_file(path: Path) -> str:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename a damaged file so that it can be made again: its new name, or None if it is gone or cannot be renamed."""
     other = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
     try:
         os.rename(path, other)
@@ -195,7 +194,6 @@ class _NothingToWriteError(Exception):
 
 
 def refuse_inputs(output: str | Path | None, inputs: Iterable[str | Path], *, force: bool = False) -> None:
-    """Raise InputError if an output is one of the files that are read, unless `force`."""
     if output is None or force:
         return
     for given in inputs:

@@ -29,7 +29,6 @@ class Limit:
         self.reached = False
 
     def over(self, done: int = 0, total: int | None = None, text: str = "") -> bool:
-        """Report progress now and then; return whether the time is over."""
         now = time.monotonic()
         if self._progress is not None and text and now >= self._next:
             self._next = now + REPORT_S
@@ -38,7 +37,6 @@ class Limit:
         return self.reached
 
     def check(self, done: int = 0, total: int | None = None, text: str = "") -> None:
-        """Raise TimeIsUp where the time is over: for work that has no result before its end."""
         if self.over(done, total, text):
             raise TimeIsUp
 

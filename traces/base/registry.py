@@ -167,7 +167,6 @@ class Registry(Mapping[str, Entry[T]]):
         return entries
 
     def has_outside(self) -> bool:
-        """Return whether a member may be another's: one that an entry point names, or that is registered already."""
         return bool(self._plugins) or self._holds_outside
 
     @cached_property
@@ -212,7 +211,6 @@ class Registry(Mapping[str, Entry[T]]):
             raise InputError(f"the entry point {name!r} of {origin_of(point)} registers no {self.what} of that name")
 
     def _origin(self, name: str, module: str) -> Origin | None:
-        """Return the distribution whose entry points name a module's package, else the module's file; None for ours."""
         package = _package(module)
         if package in OUR_PACKAGES or self.entry_point_group is None:
             return None

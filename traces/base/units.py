@@ -38,7 +38,6 @@ def size_in_bytes(text: str) -> int:
 
 
 def engineering(value: float | None, unit: str, digits: int = 3) -> str:
-    """Write a value of an SI unit: 1.05e-4, 'J' -> '105 µJ'; '-' where there is none."""
     if value is None:
         return "-"
     power = _power([value], digits)
@@ -54,20 +53,17 @@ def duration(ns: float | None, digits: int = 3) -> str:
 
 
 def prefixed(values: Sequence[float | None], unit: str) -> tuple[float, str]:
-    """Return the power of ten and the unit with its prefix that suit a column of values of an SI unit."""
     power = _power([value for value in values if value is not None], 3)
     return 10.0**power, f"{_PREFIXES[power]}{unit}"
 
 
 def in_one_unit(values: Sequence[float | None], factor: float, unit: str, digits: int = 3) -> tuple[str, list[str]]:
-    """Return the unit above a column, and its cells; ``value * factor`` is in the SI unit."""
     scaled = [None if value is None else value * factor for value in values]
     by, name = prefixed(scaled, unit)
     return name, ["-" if value is None else significant(value / by, digits) for value in scaled]
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Write a number with so many significant digits, without an exponent; whole digits are kept."""
     if value == 0:
         return "0"
     places = digits - 1 - floor(log10(abs(value)))

@@ -80,7 +80,6 @@ def in_turn(function: Callable[[int, int], None], n: int, size: int = PART) -> N
 
 
 def available_cores() -> int:
-    """Return the cores this process may use (a cluster's allocation, not the whole machine)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) or 1
     return os.cpu_count() or 1
@@ -324,7 +323,6 @@ class _Threads(_Futures):
 
 
 def _threads(count: int, ended: threading.Event) -> Executor:
-    """Return an executor of threads whose pieces are abandoned once `ended` is set."""
     return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
@@ -359,8 +357,6 @@ class _Dask(_Futures):
         self.died, self._finished = (distributed.KilledWorker,), distributed.as_completed(with_results=False)
 
     def _look_at(self, address: str) -> None:
-        """Have a scheduler say who it is: a client waits without end for a port that is none. Raises OSError."""
-
         async def asked() -> Any:
             arguments = self._distributed.Security().get_connection_args("client")
             async with self._distributed.rpc(address, timeout=CONNECT_S, connection_args=arguments) as scheduler:
@@ -469,7 +465,6 @@ class _Process:
 
     @classmethod
     def start(cls, n: int, load: str) -> list[_Process]:
-        """Start workers; on Linux one process, of which the others are copies once it has loaded."""
         if n > 1 and sys.platform != "linux":  # what has loaded elsewhere may not be copied
             return [worker for _ in range(n) for worker in cls.start(1, load)]
         pipes = [(os.pipe(), os.pipe()) for _ in range(n - 1)]
@@ -495,7 +490,6 @@ class _Process:
         return int(most) - len(self.pieces) if 2 * len(self.pieces) <= most else 0
 
     def give(self, pieces: Sequence[_Piece]) -> None:
-        """Send pieces. A worker that has died shows it by its closed answer pipe."""
         if not self.pieces:
             self._since = time.monotonic()
         self.pieces.extend(pieces)
@@ -543,7 +537,6 @@ class _Process:
                 self.process.kill()
 
     def end(self) -> None:
-        """Kill it and those that were started with it, and wait until it is gone."""
         self.kill()
         self.process.wait()
         self.retire()

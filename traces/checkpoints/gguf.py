@@ -68,7 +68,6 @@ class _Header:
         return self.take(length).decode("utf-8", "replace")
 
     def value(self, kind: int, kept: bool) -> Any:
-        """Return a value of the metadata; of long arrays, those of texts, and what is not kept None."""
         if kind == _STRING:
             return self.string(_NAME) if kept else self.skip(self.number("Q"))
         if kind != _ARRAY:

@@ -80,7 +80,6 @@ class TensorStream:
         return None if FLOATS.get(tensor.kind, ("",))[0] == wanted.values else wanted
 
     def element_bytes(self, reads: Sequence[TokenRead]) -> int:
-        """Return the bytes of one value of most of what is read, for encoders that compare values; 1 of packed ones."""
         sums = {1: 0, 2: 0, 4: 0}
         for read in reads:
             if read.tensor is not None:
@@ -99,7 +98,6 @@ class TensorStream:
         return sum(last - first for first, last in read.rows) * sum(scale + -(-n * bits // 8) for n in groups)
 
     def end(self, read: TokenRead, count: int) -> bytes:
-        """Return the last bytes, `count` of them or all, of a plain layout."""
         sent, (first, last) = self.sent_bytes(read), read.rows[-1]
         if read.tensor is not None and self.format_of(read) is None and last - first == read.matrix[0]:
             return read.tensor.read(max(sent - count, 0), min(count, sent))

@@ -143,7 +143,6 @@ class _Planner:
         self.chosen = {k * count // read: None for k in range(read)}  # ascending, and looked up at once
 
     def _of_config(self, *names: str) -> int | None:
-        """Return a whole number of the configuration under the first of its names that is there."""
         for name in names:
             value = self.config.get(name)
             if value is not None:
@@ -346,7 +345,6 @@ def _joined(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def layer_group(layer: int | None, layers: int, groups: int = 8) -> str:
-    """Return the group of layers that a layer belongs to, for tables: at most `groups` groups of equal size."""
     if layer is None:
         return "before and after"
     size = max(1, -(-layers // groups))

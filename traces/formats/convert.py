@@ -57,7 +57,6 @@ def to_bits(
 
 
 def from_bits(bits: npt.ArrayLike, name: str, *, scale: float | None = None) -> Float32Array:
-    """Convert one element's bits per entry back to float32[n]. Integer formats need the `scale` of the conversion."""
     form = FORMATS[name].item
     raw = np.ascontiguousarray(bits).astype(form.bits_dtype, copy=False).reshape(-1)
     if not form.needs_scale:

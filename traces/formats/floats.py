@@ -16,8 +16,6 @@ from traces.formats.format import FORMATS, BitsArray, Float32Array, Float64Array
 
 
 class FloatFormat(Format):
-    """A format that numpy or ml_dtypes has as a type of that name."""
-
     def __init__(self, bits: int, numpy_name: str) -> None:
         super().__init__(bits)
         self.numpy_name = numpy_name
@@ -44,7 +42,6 @@ class FloatFormat(Format):
 
     @cached_property
     def beyond(self) -> float:
-        """The smallest value that rounding would carry beyond the largest; infinity where the type itself shows it."""
         if not np.isfinite(np.array([np.inf], np.float32).astype(self.dtype))[0]:
             return float(np.inf)
         above = float(self._limits.eps) * 2.0 ** np.floor(np.log2(self.largest)) / 2

@@ -115,7 +115,6 @@ def _base_layers(radix_lists: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def _layer_sources(size: int, radix: int, place: int, width_in: int, width_out: int) -> Int64Array:
-    """Return int64[targets, in-degree]: the sources of each target, ascending, both counted within their layer."""
     j = np.arange(size)[:, None]
     base = np.sort((j - place * np.arange(radix)) % size, axis=1)
     blocks = size * np.arange(width_in)[None, :, None]

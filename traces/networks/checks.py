@@ -35,7 +35,6 @@ def weights_of(network: Network, what: str) -> npt.NDArray[np.float32]:
 
 
 def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
-    """Return whether a valid order is the only one: each connection starts where the one before it ends. O(W)."""
     a_path = network.n_connections == np.count_nonzero(network.touched) - 1  # else it is not worth a look
     return a_path and bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))
 
@@ -46,7 +45,6 @@ def check_size(network: Network) -> None:
 
 
 def as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return `edges` as int64[W] after checking its type and length."""
     order = as_array(edges, "an edge order")
     if order.ndim != 1 or (order.size and not np.issubdtype(order.dtype, np.integer)):
         raise InputError(f"an edge order is a one-dimensional integer array, not {order.dtype} of shape {order.shape}")
@@ -58,7 +56,6 @@ def as_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
-    """Return what is wrong with an order that is not valid: the first position and connection at fault."""
     w = network.n_connections
     bad = np.flatnonzero((order < 0) | (order >= w))
     if bad.size:

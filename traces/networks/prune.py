@@ -74,7 +74,6 @@ def _how_many(n: int, density: float | None, n_connections: int | None) -> int:
 
 
 def _layer_quotas(layer: npt.NDArray[np.int64], keep: int) -> list[tuple[npt.NDArray[np.int64], int]]:
-    """Return (connections, how many to keep) of each layer; the counts add up to `keep` where every layer allows it."""
     layers, counts = np.unique(layer, return_counts=True)
     if keep < len(layers):
         raise InputError(f"{keep} connections cannot be shared by {len(layers)} layers: each keeps at least one")

@@ -111,7 +111,6 @@ def whole(values: Array) -> list[int]:
 
 
 def _windows(node: Operator, x: Array, window: tuple[int, int], fill: Any) -> tuple[Array, Array]:
-    """Return (windows[B, H, W, C, kh, kw] of the padded NHWC input, how many taps of each window lie inside)."""
     strides, dilations = node.attributes.get("strides", (1, 1)), node.attributes.get("dilations", (1, 1))
     pads = pads_of(node, x.shape[1:3], window, node.name)
 
@@ -193,7 +192,6 @@ def _pool(node: Operator, operands: list[Array], constants: list[Array]) -> list
 
 
 def _resize(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    """Bilinear, or the nearest value; attributes align_corners, half_pixel_centers as TensorFlow Lite has them."""
     x, sizes = operands[0], whole(operands[1])
     corners, half = (bool(node.attributes.get(key)) for key in ("align_corners", "half_pixel_centers"))
     for axis, size in zip((1, 2), sizes, strict=True):

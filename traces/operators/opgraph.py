@@ -220,7 +220,6 @@ class OpGraph(OneLineRepr):
 
 
 def _after(node: Operator) -> Sequence[str]:
-    """Return the tensors behind which an operator runs though it does not read them."""
     return tuple(node.attributes.get("after", ()))
 
 
@@ -381,7 +380,6 @@ def pads_of(node: Operator, image: Sequence[int], window: Sequence[int], where: 
 
 
 def real_values(graph: OpGraph, name: str) -> npt.NDArray[np.float32]:
-    """Return a constant as real numbers: scale x (stored - zero point) where it is quantised."""
     return dequantized(graph.constants[name], graph.quantization.get(name), f"{graph.source or graph.name}: {name!r}")
 
 

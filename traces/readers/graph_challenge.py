@@ -86,7 +86,6 @@ def _layer_files(folder: Path) -> list[Path]:
 
 
 def _layers(files: Sequence[Path]) -> list[Matrix]:
-    """Read the files; a width that a file name does not tell is the largest id used on either side of it."""
     layers = []
     for path in files:
         named = _LAYER_FILE.fullmatch(path.name)

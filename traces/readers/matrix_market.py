@@ -97,7 +97,6 @@ def _read_array(path: Path, field: str, symmetry: str, sizes: list[int], skip: i
 
 
 def _mirrored(matrix: Matrix, symmetry: str) -> Matrix:
-    """Return the whole matrix of which a file holds one triangle."""
     wrong = np.flatnonzero(matrix.rows < matrix.columns)
     if wrong.size:
         raise InputError(f"{matrix.name_entry(int(wrong[0]))}: a {symmetry} matrix stores its lower triangle")

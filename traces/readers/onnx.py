@@ -243,7 +243,6 @@ class _Reader:
             self.constants[node.output[0]] = value
 
     def _set_shapes(self) -> None:
-        """Give the inputs' open dimensions their values, and every dimension of the same name."""
         graph, values = self.model.graph, dict[str, int]()
         inputs = {value.name: value for value in graph.input if value.name not in self.constants}
         for name, shape in self.shapes.items():
@@ -363,7 +362,6 @@ def _made_in(graph: Any) -> set[str]:
 
 
 def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
-    """Give tensors other names, in the graphs inside of nodes too where those mean the same tensors."""
     for node in nodes:
         for listed in (node.input, node.output):
             listed[:] = [names.get(name, name) for name in listed]
@@ -375,7 +373,6 @@ def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
 
 
 def _computed(node: bytes, opset: int, operands: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    """Return what a node makes of its operands, those that are left out apart: by ONNX's reference evaluator."""
     from onnx import NodeProto
 
     proto = NodeProto.FromString(node)

@@ -37,7 +37,6 @@ def _refuse_constant(name: str) -> float:
 
 
 def from_dict(value: Any, *, source: str = "") -> OpGraph:
-    """Build the graph from a decoded JSON object; see `read`."""
     where = f"{source}: " if source else ""
     if not isinstance(value, Mapping) or not isinstance(value.get("nodes"), list):
         raise InputError(f"{where}an operator graph is an object with a list `nodes`")

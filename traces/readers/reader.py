@@ -69,7 +69,6 @@ class NetworkReader:
         raise InputError(f"{file}: {file.suffix} files hold a network, not an operator graph")
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
-        """Return the file with the operators of `graph` in its order, and the places of tensors where it has room."""
         raise InputError(
             f"{file}: {file.suffix} files cannot be written back: `edgewatt schedule MODEL --json FILE` writes the "
             "order and the places of buffers"
@@ -219,7 +218,6 @@ def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, 
 
 
 def reader_name(path: Paths, kind: str | None = None) -> str:
-    """Return the name in NETWORK_READERS of the reader that `load` takes for these files. Raises as `load` does."""
     readers = {name: entry.item for name, entry in NETWORK_READERS.loadable().items()}
     chosen, _ = _choose(path, kind, list(readers.values()))
     return next(name for name, reader in readers.items() if reader is chosen)
@@ -267,7 +265,6 @@ def _folder_files(folder: Path, readers: Sequence[NetworkReader]) -> list[Path]:
 
 
 def _reader_of(files: Sequence[Path], readers: Sequence[NetworkReader]) -> NetworkReader:
-    """Return the reader of the files: the first with their suffix that recognises them and takes so many."""
     suffix = files[0].suffix.lower()
     able = [reader for reader in readers if suffix in reader.suffixes and (len(files) == 1 or reader.many_files)]
     if not able:

@@ -56,7 +56,6 @@ class NamedLayer:
 
 
 def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
-    """Return the geometry given for a tensor: all patterns that match, later ones winning."""
     given: dict[str, int] = {}
     for pattern, values in windows.items():
         if name == pattern or fnmatch.fnmatchcase(name, pattern):
@@ -116,7 +115,6 @@ def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGe
 
 
 def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
-    """Return the neurons a fully connected layer reads; pooling between is inferred where sizes leave one choice."""
     wanted = layer.weights.shape[1]
     if ids.ndim != 3 or ids.size == wanted:
         return ids.ravel()

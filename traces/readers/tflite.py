@@ -137,7 +137,6 @@ class _Reader:
 
     @contextmanager
     def damage(self) -> Iterator[None]:
-        """Turn whatever a damaged file makes the parser trip over into an InputError."""
         try:
             yield
         except InputError:
@@ -148,7 +147,6 @@ class _Reader:
     # -- guarded access --------------------------------------------------------------------------------------------
 
     def length(self, table: Any, field: str, size: int = 4) -> int:
-        """Length of a vector after checking that it lies inside the file and within the budget."""
         count = int(getattr(table, f"{field}Length")())
         self.budget -= count
         if count * size > len(self.data) or self.budget < 0:
@@ -239,7 +237,6 @@ class _Reader:
         )
 
     def _operators(self, tables: Sequence[Any]) -> list[Operator]:
-        """Return the operators of every inference; note the place of each in the file, and those that run before."""
         nodes: list[Operator] = []
         self.places: dict[str, int] = {}  # name of an operator -> its number in the file
         self.before: list[tuple[int, tuple[str, ...], tuple[str, ...]]] = []  # of the others: number, operands, results
@@ -438,7 +435,6 @@ class _Reader:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names with '#2', '#3' ... behind those that have appeared before."""
     seen: dict[str, int] = {}
     result: list[str] = []
     taken: set[str] = set()

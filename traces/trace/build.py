@@ -87,7 +87,6 @@ def trace_of_plan(plan: Plan, description: dict[str, Any], chunk_accesses: int =
 
 
 def final_image(trace: Trace) -> npt.NDArray[np.uint8]:
-    """Walk a trace with data and return uint8[total_bytes], its memory after the last access."""
     if trace.memory.image is None:
         raise InputError("an address-only trace has no memory image")
     image = trace.memory.image.copy()

@@ -75,13 +75,11 @@ def cut_work(trace: Trace, engines: EnginesSpec) -> list[Trace]:
 
 
 def _runs(plan: Plan) -> npt.NDArray[np.int64]:
-    """Return int64[K]: the run of each step, of one target or, in an order that goes by sources, of one source."""
     by_end = [np.cumsum(np.r_[0, np.diff(ends) != 0]) for ends in (plan.target, plan.source)]
     return min(by_end, key=lambda runs: int(runs[-1]))
 
 
 def _first_use(target: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return int64[K]: of each step, the place of its target among all in the order of their first steps."""
     _, first, index = np.unique(target, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[index]
 
@@ -89,7 +87,6 @@ def _first_use(target: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 def _waits(
     plan: Plan, of_step: npt.NDArray[np.uint8], each: npt.NDArray[np.int64], count: int
 ) -> list[npt.NDArray[np.int64]]:
-    """Return for each engine the `waits` of its trace: for its source's last step and its target's one before."""
     k, steps = len(of_step), np.arange(len(of_step))
     mine = of_step[:, None] == np.arange(count)
     made = np.cumsum(np.where(mine, each[:, None], 0), axis=0)  # by each engine, after each step

@@ -238,7 +238,6 @@ def smallest_kind(network: Network, edges: Int64Array, layout: Layout) -> str:
 def _stored(
     network: Network, edges: Int64Array, layout: Layout, member: LayoutKind, integers: Quantized | None
 ) -> tuple[Stored, npt.NDArray[np.float32], int]:
-    """Return what a layout kind is given to place, the weights float32[K] as decoded, and how many became zero."""
     assert network.weights is not None
     steps, ids_of = member.steps(network, edges), network.weight_ids if layout.neuron_format != INT8 else None
     values, weight_slot = network.weights[edges], None
@@ -270,7 +269,6 @@ def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
 
 
 def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:
-    """Return int64[K]: the element index of each step in the values and ids arrays."""
     if row_alignment is None:
         return np.arange(len(steps.source), dtype=np.int64)
     # powers of two: the larger holds both
@@ -329,7 +327,6 @@ def _initial_values(network: Network, samples: npt.NDArray[np.float32], lanes: i
 
 
 def _rows(stored: npt.NDArray[np.uint8], shape: tuple[int, ...], pitch: int) -> npt.NDArray[np.uint8]:
-    """Return uint8[passes, N, pitch] of the bytes of values; bytes between a row's values and its pitch are 0."""
     stored = stored.reshape(*shape[:2], -1)
     if stored.shape[2] == pitch:
         return stored

@@ -135,7 +135,6 @@ def piece_bytes(buffer_bytes: int, n_arrays: int) -> int:
 
 
 def _connection_arrays(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return start and end (image offsets) of each array that holds connections, ascending."""
     regions = [region for region in plan.memory.regions if region.name not in ROW_REGIONS]
     starts = np.array([region.base_address - plan.base_address for region in regions], np.int64)
     ends = starts + np.array([region.n_bytes for region in regions], np.int64)
@@ -196,7 +195,6 @@ def _with_slots(plan: Plan, moves: RowMoves, slots: Slots) -> Plan:
 
 
 def _bytes_of(numbers: npt.NDArray[Any], width: int) -> npt.NDArray[np.uint8]:
-    """Return uint8[n, width]: numbers from 0 on, little-endian."""
     return np.ascontiguousarray(numbers.astype("<i8")).view(np.uint8).reshape(-1, 8)[:, :width]
 
 

@@ -127,7 +127,6 @@ def _put(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None:
 
 @contextmanager
 def _damage(path: Path, name: str) -> Iterator[None]:
-    """Turn what a missing or damaged member makes zipfile, zlib and numpy raise into an InputError that names it."""
     try:
         yield
     except InputError:
@@ -150,7 +149,6 @@ def _open(path: Path) -> zipfile.ZipFile:
 
 
 def _take(archive: zipfile.ZipFile, name: str, dtype: type, path: Path) -> np.ndarray:
-    """Read one one-dimensional member; its header must agree with the member's size before memory is asked for."""
     name += ".npy"
     where = f"{path}: {name}"
     with _damage(path, name):
@@ -192,7 +190,6 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 
 
 def _check_lengths(archive: zipfile.ZipFile, meta: dict[str, Any], path: Path) -> None:
-    """Raise InputError unless the chunks hold as many accesses as announced, by their headers alone."""
     accesses = 0
     numbers = {name.partition("/")[0] for name in archive.namelist() if "/" in name}
     if len(numbers) > meta["chunks"]:
@@ -208,7 +205,6 @@ def _check_lengths(archive: zipfile.ZipFile, meta: dict[str, Any], path: Path) -
 
 
 def _check_chunk(chunk: Chunk, memory: Memory, where: str) -> None:
-    """Raise InputError unless the columns of a chunk read from a file fit each other and the footprint."""
     n = len(chunk)
     cycles = [] if chunk.cycle is None else [chunk.cycle]
     if any(len(column) != n for column in (chunk.size, chunk.op, chunk.stream, *cycles)):

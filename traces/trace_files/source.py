@@ -96,7 +96,6 @@ def _opened(path: Path, name: str) -> IO[bytes]:
 
 
 def _spooled(stream: IO[bytes]) -> tuple[Any, Path]:
-    """Copy a stream that can be read only once to a temporary file, which goes when the first result does."""
     try:
         keep = tempfile.NamedTemporaryFile(prefix="edgewatt-")  # noqa: SIM115
         shutil.copyfileobj(stream, keep)

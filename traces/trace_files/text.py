@@ -86,7 +86,6 @@ class TextReader(TraceReader):
 
 
 def _without_fetches(chunk: Chunk, kept: bool) -> Chunk:
-    """Return a chunk whose instruction fetches are loads of their own stream, or left out."""
     fetch = chunk.op == FETCH
     if not fetch.any():
         return chunk
@@ -98,7 +97,6 @@ def _without_fetches(chunk: Chunk, kept: bool) -> Chunk:
 
 
 def _next_lines(lines: Iterator[bytes]) -> list[bytes]:
-    """Return the next lines: so many, or fewer that take megabytes."""
     raws: list[bytes] = []
     size = 0
     while len(raws) < _CHUNK and size < _CHUNK_BYTES and (more := list(islice(lines, 256))):
@@ -159,7 +157,6 @@ def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: in
 
 
 def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle: int, name: str, first: int) -> Chunk:
-    """Read line by line. Raises InputError naming file and line."""
     records: list[Record] = []
     for number, raw in enumerate(raws, first):
         words = words_of(raw, form.comments, form.separators)

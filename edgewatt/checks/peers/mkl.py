@@ -23,7 +23,6 @@ class Description(ctypes.Structure):
 
 
 def load_mkl() -> Any:
-    """Return the runtime library of the `mkl` package, sequential but where MKL_THREADING_LAYER says otherwise."""
     libraries = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*")) + sorted(
         Path(sys.prefix, "Library", "bin").glob("mkl_rt*.dll")
     )

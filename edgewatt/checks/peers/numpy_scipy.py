@@ -27,8 +27,6 @@ def dense_numpy(layers: list[MatrixLayer], values: Float32) -> Step:
 
 @PEERS.register("scipy", summary="SciPy csr_array @ values, bias and activation by NumPy in place")
 def scipy_csr(layers: list[MatrixLayer], values: Float32) -> Step:
-    """One product per layer; SciPy returns a new array, which is copied to its place with the bias."""
-
     def step() -> None:
         for layer in layers:
             result = values[layer.targets]

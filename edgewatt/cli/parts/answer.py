@@ -46,7 +46,6 @@ def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> b
 
 
 def _show_columns(cards: Sequence[Card]) -> None:
-    """Print energy and time of row by row, best simple blocking and the best order found, a column each."""
     names = dict.fromkeys(name for card in cards for name, *_ in card.columns)
     if len(names) < 2:
         return
@@ -64,7 +63,6 @@ def _at_a_time(cards: Sequence[Card]) -> str:
 
 
 def _show_cards(cards: Sequence[Card]) -> None:
-    """Print a line a machine: what to take, what the order gains against row by row and blocking, what all gains."""
     heads = ("hardware", "take", "energy", "time", "order ±%", "time ±%", "on blocking ±%", "format ±%", "stride ±%",
              "sure %", "bound by %")  # fmt: skip
     against = [card.gains.get("row by row") or card.gains.get("first order") for card in cards]

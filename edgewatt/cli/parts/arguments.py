@@ -134,7 +134,6 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check(outputs: Mapping[str, Any], given: Iterable[Any], force: bool) -> None:
-    """Raise InputError naming the file if an output is an input or another output."""
     named = [str(path) for path in outputs.values() if path and str(path) != "-"]
     there = [path for path in named if _exists(path)]
     if len({os.path.realpath(path) for path in named}) < len(named):
@@ -157,7 +156,6 @@ def _exists(path: Any) -> bool:
 
 
 def _files(values: Iterable[Any]) -> Iterator[Path]:
-    """Yield every file that the values name: themselves, what lies in a folder, what a configuration names."""
     for value in values:
         if isinstance(value, (list, tuple)):
             yield from _files(value)

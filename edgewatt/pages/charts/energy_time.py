@@ -107,7 +107,6 @@ def _pooled(data: ReportData) -> list[dict[str, Any]]:
 
 
 def _crosses(pooled: list[dict[str, Any]], encoding: Spec, color: Spec | None) -> list[Spec]:
-    """Return the layers of medians and ranges: over time at the median energy, over energy at the median time."""
     if not pooled:
         return []
     fields = {"id", "energy_pj", "time_ns", *([color["field"]] if color else [])}

@@ -186,7 +186,6 @@ def dense_layer(values: np.ndarray, where: str, *, bias: np.ndarray | None = Non
 
 
 def dense_layers(given: Sequence[tuple[np.ndarray, str, np.ndarray | None]]) -> list[Matrix]:
-    """Return the non-zero entries of dense matrices as layers; given: (matrix, where, bias or None) of each."""
     if given:
         counts = [int(np.count_nonzero(values)) for values, _, _ in given]
         claim_matrix(sum(counts), np.sum([values.shape for values, _, _ in given], axis=0).tolist(), given[0][1])

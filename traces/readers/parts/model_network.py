@@ -256,7 +256,6 @@ class Unrolled:
         return out
 
     def scale(self, ids: Ids, factors: npt.NDArray[np.float32]) -> None:
-        """Multiply the sums of neurons that only the layers made last feed, and that nobody reads yet."""
         factor = np.ones(self.n_neurons, np.float32)
         factor[ids] = factors
         self.biases *= factor
@@ -406,7 +405,6 @@ def named_activation(op: str, node: Operator, at: str) -> str:
 
 
 def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
-    """Return the operators whose names are given, or match a pattern, in the model's order."""
     known = [node.name for node in graph.nodes if node.op != INPUT]
     for pattern in names:
         if not any(name == pattern or fnmatchcase(name, pattern) for name in known):
@@ -439,7 +437,6 @@ def to_network(graph: OpGraph) -> Network:
 
 
 def _most_moved(op: str, values: Sequence[Any], shape: tuple[int, ...]) -> int:
-    """Return how many values an operator moves at most, whatever its constants say. shape: of its first result."""
     given: tuple[int, ...] = values[0].shape
     numbers = [abs(int(v)) for v in np.ravel(values[1])] if len(values) > 1 else []
     if "PAD" in op:
@@ -568,7 +565,6 @@ class _Model:
         return self.graph.nodes[after[0]] if len(after) == 1 and self.readers[name] == 1 else None
 
     def _gated(self, node: Operator | None) -> str | None:
-        """Return x where an operator is x times the sigmoid of x, and nobody else reads that sigmoid."""
         if node is None or node.op != "MUL" or len(node.inputs) != 2 or node.constants:
             return None
         for x, gate in (node.inputs, node.inputs[::-1]):
@@ -610,7 +606,6 @@ class _Model:
                 self.own.add(tensor.name)
 
     def _weighted(self, node: Operator, at: str) -> Callable[[Ids | None], Ids]:
-        """Return what connects the layer: from the neurons that take its results (or None) to those neurons."""
         given = self._given(node.inputs[0], at)
         weights = real_values(self.graph, node.constants[0])
         bias = real_values(self.graph, node.constants[1]).reshape(-1) if len(node.constants) > 1 else None
@@ -654,7 +649,6 @@ class _Model:
         return self.made.convolution(given.T[:, :, None], kernel, Window(), at, bias=bias, out=into)[:, :, 0].T
 
     def _sum_of(self, node: Operator) -> str | None:
-        """Return the tensor of the sum into which a result without activation goes straight, if there is one."""
         name = node.output.name
         if node.attributes.get("activation", "NONE") != "NONE" or self.readers[name] != 1 or name in self.graph.outputs:
             return None

@@ -60,7 +60,6 @@ class Signature:
         return cls(schema.min_input, schema.max_input, schema.max_output, types)
 
     def odd(self, node: Any) -> str:
-        """Return what makes a node one that inference is not asked about, '' where nothing does."""
         n_in, n_out = len(node.input), len(node.output)
         if n_out > self.most_outputs or not self.least_inputs <= n_in <= self.most_inputs:
             return f"{n_in} inputs and {n_out} outputs are not what it has"
@@ -79,8 +78,6 @@ class Signature:
 
 
 class Inference:
-    """Asks the process, which starts with the first question and ends with the block."""
-
     def __init__(self, onnx: Any, path: Path) -> None:
         self.onnx, self.path = onnx, path
         self._process: subprocess.Popen[bytes] | None = None

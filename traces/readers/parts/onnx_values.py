@@ -85,7 +85,6 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def follows(node: Any, constants: Container[str], present: Container[str]) -> bool:
-    """Whether a node's results follow from constants, and from the shapes of `present` tensors, alone."""
     read = [name for name in node.input if name]
     if node.op_type == "Constant" or node.domain or not read:
         return bool(node.op_type == "Constant")
@@ -112,7 +111,6 @@ def evaluate(node: Any, opset: int, given: Mapping[str, npt.NDArray[Any]]) -> li
 
 
 def in_running_order(nodes: list[Any]) -> list[Any]:
-    """Return nodes so that each comes behind what it reads, else as given; all as given where there is a cycle."""
     maker = {name: k for k, node in enumerate(nodes) for name in node.output if name}
     before = [{maker[name] for name in node.input if name in maker} for node in nodes]
     after: list[list[int]] = [[] for _ in nodes]
@@ -201,7 +199,6 @@ class Values:
         return False
 
     def _size(self, node: Any, read: list[str], made: list[str]) -> int | None:
-        """Return how many elements the results of a node of constants have at most, None where that is not known."""
         sizes = [max(1, self.constants[name].size) for name in read]
         if node.op_type not in GROWING and (size := max(sum(sizes), math.prod(sizes))) <= SHORT:
             return size
@@ -220,7 +217,6 @@ class Values:
         return None if strings and size > SHORT else size  # each is an object
 
     def _infer(self, nodes: Sequence[Any], at: int) -> None:
-        """Note the types of what nodes[at] makes, and of what the next ones make as far as they follow by now."""
         following = [
             node
             for node in nodes[at : at + AHEAD]

@@ -191,7 +191,6 @@ class TfliteWriting:
         return InputError(f"{self.where}: {what}")
 
     def _before(self, graph: OpGraph) -> list[Part]:
-        """The file's operators of constants that are read, and those that run once."""
         wanted = {name for node in graph.nodes for name in node.operands} | set(graph.outputs)
         kept: list[Part] = []
         for k, operands, results in reversed(self.reader.before):
@@ -342,7 +341,6 @@ class TfliteWriting:
         return self.code_names.index(op)
 
     def _with_offsets(self, offsets: Mapping[str, int]) -> Vector:
-        """List the metadata, with the offsets of all tensors; an entry of the same name is replaced."""
         names = sorted(self.index, key=self.index.__getitem__)
         plan = [VERSION, 0, len(names), *(offsets.get(name, NONE) for name in names)]
         if max(plan) >= 2**31:

@@ -42,7 +42,6 @@ def from_torch(
 
 
 def opgraph(module: Any, example: Any = None, *, name: str | None = None) -> OpGraph:
-    """Return what `from_torch` reads as an operator graph with constants, as `schedule` and arenas take it."""
     try:
         import torch
         import torch.nn.utils.parametrize
@@ -112,7 +111,6 @@ def _array(tensor: Any, where: str) -> Weights:
 
 
 def _plain(torch: Any, module: Any) -> Any:
-    """Return a copy in evaluation mode with dense float32 weights and without masks or parametrisations."""
     try:
         made = copy.deepcopy(module)
     except RuntimeError as error:  # weights under a mask are results of a computation
@@ -135,7 +133,6 @@ def _plain(torch: Any, module: Any) -> Any:
 
 
 def _without_results(torch: Any, module: Any, error: Exception) -> Any:
-    """Copy a module with masks: those of its attributes that are computed are detached in the copy alone."""
     computed = [
         (each, key, value)
         for each in module.modules()

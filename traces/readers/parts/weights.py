@@ -57,7 +57,6 @@ class StoredTensor:
     stop: int
 
     def words(self, first: int, last: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return elements [first, last) of the flat tensor. Raises InputError where the file ends before."""
         size = np.dtype(dtype).itemsize
         return np.frombuffer(self.read(first * size, (last - first) * size), dtype)
 
@@ -160,7 +159,6 @@ class Dense(RowMatrix):
     """NAME [rows, columns]; zeros of either sign are no entries."""
 
     def _pieces(self, first: int, last: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
-        """Yield the words of some rows at a time, and which of them are no zeros of either sign."""
         columns, word = self.shape[1], np.dtype(self.word)
         for start, stop in _parts(first, last, columns * word.itemsize):
             words = self.values.words(start * columns, stop * columns, word)
@@ -327,7 +325,6 @@ class ModelWeights:
                 self.tensors[name] = tensor
 
     def parts(self, name: str) -> list[str]:
-        """Return the names of the tensors that the matrix `name` is made of; none where there is no such matrix."""
         if name in self.tensors:
             return [name] if len(self.tensors[name].shape) == 2 else []
         for form in _FORMS:
@@ -362,7 +359,6 @@ class ModelWeights:
 
 
 def _shards(index: Path) -> list[Path]:
-    """Return the files that an index names; they stand beside it."""
     try:
         weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
         names: Sequence[str] = sorted({str(name) for name in weight_map.values()}, key=natural_key)
