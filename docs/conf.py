@@ -19,6 +19,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_cop
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "README.md"]
+nb_execution_timeout = 300
 nb_execution_mode = "force"  # a notebook is shown as it runs, or the build fails
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
