@@ -1,6 +1,7 @@
 """Orders for a whole machine: never worse than what could be had without a search, and plain words about it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,12 @@ from edgewatt.cli import app
 from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine
 from edgewatt.orders.order_comparison import machine_of
 from edgewatt.orders.ordering import machine_cost_for
-from reorder.base import ORDERINGS, check_order
+from reorder.base import ORDERINGS, Task, check_order
+from reorder.edges.machine.candidates import CandidatePool
+from reorder.edges.machine.search import judged_in_layouts
+from reorder.edges.machine.surrogate import MachineShape, Surrogate
+from reorder.edges.search.budget import Budget
+from reorder.edges.search.intervals import Items
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.layout.settings import Layout
@@ -211,3 +217,25 @@ def test_a_time_limit_takes_nothing_from_the_only_order_there_is(method: str) ->
         options = {"objective": "energy", "machine": PAD, "lanes": 4, "time_limit_s": 0.2}
         assert not ew.order(network, method, memory=None, **options).truncated
     assert ew.order(two, "auto", memory=None, **options).truncated
+
+
+def test_a_search_begins_with_what_the_one_before_it_found(network: Network) -> None:
+    task = Task(20, "min", "literal")
+    good = ew.order(network, "auto", memory=20, moves=20000).edges
+    items = Items(network)
+    items.orders = [good]
+    entry = ORDERINGS["auto"]
+    made = entry.item(network, replace(task, prepared=items), entry.make_parameters({"moves": 0}))
+    assert ew.count_io(network, made, memory=20).total <= ew.count_io(network, good, memory=20).total
+
+
+def test_the_order_of_the_fewest_ios_is_judged_in_every_layout(network: Network) -> None:
+    first, plain = (ew.order(network, name, memory=20).edges for name in ("two-optimal", "by-source"))
+    pool = CandidatePool(lambda edges: 2.0, Budget(None), Surrogate(network, MachineShape(20, "min", "literal")))
+    pool.offer(first, "first")
+    pool.plain = 2.0, plain
+    layouts = {"runs": (lambda edges: 1.0 if edges is plain else 3.0, lambda edges: True)}
+    assert judged_in_layouts(pool, layouts) == {"layout": "runs", "layout_value": 1.0}
+    assert pool.best is plain
+    pool.names, pool.judged = {b"built": ["built"]}, {b"built": 1.5}  # a construction costs less where the judge chose
+    assert judged_in_layouts(pool, layouts)["layout"] is None

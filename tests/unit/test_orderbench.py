@@ -77,3 +77,16 @@ def test_results_of_others_are_taken_and_shown(tmp_path: Path, monkeypatch: pyte
     main()
     written = json.loads((tmp_path / "tree-00.json").read_text())
     assert written["connections"] == [list(pair) for pair in one.connections] and written["memory"] == one.memory
+
+
+@pytest.mark.parametrize(("method", "package"), [("nested_dissection", "pymetis"), ("mt_kahypar", "mtkahypar")])
+def test_partitioners_make_orders(method: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BEST.parent)
+    partitioners = __import__("partitioners")
+    one = TASKS["band-01"]
+    task = one.as_dict()
+    counted = one.n_neurons, one.connections, one.outputs, one.memory, one.policy
+    assert count(*counted, partitioners.by_targets(task, list(range(one.n_neurons)))) >= KNOWN[one.name]["floor"]
+    pytest.importorskip(package)
+    orders = list(getattr(partitioners, method)(task))
+    assert min(count(*counted, order) for order in orders) >= KNOWN[one.name]["floor"]

@@ -51,8 +51,8 @@ class CandidatePool:
     and values are those of samples. judged: value by a digest of the order. judge_s,
     sample_s: what the judge and a sample took lately, in seconds of the budget. ends: share of the time limit for
     searches. waiting: digest -> (order, its counts), constructions until the judge has them. names: of each order that
-    is a construction, by digest. leaders: the best few orders with their values. estimates: of
-    samples, by digest. missed: constructions there was no time to make.
+    is a construction, by digest. leaders: the best few orders with their values; plain: the one that a search for I/Os
+    alone found. estimates: of samples, by digest. missed: constructions there was no time to make.
     """
 
     judge: Judge
@@ -67,6 +67,7 @@ class CandidatePool:
     curve: list[tuple[int, float, float]] = field(default_factory=list)
     judged: dict[bytes, float] = field(default_factory=dict)
     leaders: list[tuple[float, Int64Array]] = field(default_factory=list)
+    plain: tuple[float, Int64Array] | None = None
     judge_s: float = 0.0
     sample_s: float = 0.0
     ends: float = 1.0

@@ -20,6 +20,7 @@ from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sam
 from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.edges.methods.tiles import tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
+from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import weighted
 from traces.base.progress import Progress
 from traces.networks.checks import is_only_order
@@ -32,14 +33,14 @@ class StageEnds:
 
     made: of making constructions, at the latest. simulated: of simulating them, but for those that may be the best.
     rebuilt: of tiles that bring sources together, after that. plain: of what is then left for a scratchpad, for the
-    search by I/Os alone; runs count in the rest. searched: of searches for a cache. layouts: the last share of the
-    limit, for the best orders in other layouts.
+    search by I/Os alone; from its order, runs count in the rest. searched: of searches for a cache. layouts: the last
+    share of the limit, for the best orders in other layouts.
     """
 
     made: float = 0.5
     simulated: float = 0.2
     rebuilt: float = 0.2
-    plain: float = 0.7
+    plain: float = 0.85
     searched: float = 0.55
     layouts: float = 0.1
 
@@ -164,10 +165,13 @@ def order_for_machine(
 def judged_in_layouts(
     pool: CandidatePool, layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]]
 ) -> dict[str, Any]:
-    """Judge the best few orders in other layouts as far as time allows; take the best pair, if it beats the best order
-    where that lies, and return it as parameters of the result: none without layouts; layout None: the judge chose."""
+    """Judge the best few orders, and that of the fewest I/Os, in other layouts as far as time allows, but for those
+    that a construction beats; take the best pair, if it beats the best order where that lies, and return it as
+    parameters of the result: none without layouts; layout None: the judge chose."""
     found: dict[str, Any] = {"layout": None, "layout_value": pool.value} if layouts else {}
-    for value, edges in list(pool.leaders) if not pool.by_sample else []:
+    orders = [*pool.leaders[:1], *([pool.plain] if pool.plain else []), *pool.leaders[1:]]
+    least = min(pool.constructions.values(), default=math.inf)
+    for value, edges in [one for one in orders if one[0] <= least] if not pool.by_sample else []:
         for name, (judge, holds) in layouts.items():
             if pool.before(1.0) and holds(edges) and (there := judge(edges)) < found["layout_value"]:
                 found = {"layout": name, "layout_value": there}
@@ -272,6 +276,7 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
     if cache is not None:
         choices = [(1.0, 0.0), *((room, times) for room in CACHE_SHARES for times in (1.0, 5.0))]
     ends = pool.ends if cache is None else ENDS.searched
+    items = Items(network)  # shared: each search begins with what those before it found
     for number, (room, times) in enumerate(choices):
         if not pool.before(ends):
             return
@@ -288,9 +293,14 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
         given = replace(
             task, seed=task.seed + number, memory=max(3, round(room * task.memory)), time_limit_s=limit,
             objective=weighted(run, 1.0) if run else "io", policy=task.policy if cache is None or run else "min",
+            prepared=items,
         )  # fmt: skip
         edges, name = entry.item(network, given, made).edges, f"auto with {given.memory}, run = {run:.3g} I/Os"
-        pool.offer(edges, name)
+        value = pool.offer(edges, name)
+        items.facts.pop("plans", None)  # of another objective
+        items.orders = [edges]
+        if not number:
+            pool.plain = value, edges
         if cache is None:
             gather(pool, edges, name)
 

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
-from reorder.edges.methods.residency import ResidencyParameters, search
+from reorder.edges.methods.residency import DENSE_MOVES, Annealing, ResidencyParameters, search
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.edge_moves import applies, offer_refreshed
+from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_state
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import places
 from reorder.edges.search.plans import PlanSearch, plan_search
@@ -25,11 +26,13 @@ class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
     construction: of one construction at most; constructions: end of those that need no locality. slow: end of those
-    that take longer, after plans. plans, changed_plans: end of making plans of what to fuse, and of changing them.
+    that take longer, after plans. plans, changed_plans: end of making plans of what to fuse, and of changing them;
+    plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
+    nearer: the same against a streamed start (measured on grids, stencils and convolutions).
     spilled: single-depth plans with more extra I/Os a neuron than this, each value written and read once more, have
     strips whose fronts do not fit.
     """
@@ -38,13 +41,15 @@ class Shares:
     constructions: float = 0.15
     slow: float = 0.6
     plans: float = 0.5
-    changed_plans: float = 0.7
+    changed_plans: float = 0.75
+    patience: float = 0.08
     sequence: float = 0.5
     most_plans: int = 400
     starts: int = 8
     strips: tuple[int, ...] = (2, 3, 4)
     give_up: float = 3.0
     promising: float = 1.25
+    nearer: float = 0.9
     spilled: float = 2.0
 
 
@@ -93,7 +98,7 @@ class Portfolio:
         self.network, self.task, self.parameters = network, task, parameters
         self.best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
         self.bound = least_objective(network, task)
-        self.items = Items(network)
+        self.items = Items.of(network, task)
         self.limit = task.time_limit_s or math.inf
         self.found_by = ""
         self.proved = False
@@ -110,6 +115,9 @@ class Portfolio:
     def construct(self) -> None:
         """Try constructions, each on a small share of the limit; two-optimal always. Those that take longer come after
         a look for locality."""
+        for edges in self.items.orders:
+            with self.noting("given"):
+                self.best.offer(edges)
         known = list(constructions(self.network))
         for slow in (False, True):
             end = SHARES.slow if slow else SHARES.constructions
@@ -201,16 +209,23 @@ def fuse(items: Items, best: Best, bound: float, others: float) -> None:
     plans = plan_search(items, best.task.memory)
     if plans is None or best.value <= bound:
         return
-    ends = SHARES.plans * (best.task.time_limit_s or math.inf)
+    limit_s = best.task.time_limit_s or math.inf
     most = min(SHARES.give_up * others, SHARES.spilled * len(items.network.in_degree))
 
+    least, since = math.inf, 0.0
+
     def enough(tried: int) -> bool:
-        over = best.budget.spent() >= ends or best.value <= bound
-        return over or (plans.judged and least_plan(plans) - bound > most)
+        nonlocal least, since
+        spent = best.budget.spent()
+        if least_plan(plans) < least:
+            least, since = least_plan(plans), spent
+        improves = since + SHARES.patience * limit_s > spent
+        over = spent >= (SHARES.changed_plans if improves else SHARES.plans) * limit_s or best.value <= bound
+        return over or (plans.judged and least - bound > most)
 
     plans.fused(best, enough)
     if not best.task.sees_future and best.value > bound:
-        offer_strips(items, best, bound, ends)
+        offer_strips(items, best, bound, SHARES.plans * limit_s)
 
 
 def least_plan(plans: PlanSearch) -> float:
@@ -234,12 +249,12 @@ def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
 
 
 def start_from_plans(items: Items, best: Best, bound: float) -> None:
-    """Let the search start from the best plans unless they are far above others; change the best if nothing beats it.
-
-    What does not pay as a plan may as a start: the search has fewer slots than the memory has.
-    """
+    """Let the search start from the best plans if they are clearly nearer to the bound than the state from which it
+    starts without them; change the best if nothing beats it."""
     plans = plan_search(items, best.task.memory)
     if plans is None or least_plan(plans) - bound > SHARES.promising * (best.value - bound):
+        return
+    if least_plan(plans) - bound > SHARES.nearer * (start_value(items, best) - bound):
         return
     ends = SHARES.changed_plans * (best.task.time_limit_s or math.inf)
     if least_plan(plans) <= best.value:
@@ -247,6 +262,16 @@ def start_from_plans(items: Items, best: Best, bound: float) -> None:
         plans.walk(best, lambda tried: tried >= most or best.budget.spent() >= ends or best.value <= bound)
     items.orders += plans.orders(SHARES.starts)
     items.planned = least_plan(plans) <= best.value
+
+
+def start_value(items: Items, best: Best) -> float:
+    """Offer the order from which the search would start without plans, and return its value; infinite without time."""
+    slots = min(slot_choices(best.task)[0], len(items.items))
+    try:
+        state = start_state(items, slots, best.budget, best.task.policy)
+    except OutOfTime:
+        return math.inf
+    return Annealing(items, state, best.task.seed, DENSE_MOVES).offer(best)
 
 
 @ORDERINGS.register(
