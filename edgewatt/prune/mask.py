@@ -23,7 +23,7 @@ from traces.networks.prune import prune_magnitude
 from traces.pruning.assignment import arranged, strongest, with_hubs
 from traces.pruning.layers import Layers, layers_of
 from traces.pruning.selection import Candidates, Mask, choose
-from traces.pruning.windows import PATTERNS, Windows, fit, least_memory, memory_for, mixed, pairs_of
+from traces.pruning.windows import PATTERNS, Windows, fit, least_memory, memory_for, mixed, pairs_of, tiled
 
 QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
@@ -96,10 +96,11 @@ def memory_mask(
     memory: M of the I/O model. connections: how many to keep, or density, their share.
     neurons: how many may have connections, in all layers; None: for a network as many as magnitude pruning leaves, so
     that the total is at most that of any order of the freely pruned network; for widths as many as do.
-    pattern: 'windows' that slide, 'blocks' that jump (more room between hidden layers, less accuracy); None: windows
-    where they have the room. block: consecutive outputs with the same connections; groups: (2, 4) keeps at most 2 of 4
-    consecutive inputs of an output. extra: I/Os above the bound that a network's strongest connections outside
-    the windows may cost. values: how many values a neuron of each layer stands for, where widths are channels: the
+    pattern: 'narrow' keeps so few neurons of every second layer that all of them stay in memory; 'windows' slide over
+    all neurons (less room, less accuracy; more of a trained network); None: the better one. block: consecutive outputs
+    with the same connections; groups: (2, 4) keeps at most 2 of 4 consecutive inputs of an output. extra: I/Os above
+    the bound that may be spent: on inputs read again, where memory has no room for all of them, and on a network's
+    strongest connections outside the windows. values: how many values a neuron of each layer stands for, where widths are channels: the
     pixels of its map; `connections` then counts pairs of channels, and `order_in` orders the unrolled network.
     With LRU and RR the windows are made smaller until the bound is reached.
     Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
@@ -127,7 +128,7 @@ def memory_mask(
     maps = tuple(values or ())
     if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or not sees_future):
         raise InputError(f"values are {len(widths)} whole numbers of at least 1, for widths and policy 'min' alone")
-    windows, near = fitting(widths, memory, room, pattern, block, maps)
+    shapes, near = shapes_for(widths, memory, room, pattern, block, maps, extra)
     if maps and near:
         raise InputError(near)
 
@@ -139,7 +140,7 @@ def memory_mask(
             return MemoryMask(masks, kept, order, memory, policy, None, None, windows)
         edges = order_in(windows, kept, parts)
         total, bound = count_io(kept, edges, **counted).total, io_bounds(kept).lower_total
-        if (near or total > bound) and not outside and sees_future and kept.n_connections <= QUICK:
+        if (near or total > bound + extra) and not outside and sees_future and kept.n_connections <= QUICK:
             found = make_order(kept, "auto", seed=seed, moves=0, **counted).edges
             least = count_io(kept, found, **counted).total
             total, edges = (least, found) if least < total else (total, edges)
@@ -147,12 +148,15 @@ def memory_mask(
         return MemoryMask(masks, kept, order, memory, policy, total, bound, windows, free, near)
 
     def at_places(windows: Windows) -> Windows:
-        return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)
+        return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)[0]
 
-    best = made(at_places(windows))
+    if free is None:
+        best = made(at_places(shapes[0]))
+    else:
+        best = made(max((placed(each, scores, wanted, seed) for each in shapes), key=lambda found: found[1])[0])
     if maps:
         return best
-    if not best.proved and not near:  # a policy that does not see the future needs room to spare
+    if best.above > extra and not near:  # a policy that does not see the future needs room to spare
         best = _with_room_to_spare(lambda windows: made(at_places(windows)), best, room)
         if not best.proved:
             advice = f"with {policy} no windows tried reach the bound: {best.above} I/Os are above it"
@@ -219,12 +223,15 @@ def _with_strongest(inside: Sequence[Pairs], scores: Sequence[npt.NDArray[np.flo
     return [(np.concatenate((t, u)), np.concatenate((s, v))) for (t, s), (u, v) in zip(inside, more, strict=True)]
 
 
-def placed(windows: Windows, scores: Sequence[npt.NDArray[np.floating]], connections: int, seed: int) -> Windows:
-    """Return windows whose neurons stand where the most of the largest scores is allowed, with hubs if they help."""
+def placed(
+    windows: Windows, scores: Sequence[npt.NDArray[np.floating]], connections: int, seed: int
+) -> tuple[Windows, float]:
+    """Return windows whose neurons stand where the most of the largest scores is allowed, with hubs if they help, and
+    the share allowed."""
     total = sum(score.size for score in scores)
     large = strongest(scores, [min(score.size, 2 * connections * score.size // total + 1) for score in scores])
     found = [arranged(with_hubs(windows, share), large, seed=seed) for share in HUBS]
-    return max(found, key=lambda each: each[1])[0]
+    return max(found, key=lambda each: each[1])
 
 
 def order_in(windows: Windows, network: Network, layers: Layers | None = None) -> npt.NDArray[np.int64]:
@@ -279,23 +286,38 @@ def fitting(
     pattern: str | None = None,
     block: int = 1,
     values: Sequence[int] = (),
+    extra: int = 0,
 ) -> tuple[Windows, str]:
-    """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not)."""
+    """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not).
+
+    Those in which training keeps the most accuracy: tiles that `extra` I/Os pay for, else narrow layers.
+    """
+    shapes, near = shapes_for(widths, memory, connections, pattern, block, values, extra)
+    return shapes[0], near
+
+
+def shapes_for(
+    widths: Sequence[int], memory: int, connections: int, pattern: str | None, block: int, values: Any, extra: int = 0
+) -> tuple[list[Windows], str]:
+    """Return all windows with room for the connections, those for training from scratch first; see `fitting`."""
     dense = sum(a * b for a, b in pairs_of(widths))
     if connections > dense:
         raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")
     if pattern is not None and pattern not in PATTERNS:
         raise unknown_name("pattern", pattern, PATTERNS)
-    patterns = tuple(PATTERNS) if pattern is None else (pattern,)
+    patterns = PATTERNS if pattern is None else (pattern,)
     shape: Any = {"block": block, "values": values}
     held = [(room_in(widths, memory, each, **shape), each) for each in patterns]
-    for room, each in held:
-        if room >= connections:
-            return fit(widths, memory, connections=connections, pattern=each, **shape), ""
+    fits = [fit(widths, memory, connections=connections, pattern=p, **shape) for room, p in held if room >= connections]
+    whole = bool(fits) and list(fits[0].sizes) == fits[0].staying
+    if extra and block == 1 and not values and "narrow" in patterns and not whole:
+        fits = [found for found in (tiled(widths, memory, connections, extra),) if found] + fits
+    if fits:
+        return fits, ""
     least, later = min((memory_for(widths, connections, pattern=each, **shape), -k) for k, each in enumerate(patterns))
     most = max(held)[0]
     wide = fit(widths, least, connections=connections, pattern=patterns[-later], **shape)
-    return wide, (
+    return [wide], (
         f"M = {memory} has room for {most} connections at the bound, a density of {100 * most / dense:.3g} %: windows "
         f"for {connections} need M = {least}"
     )

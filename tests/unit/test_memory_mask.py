@@ -29,7 +29,7 @@ def trained(widths: list[int], seed: int = 0) -> ew.Network:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    widths=WIDTHS, more=st.integers(0, 12), spread=st.floats(0, 1), pattern=st.sampled_from(["windows", "blocks"]),
+    widths=WIDTHS, more=st.integers(0, 12), spread=st.floats(0, 1), pattern=st.sampled_from(["narrow", "windows"]),
     block=st.sampled_from([1, 4]),
 )  # fmt: skip
 def test_all_that_windows_allow_reaches_the_bound(
@@ -57,7 +57,7 @@ def test_a_mask_has_the_connections_asked_for_and_feeds_every_neuron(
     widths: list[int], more: int, share: float, seed: int, data: st.DataObject
 ) -> None:
     memory = least_memory(widths) + more
-    room = max(capacity(widths, memory).windows, capacity(widths, memory).blocks)
+    room = max(capacity(widths, memory).windows, capacity(widths, memory).narrow)
     connections = max(1, round(share * room))
     try:
         mask = ew.memory_mask(widths, memory=memory, connections=connections, seed=seed)
@@ -78,13 +78,23 @@ def test_a_mask_has_the_connections_asked_for_and_feeds_every_neuron(
 @pytest.mark.parametrize("memory", [3, 4, 5])
 def test_capacity_lies_below_what_any_order_holds(widths: list[int], memory: int) -> None:
     held, most = capacity(widths, memory), most_at_the_bound(widths, memory)
-    assert max(held.windows, held.blocks, held.blocks_of_16, held.two_of_four) <= most <= held.most
+    assert max(held.windows, held.narrow, held.blocks_of_16, held.two_of_four) <= most <= held.most
 
 
 def test_the_shape_of_the_concept_page() -> None:
-    assert fit((64, 256, 128, 256, 10), 119).sizes == (64, 22, 21, 10)
+    narrow = fit((64, 256, 128, 256, 10), 119)
+    assert narrow.sizes == (64, 53, 53, 10) and narrow.live == (64, 256, 53, 256, 10)
     held = capacity((64, 256, 128, 256, 10), 36)
-    assert (held.windows, held.blocks) == (34 * 256, 16_896) and held.most == 23_681
+    assert (held.windows, held.narrow) == (34 * 256, 17_408) and held.most == 23_681
+
+
+def test_tiles_read_inputs_again_so_that_every_neuron_may_see_all() -> None:
+    widths = (40, 256, 128, 256, 10)
+    tiles = ew.memory_mask(widths, memory=34, density=0.1, extra=1200)
+    assert tiles.windows.allowed()[0].all() and tiles.windows.tile == 10 and 0 < tiles.above <= 1200
+    assert tiles.total == ew.count_io(tiles.network, tiles.order, memory=34).total
+    block = ew.memory_mask((24, 96, 24), memory=20, density=0.2, extra=150)  # outputs are written again as well
+    assert block.windows.live == (24, 54, 24) and 0 < block.above <= 150
 
 
 @pytest.mark.parametrize("policy", ["min", "lru"])
@@ -100,9 +110,9 @@ def test_a_policy_without_a_bound_says_how_far_it_is() -> None:
 
 def test_below_the_room_for_the_connections_the_total_is_stated() -> None:
     mask = ew.memory_mask((64, 256, 128, 256, 10), memory=36, density=0.25)
-    assert not mask.proved and "M = 36 has room for 16896 connections" in mask.advice
+    assert not mask.proved and "M = 36 has room for 17408 connections" in mask.advice
     assert mask.total == ew.count_io(mask.network, mask.order, memory=36).total
-    least = memory_for((64, 256, 128, 256, 10), mask.network.n_connections, pattern="blocks")
+    least = memory_for((64, 256, 128, 256, 10), mask.network.n_connections)
     assert f"need M = {least}" in mask.advice
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from traces.pruning.windows import Windows, pairs_of
+from traces.pruning.windows import Windows
 
 MOST = 4096
 """Neurons of a layer that is arranged: linear assignment takes O(n^3)."""
@@ -74,8 +74,8 @@ def with_hubs(windows: Windows, share: float) -> Windows:
     The rest of the window is at least one position. Layers that stay in full have no need of it.
     """
     last, hubs = len(windows.sizes) - 1, list(windows.hubs)
-    for k, (a, b) in enumerate(pairs_of(windows.widths)):
-        over_fixed = (k == 0 and b >= a) or (k == last and b < a)
-        if over_fixed and windows.sizes[k] < min(a, b):
+    for k, (pull, stays) in enumerate(zip(windows.pulls, windows.staying, strict=True)):
+        over_fixed = (k == 0 and pull) or (k == last and not pull)
+        if over_fixed and windows.sizes[k] < stays:
             hubs[k] = min(int(share * windows.sizes[k]), windows.sizes[k] - 1)
     return replace(windows, hubs=tuple(hubs))
