@@ -1,8 +1,8 @@
 """Train networks with and without windows for a memory and compare them: python scripts/prune_study.py [options]
 
-For each density and seed one network is pruned freely while it trains, and one inside the windows of each memory and
-pattern, with as many connections and at most as many neurons. 'tiles' are narrow layers that read inputs again, for at
-most the I/Os of the free network; they are left out where all inputs stay. A row of the JSON written: accuracy on
+For each density and seed one network is pruned freely while it trains, and one inside the windows of each memory, with
+as many connections and at most as many neurons. 'tiles' read inputs again, for about the I/Os of the free network; they
+are left out where all inputs stay. A row of the JSON written: accuracy on
 held-out data (where labels are vectors, the share of their variance that outputs explain), I/Os and their lower bound,
 and energy and time of one pass of 128 vectors on the 64 KiB scratchpad's machine with on-chip memory for M values. The
 free network has the best order that `auto` finds for each memory.
@@ -40,7 +40,7 @@ def load(data: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     """Return (training inputs, labels, test inputs, labels): of an npz with these four, or scikit-learn's digits."""
     if data != "digits":
         arrays = np.load(data)
-        return tuple(arrays[name] for name in ("inputs", "labels", "test_inputs", "test_labels"))  # type: ignore[return-value]
+        return tuple(arrays[name] for name in ("inputs", "labels", "test_inputs", "test_labels"))
     images, labels, test, answers = split_digits(seed)
     return images / PIXEL_MAX, labels, test / PIXEL_MAX, answers
 
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--widths", default="64-256-128-256-10")
     parser.add_argument("--density", type=float, nargs="+", default=[0.1])
     parser.add_argument("--memory", type=int, nargs="+", default=[119, 71, 36])
-    parser.add_argument("--pattern", nargs="+", default=["narrow", "tiles"])
+    parser.add_argument("--pattern", nargs="+", choices=["windows", "tiles"], default=["windows", "tiles"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--time-limit", type=float, default=3.0)
@@ -106,8 +106,7 @@ def main() -> None:
                 for pattern in given.pattern:
                     tiles = pattern == "tiles"
                     extra = int(most - cost["bound"]) if tiles else 0
-                    shape = "narrow" if tiles else pattern
-                    windows, near = fitting(widths, memory, recipe.n_connections, shape, extra=extra)
+                    windows, near = fitting(widths, memory, recipe.n_connections, extra=extra)
                     if near or (tiles and windows.tile == 1):
                         print(near or f"M {memory}: no tiles for {extra} I/Os")
                         continue

@@ -92,7 +92,9 @@ def train(
     if windows is not None:
         masks = [mask.astype(np.float32) for mask in windows.allowed()]
         pairs = [windows.pairs(k) for k in range(len(shapes))]
-    fed = [float(mask.sum()) / max(1, int(mask.any(axis=1).sum())) for mask in masks]  # inputs of a neuron that has some
+    fed = [
+        float(mask.sum()) / max(1, int(mask.any(axis=1).sum())) for mask in masks
+    ]  # inputs of a neuron that has some
     weights = [(rng.normal(0, np.sqrt(2 / n), m.shape) * m).astype(np.float32) for n, m in zip(fed, masks, strict=True)]
     biases = [np.zeros(n_out, np.float32) for n_out, _ in shapes]
     total, size = int(sum(mask.sum() for mask in masks)), sum(w.size for w in weights)

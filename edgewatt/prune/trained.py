@@ -36,7 +36,7 @@ from traces.pruning.reconstruction import (
     refined,
 )
 from traces.pruning.selection import Mask
-from traces.pruning.windows import PATTERNS, Windows, fit, pairs_of
+from traces.pruning.windows import Windows, fit, pairs_of
 
 SPREADS = (1.0, 0.5, 0.0)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
 ROUNDS = 3
@@ -256,13 +256,13 @@ def _in_windows(
 ) -> tuple[Network, Ordering, PrunedResult]:
     """Prune into the windows that lose the least: several shapes are tried with one round of least squares."""
     widths, room = task.layers.widths, sum(counts)
-    patterns, near = shapes_for(widths, task.memory, room, None, 1, (), task.extra)
+    found, near = shapes_for(widths, task.memory, room, 1, (), task.extra)
     if near:
         raise InputError(f"{near}; nearest density: {_nearest(widths, task.memory):.3g}")
     scores = importances(task.weights, task.biases, task.fit, task.functions[0])
     large = strongest(scores, [2 * count for count in counts])
-    spread = [_spread(each, task.memory, room, to) for each in patterns if each.tile == 1 for to in SPREADS]
-    shapes = {(w.sizes, w.live): w for w in patterns + spread}
+    spread = [fit(widths, task.memory, connections=room, spread=to) for to in SPREADS if found[-1].tile == 1]
+    shapes = {(w.sizes, w.live): w for w in found + spread}
     tried: list[tuple[float, int, Windows, list[Mask], list[int]]] = []
 
     def note(placed: Windows, allowed: list[Mask], fits: list[int]) -> None:
@@ -330,13 +330,8 @@ def _by_magnitude(
     return network, order, task.result("free", density, network, order.edges, made, ())
 
 
-def _spread(windows: Windows, memory: int, connections: int, spread: float) -> Windows:
-    return fit(windows.widths, memory, connections=connections, spread=spread, pattern=windows.pattern)
-
-
 def _nearest(widths: Sequence[int], memory: int) -> float:
-    dense = sum(a * b for a, b in pairs_of(widths))
-    return max(room_in(widths, memory, pattern) for pattern in PATTERNS) / dense
+    return room_in(widths, memory) / sum(a * b for a, b in pairs_of(widths))
 
 
 def _counts(counts: Sequence[int], allowed: Sequence[Mask]) -> list[int]:

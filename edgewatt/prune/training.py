@@ -36,7 +36,6 @@ class MemoryPruning:
         density: float | None = None,
         connections: int | None = None,
         neurons: int | None = None,
-        pattern: str | None = None,
         values: Sequence[int] | None = None,
         extra: int = 0,
         begin: float = 0.15,
@@ -47,7 +46,7 @@ class MemoryPruning:
         """Choose windows, and set the weights outside them to zero.
 
         module: its `nn.Linear` and `nn.Conv2d` layers, in the order in which it names them, lead from one to the next.
-        memory, density, connections, neurons, pattern, values, extra: as `edgewatt.memory_mask`. A
+        memory, density, connections, neurons, values, extra: as `edgewatt.memory_mask`. A
         convolution's connection is a pair of channels, and `values` are the pixels of each layer's maps. every: steps
         between two prunings. Raises MissingExtraError without PyTorch, InputError for layers that do not follow each
         other, and for a memory without room.
@@ -67,7 +66,7 @@ class MemoryPruning:
         self.widths = (shapes[0][1], *(n_out for n_out, _ in shapes))
         self.memory = checked_memory(memory)
         self.connections = wanted_of(connections, density, sum(a * b for a, b in pairs_of(self.widths)))
-        windows, near = fitting(self.widths, self.memory, self.connections, pattern, 1, tuple(values or ()), extra)
+        windows, near = fitting(self.widths, self.memory, self.connections, 1, tuple(values or ()), extra)
         if near:
             raise InputError(near)
         self.windows = mixed(windows, seed)

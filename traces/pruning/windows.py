@@ -1,14 +1,11 @@
 """Windows over layers: which connections a layered network may have so that a small fast memory reads each value once.
 
-Take the connections between two layers. The larger layer streams: its neurons pass one after the other, and each may
-connect to a window of the smaller layer, which meanwhile slides from its first neuron to its last. Fast memory holds
-the windows, the neuron that passes, and the connection in hand. A layer that streams on both sides is computed, spent
-and dropped; one that stays on both sides has one window that fills and, behind it, one that is read. Every value is
-then in fast memory from its first connection to its last, which is Compact Growth (Gleinig et al. 2023, Theorem 2):
-any subset of the connections allowed needs W + N + S I/Os and no more.
-
-Narrow layers need less: every second layer stays, with as many neurons as memory holds, so that each neuron of the
-layers between may connect to all of them, and only two layers that stay are in memory at the same time.
+Every second layer stays in fast memory, narrowed to as many neurons as it holds; the neurons of the others pass one
+after the other, and each may connect to all that stay: it is computed, spent and dropped. Inputs and outputs cannot be
+narrowed; where they have no room, a window slides over them from the first to the last. Fast memory holds two layers
+that stay at a time, the neuron that passes, and the connection in hand. Every value is then in fast memory from its
+first connection to its last, which is Compact Growth (Gleinig et al. 2023, Theorem 2): any subset of the connections
+allowed needs W + N + S I/Os and no more.
 """
 
 from __future__ import annotations
@@ -21,17 +18,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError
 from traces.networks.checks import checked_memory
 
 Int64Array = npt.NDArray[np.int64]
-PATTERNS = ("narrow", "windows")
 WHOLE = 2 / 3
-"""Of memory that inputs may take so that all stay, in a narrow pattern; else they take half. A rule of thumb (digits
+"""Of memory that inputs may take so that all stay; else they take half. A rule of thumb (digits
 and MNIST-1D, 256-128-256 hidden neurons): a neuron that misses inputs costs as much as narrower hidden layers."""
-FIXED_GAIN = 4
-"""How much wider a window over inputs or outputs is than one over hidden neurons: what an input means is given, while
-training finds a place for a hidden neuron. A rule of thumb (digits, 64-256-128-256-10)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +33,7 @@ class Windows:
 
     widths: neurons of each layer, inputs first. sizes: of each layer's window, which lies over the smaller layer. hubs:
     how many of these positions (the first ones) never leave; of inputs and outputs only. positions: per layer int64[n],
-    the position of each neuron. pulls: by layer of connections, whether targets stream past a window of sources; if
+    the position of each neuron. pulls: by layer of connections, whether targets stream past sources that stay; if
     not, sources past targets. live: how many positions of each layer have connections, the first ones. block: the
     connections allowed are the same for this many consecutive outputs. values: fast memory that a neuron of each layer
     takes (that of a channel is its map). tile: neurons of the first hidden layer that are computed together; inputs are
@@ -53,7 +46,6 @@ class Windows:
     positions: tuple[Int64Array, ...]
     pulls: tuple[bool, ...]
     live: tuple[int, ...]
-    pattern: str = "narrow"
     block: int = 1
     values: tuple[int, ...] = ()
     tile: int = 1
@@ -212,12 +204,11 @@ def pairs_of(widths: Sequence[int]) -> list[tuple[int, int]]:
 class Capacity:
     """The most connections that layers of given widths can have at the lower bound, with a memory M.
 
-    narrow, windows: by pattern. blocks_of_16: narrow layers, the same inputs for 16 consecutive outputs. two_of_four:
-    sliding windows, at most 2 of 4 consecutive inputs. most: no pattern and no order has more.
+    blocks_of_16: the same inputs for 16 consecutive outputs. two_of_four: at most 2 of 4 consecutive inputs. most: no
+    mask and no order has more.
     """
 
     memory: int
-    narrow: int
     windows: int
     blocks_of_16: int
     two_of_four: int
@@ -225,7 +216,7 @@ class Capacity:
 
 
 def capacity(widths: Sequence[int], memory: int) -> Capacity:
-    """Return what a memory has room for, by pattern; a pattern that needs a larger memory has 0.
+    """Return what a memory has room for, by kind of window; one that needs a larger memory has 0.
 
     The upper limit: values enter fast memory once each and leave it once; a value that enters meets at most M - 2
     others, the first M - 1 values each other, and only values of neighbouring layers connect. So W <= N (M - 2) -
@@ -240,19 +231,17 @@ def capacity(widths: Sequence[int], memory: int) -> Capacity:
         sum(a * b for a, b in pairs_of(widths)),
     )
 
-    def held(pattern: str = "narrow", block: int = 1) -> Windows | None:
-        if memory < least_memory(widths, pattern=pattern, block=block):
-            return None
-        return fit(widths, memory, spread=0.0, pattern=pattern, block=block)
+    def held(block: int) -> Windows | None:
+        return fit(widths, memory, spread=0.0, block=block) if memory >= least_memory(widths, block=block) else None
 
-    narrow, slide, sixteen = held(), held("windows"), held(block=16)
-    free, sliding, alike = (0 if each is None else each.capacity for each in (narrow, slide, sixteen))
-    return Capacity(memory, free, sliding, alike, 0 if slide is None else slide.two_of_four(), most)
+    any_, sixteen = held(1), held(16)
+    free, alike = (0 if each is None else each.capacity for each in (any_, sixteen))
+    return Capacity(memory, free, alike, 0 if any_ is None else any_.two_of_four(), most)
 
 
-def least_memory(widths: Sequence[int], *, pattern: str = "narrow", block: int = 1, values: Sequence[int] = ()) -> int:
+def least_memory(widths: Sequence[int], *, block: int = 1, values: Sequence[int] = ()) -> int:
     """Return an M with which windows of the least sizes reach the bound."""
-    return _made(widths, 0, 0.0, pattern, block, values).memory
+    return _made(widths, 0, 0.0, block, values).memory
 
 
 def fit(
@@ -261,38 +250,35 @@ def fit(
     *,
     connections: int = 0,
     spread: float = 1.0,
-    pattern: str = "narrow",
     block: int = 1,
     values: Sequence[int] = (),
 ) -> Windows:
     """Return windows that a memory has room for.
 
-    connections: how many they must allow at least. spread: 1 gives inputs and outputs what they need (`FIXED_GAIN`,
-    `WHOLE`); 0 gives all room to the layers in which a place allows the most connections; it is lowered where
-    `connections` ask for it. Neurons stand at the positions of their numbers.
+    connections: how many they must allow at least. spread: 1 gives inputs what they need (`WHOLE`); 0 gives all room to
+    the layers in which a place allows the most connections; it is lowered where `connections` ask for it. Neurons stand
+    at the positions of their numbers.
     Raises InputError where memory has no room for windows, or they for the connections; it names the nearest M.
     """
-    if pattern not in PATTERNS:
-        raise unknown_name("pattern", pattern, PATTERNS)
-    least = least_memory(widths, pattern=pattern, block=block, values=values)
+    least = least_memory(widths, block=block, values=values)
     if memory < least:
         raise InputError(
             f"M = {memory} has no room for a window over each layer of {'-'.join(map(str, widths))}: the least is "
             f"M = {least}"
         )
-    best = _fitted(widths, memory, 0.0, pattern, block, values)
+    best = _fitted(widths, memory, 0.0, block, values)
     if best.capacity < connections:
         raise InputError(
             f"M = {memory} has room for {best.capacity} connections of {'-'.join(map(str, widths))} at the lower "
             f"bound, not for {connections}"
         )
     low, high = 0.0, spread
-    found = _fitted(widths, memory, spread, pattern, block, values) if spread else best
+    found = _fitted(widths, memory, spread, block, values) if spread else best
     if found.capacity >= connections:
         return found
     for _ in range(8):  # the largest spread that allows enough, to 1/256
         middle = (low + high) / 2
-        tried = _fitted(widths, memory, middle, pattern, block, values)
+        tried = _fitted(widths, memory, middle, block, values)
         if tried.capacity >= connections:
             low, best = middle, tried
         else:
@@ -303,8 +289,9 @@ def fit(
 def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> Windows | None:
     """Return narrow layers whose neurons all see all inputs, read again for each tile of the first hidden layer.
 
-    That costs at most `extra` I/Os above the bound. Of three layers the hidden one is narrowed to the tiles that
-    `extra` pays for, since outputs are read and written again with each. None where they have no room or need none.
+    That costs about `extra` I/Os above the bound at most (sparse tiles leave values unused that min then drops first:
+    up to 1.4 times the inputs read again). A single hidden layer is narrowed to the tiles that `extra` pays for, since
+    outputs are read and written again with each. None where they have no room or need none.
     """
     inputs, hidden, room = *widths[:2], memory - 2
     if len(widths) < 3 or room < 2:
@@ -323,80 +310,31 @@ def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> W
     sizes = tuple(held.get(k if pull else k + 1, widths[k if pull else k + 1]) for k, pull in enumerate(pulls))
     sizes = (inputs, *sizes[1:])
     places = tuple(np.arange(n) for n in widths)
-    found = Windows(tuple(widths), sizes, (0,) * len(sizes), places, pulls, tuple(live), "narrow", tile=tile)
+    found = Windows(tuple(widths), sizes, (0,) * len(sizes), places, pulls, tuple(live), tile=tile)
     return found if found.capacity >= connections else None
 
 
-def memory_for(
-    widths: Sequence[int], connections: int, *, pattern: str = "narrow", block: int = 1, values: Sequence[int] = ()
-) -> int:
+def memory_for(widths: Sequence[int], connections: int, *, block: int = 1, values: Sequence[int] = ()) -> int:
     """Return the least M whose windows have room for so many connections."""
-    low = least_memory(widths, pattern=pattern, block=block, values=values)
+    low = least_memory(widths, block=block, values=values)
     high = low + sum(n * v for n, v in zip(widths, values or [1] * len(widths), strict=True))
     while low < high:
         middle = (low + high) // 2
-        if _fitted(widths, middle, 0.0, pattern, block, values).capacity >= connections:
+        if _fitted(widths, middle, 0.0, block, values).capacity >= connections:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _least_size(pair: tuple[int, int], block: int) -> int:
-    """Return the least size of a window: every neuron under it, and whole blocks where outputs stay."""
-    a, b = pair
-    if b >= a:
-        return -(-a // -(-b // block))
-    return block if b % block == 0 else b
-
-
-def _fitted(
-    widths: Sequence[int], memory: int, spread: float, pattern: str, block: int, values: Sequence[int]
-) -> Windows:
-    """Return the largest windows of one kind that fit; `memory` has room for the least."""
+def _fitted(widths: Sequence[int], memory: int, spread: float, block: int, values: Sequence[int]) -> Windows:
+    """Return the largest windows that fit; `memory` has room for the least."""
     reserve = 1 + max(values or [1])
     found = None
     while found is None or found.memory > memory:  # a value more or less where windows begin and end
-        found = _made(widths, memory - reserve, spread, pattern, block, values)
+        found = _made(widths, memory - reserve, spread, block, values)
         reserve += max(1, found.memory - memory)
     return found
-
-
-def _sliding(widths: Sequence[int], room: int, spread: float, block: int, values: Sequence[int]) -> list[int]:
-    """Return the size of each window: `spread` of the room even, the rest where a place allows the most."""
-    pairs, last = pairs_of(widths), len(widths) - 2
-    over = [k if b >= a else k + 1 for k, (a, b) in enumerate(pairs)]
-    most = [widths[layer] for layer in over]
-    unit = [block if over[k] == k + 1 else 1 for k in range(last + 1)]
-    least = [
-        min(top, -(-_least_size(pair, block) // each) * each)
-        for top, pair, each in zip(most, pairs, unit, strict=True)
-    ]
-    cost = [values[layer] if values else 1 for layer in over]
-    gain = [FIXED_GAIN if layer in (0, last + 1) else 1 for layer in over]
-
-    def whole(k: int, size: int) -> int:
-        """Return the largest size up to `size` that a window can have."""
-        return min(most[k], max(least[k], size if size >= most[k] else size // unit[k] * unit[k]))
-
-    def even(scale: float) -> list[int]:
-        return [whole(k, int(scale * gain[k])) for k in range(last + 1)]
-
-    def takes(sizes: list[int]) -> int:
-        return sum(size * each for size, each in zip(sizes, cost, strict=True))
-
-    base, low, high = takes(even(0)), 0.0, float(max(most))
-    share = base + spread * (room - base)
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if takes(even(middle)) <= share else (low, middle)
-    sizes = even(low)
-    left = room - takes(sizes)
-    for k in sorted(range(last + 1), key=lambda k: -max(pairs[k]) / cost[k]):
-        if (more := whole(k, sizes[k] + left // cost[k]) - sizes[k]) > 0:
-            sizes[k] += more
-            left -= more * cost[k]
-    return sizes
 
 
 def _narrow(
@@ -430,16 +368,9 @@ def _narrow(
     return held
 
 
-def _made(
-    widths: Sequence[int], room: int, spread: float, pattern: str, block: int, values: Sequence[int]
-) -> Windows:
-    """Return windows in so much memory, at least the smallest ones: the narrow ones that allow the most connections."""
+def _made(widths: Sequence[int], room: int, spread: float, block: int, values: Sequence[int]) -> Windows:
+    """Return windows in so much memory, at least the smallest ones: those that allow the most connections."""
     places = tuple(np.arange(n) for n in widths)
-    if pattern == "windows":
-        pulls = tuple(b >= a for a, b in pairs_of(widths))
-        sizes = tuple(_sliding(widths, room, spread, block, values))
-        none = (0,) * len(sizes)
-        return Windows(tuple(widths), sizes, none, places, pulls, tuple(widths), pattern, block, tuple(values))
     found = []
     for first in (0, 1):
         held, last = _narrow(widths, room, first, spread, block, values), len(widths) - 1
@@ -447,5 +378,5 @@ def _made(
         pulls = tuple((k - first) % 2 == 0 for k in range(last))
         sizes = tuple(held[k if pull else k + 1] for k, pull in enumerate(pulls))
         none = (0,) * last
-        found.append(Windows(tuple(widths), sizes, none, places, pulls, live, pattern, block, tuple(values)))
+        found.append(Windows(tuple(widths), sizes, none, places, pulls, live, block, tuple(values)))
     return max(found, key=lambda windows: windows.capacity)
