@@ -34,10 +34,28 @@ from traces.pruning.windows import mixed, pairs_of
 from traces.readers.parts.layers import dense_layer, from_layers
 
 LANES = 128
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def load(data: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (training inputs, labels, test inputs, labels): of an npz with these four, or scikit-learn's digits."""
+    """Return (training inputs, labels, test inputs, labels) of the data named, or of an npz with these four."""
+    rng = np.random.default_rng(seed)
+    if data == "spectra":  # five frames of 128 bands: a few sources, each with a smooth spectrum, and noise
+        bands = np.linspace(0, 1, 128)[:, None]
+        spectra = np.exp(-0.5 * ((bands - rng.random(12)) / rng.uniform(0.02, 0.15, 12)) ** 2)
+        loudness = rng.gamma(0.5, size=(5000, 1, 12)) * rng.uniform(0.5, 1.5, size=(5000, 5, 12))
+        frames = np.log(0.1 + loudness @ spectra.T) + 0.1 * rng.normal(size=(5000, 5, 128))
+        vectors = ((frames - frames.mean()) / frames.std()).reshape(5000, 640).astype(np.float32)
+        return vectors[1000:], vectors[1000:], vectors[:1000], vectors[:1000]
+    if data == "bytes":  # the next byte of our documentation, from the eight before it
+        text = b" ".join(path.read_bytes() for path in sorted(DOCS.rglob("*.md")))
+        symbols, counts = np.unique(np.frombuffer(text, np.uint8), return_counts=True)
+        rank = np.full(256, 63)  # the 63 most frequent bytes; the others are one symbol
+        rank[symbols[np.argsort(-counts, kind="stable")[:63]]] = np.arange(63)
+        symbol, at = rank[np.frombuffer(text, np.uint8)], rng.permutation(len(text) - 8)[:50_000]
+        codes = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+        inputs, labels = codes[symbol[at[:, None] + np.arange(8)]].reshape(-1, 64), symbol[at + 8]
+        return inputs[5000:], labels[5000:], inputs[:5000], labels[:5000]
     if data != "digits":
         arrays = np.load(data)
         return tuple(arrays[name] for name in ("inputs", "labels", "test_inputs", "test_labels"))
@@ -60,7 +78,9 @@ def measured(network: Network, edges: np.ndarray, memory: int, energy: bool) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", default="digits", help="digits, or an npz: inputs, labels, test_inputs, test_labels")
+    parser.add_argument(
+        "--data", default="digits", help="digits, bytes, spectra, or an npz of inputs, labels, test_inputs, test_labels"
+    )
     parser.add_argument("--widths", default="64-256-128-256-10")
     parser.add_argument("--density", type=float, nargs="+", default=[0.1])
     parser.add_argument("--memory", type=int, nargs="+", default=[119, 71, 36])

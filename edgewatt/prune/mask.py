@@ -20,14 +20,13 @@ from traces.base.reprs import OneLineRepr
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
-from traces.pruning.assignment import arranged, strongest, with_hubs
+from traces.pruning.assignment import arranged, strongest
 from traces.pruning.layers import Layers, layers_of
 from traces.pruning.selection import Candidates, Mask, choose
 from traces.pruning.windows import Windows, fit, least_memory, memory_for, mixed, pairs_of, tiled
 
 QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
-HUBS = (0.0, 0.5)  # shares of a window over inputs or outputs that may never leave; which one is found by trying
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,12 +222,10 @@ def _with_strongest(inside: Sequence[Pairs], scores: Sequence[npt.NDArray[np.flo
 def placed(
     windows: Windows, scores: Sequence[npt.NDArray[np.floating]], connections: int, seed: int
 ) -> tuple[Windows, float]:
-    """Return windows whose neurons stand where the most of the largest scores is allowed, with hubs if they help, and
-    the share allowed."""
+    """Return windows whose neurons stand where the most of the largest scores is allowed, and the share allowed."""
     total = sum(score.size for score in scores)
     large = strongest(scores, [min(score.size, 2 * connections * score.size // total + 1) for score in scores])
-    found = [arranged(with_hubs(windows, share), large, seed=seed) for share in HUBS]
-    return max(found, key=lambda each: each[1])
+    return arranged(windows, large, seed=seed)
 
 
 def order_in(windows: Windows, network: Network, layers: Layers | None = None) -> npt.NDArray[np.int64]:

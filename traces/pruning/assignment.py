@@ -66,16 +66,3 @@ def strongest(scores: Sequence[npt.NDArray[np.floating]], counts: Sequence[int])
             score = np.where(score >= np.partition(score.ravel(), -count)[-count], score, 0)
         kept.append(score)
     return kept
-
-
-def with_hubs(windows: Windows, share: float) -> Windows:
-    """Return the windows with this share of each window over inputs or outputs never leaving.
-
-    The rest of the window is at least one position. Layers that stay in full have no need of it.
-    """
-    last, hubs = len(windows.sizes) - 1, list(windows.hubs)
-    for k, (pull, stays) in enumerate(zip(windows.pulls, windows.staying, strict=True)):
-        over_fixed = (k == 0 and pull) or (k == last and not pull)
-        if over_fixed and windows.sizes[k] < stays:
-            hubs[k] = min(int(share * windows.sizes[k]), windows.sizes[k] - 1)
-    return replace(windows, hubs=tuple(hubs))

@@ -31,18 +31,17 @@ and MNIST-1D, 256-128-256 hidden neurons): a neuron that misses inputs costs as 
 class Windows:
     """The connections that a memory allows. A position counts along a layer in the order in which its neurons pass.
 
-    widths: neurons of each layer, inputs first. sizes: of each layer's window, which lies over the smaller layer. hubs:
-    how many of these positions (the first ones) never leave; of inputs and outputs only. positions: per layer int64[n],
-    the position of each neuron. pulls: by layer of connections, whether targets stream past sources that stay; if
-    not, sources past targets. live: how many positions of each layer have connections, the first ones. block: the
-    connections allowed are the same for this many consecutive outputs. values: fast memory that a neuron of each layer
-    takes (that of a channel is its map). tile: neurons of the first hidden layer that are computed together; inputs are
-    read again for each such tile, and what it feeds as well where that does not stay: I/Os above the bound.
+    widths: neurons of each layer, inputs first. sizes: of each layer's window, which lies over the layer that stays.
+    positions: per layer int64[n], the position of each neuron. pulls: by layer of connections, whether targets stream
+    past sources that stay; if not, sources past targets. live: how many positions of each layer have connections, the
+    first ones. block: the connections allowed are the same for this many consecutive outputs. values: fast memory that
+    a neuron of each layer takes (that of a channel is its map). tile: neurons of the first hidden layer that are
+    computed together; inputs are read again for each such tile, and what it feeds as well where that does not stay:
+    I/Os above the bound.
     """
 
     widths: tuple[int, ...]
     sizes: tuple[int, ...]
-    hubs: tuple[int, ...]
     positions: tuple[Int64Array, ...]
     pulls: tuple[bool, ...]
     live: tuple[int, ...]
@@ -67,19 +66,17 @@ class Windows:
         for k, pull in enumerate(self.pulls):
             staying, streaming = self._ends(k)
             step = np.arange(streaming) // (self.block if pull else 1)
-            span, room = staying - self.sizes[k], self.sizes[k] - self.hubs[k]
+            size, span = self.sizes[k], staying - self.sizes[k]
             # The middle slides from one end to the other, so the neurons at the ends are seen half as often.
-            first = np.clip(np.round((step + 0.5) * (span + room) / (step[-1] + 1) - room / 2), 0, span)
+            first = np.clip(np.round((step + 0.5) * (span + size) / (step[-1] + 1) - size / 2), 0, span)
             first = first.astype(np.int64)
-            starts.append(self.hubs[k] + (first if pull else first // self.block * self.block))
+            starts.append(first if pull else first // self.block * self.block)
         return starts
 
     def pairs(self, k: int) -> tuple[Int64Array, Int64Array]:
         """Return (targets, sources) of the connections allowed in layer k, in the layers' own numbering."""
-        start, hubs = self.starts[k], self.hubs[k]
-        window = start[:, None] + np.arange(self.sizes[k] - hubs)
-        staying = np.concatenate([np.broadcast_to(np.arange(hubs), (len(start), hubs)), window], axis=1).ravel()
-        streaming = np.repeat(np.arange(len(start)), self.sizes[k])
+        staying = (self.starts[k][:, None] + np.arange(self.sizes[k])).ravel()
+        streaming = np.repeat(np.arange(len(self.starts[k])), self.sizes[k])
         sources, targets = (staying, streaming) if self.pulls[k] else (streaming, staying)
         return np.argsort(self.positions[k + 1])[targets], np.argsort(self.positions[k])[sources]
 
@@ -102,7 +99,7 @@ class Windows:
         A neuron passes as soon as its sources are complete; what follows from it comes before the next one. O(N).
         """
         widths, ranks = self.live, [np.full(n, -1, np.int64) for n in self.widths]
-        ready = [(start + self.sizes[k] - self.hubs[k]).tolist() for k, start in enumerate(self.starts)]
+        ready = [(start + self.sizes[k]).tolist() for k, start in enumerate(self.starts)]
         filled = [[*start[1:].tolist(), widths[k + 1]] for k, start in enumerate(self.starts)]  # no later one reaches
         complete, passed, clock = [widths[0]] + [0] * len(self.sizes), [0] * len(self.sizes), 0
 
@@ -127,13 +124,11 @@ class Windows:
 
     def _seen_by(self, k: int) -> tuple[Int64Array, Int64Array]:
         """Return the first and the last streaming neuron that sees each position of the layer that stays."""
-        p, hubs = np.arange(self._ends(k)[0]), self.hubs[k]
-        first = np.searchsorted(self.starts[k] + self.sizes[k] - hubs, p, "right")
-        last = np.searchsorted(self.starts[k], p, "right") - 1
-        return np.where(p < hubs, 0, first), np.where(p < hubs, len(self.starts[k]) - 1, last)
+        p, start = np.arange(self._ends(k)[0]), self.starts[k]
+        return np.searchsorted(start + self.sizes[k], p, "right"), np.searchsorted(start, p, "right") - 1
 
     def two_of_four(self) -> int:
-        """Return how many connections are allowed if at most 2 of 4 consecutive sources may have one. No hubs."""
+        """Return how many connections are allowed if at most 2 of 4 consecutive sources may have one."""
         count = 0
         for k, start in enumerate(self.starts):
             low, high = (start, start + self.sizes[k]) if self.pulls[k] else self._seen_by(k)
@@ -310,7 +305,7 @@ def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> W
     sizes = tuple(held.get(k if pull else k + 1, widths[k if pull else k + 1]) for k, pull in enumerate(pulls))
     sizes = (inputs, *sizes[1:])
     places = tuple(np.arange(n) for n in widths)
-    found = Windows(tuple(widths), sizes, (0,) * len(sizes), places, pulls, tuple(live), tile=tile)
+    found = Windows(tuple(widths), sizes, places, pulls, tuple(live), tile=tile)
     return found if found.capacity >= connections else None
 
 
@@ -377,6 +372,5 @@ def _made(widths: Sequence[int], room: int, spread: float, block: int, values: S
         live = tuple(n if k in (0, last) else held.get(k, n) for k, n in enumerate(widths))
         pulls = tuple((k - first) % 2 == 0 for k in range(last))
         sizes = tuple(held[k if pull else k + 1] for k, pull in enumerate(pulls))
-        none = (0,) * last
-        found.append(Windows(tuple(widths), sizes, none, places, pulls, live, block, tuple(values)))
+        found.append(Windows(tuple(widths), sizes, places, pulls, live, block, tuple(values)))
     return max(found, key=lambda windows: windows.capacity)
