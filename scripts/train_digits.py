@@ -92,7 +92,9 @@ def train(
     if windows is not None:
         masks = [mask.astype(np.float32) for mask in windows.allowed()]
         pairs = [windows.pairs(k) for k in range(len(shapes))]
-    fed = [float(mask.sum()) / len(mask) for mask in masks]  # inputs of a neuron
+    fed = [
+        float(mask.sum()) / max(1, int(mask.any(axis=1).sum())) for mask in masks
+    ]  # inputs of a neuron that has some
     weights = [(rng.normal(0, np.sqrt(2 / n), m.shape) * m).astype(np.float32) for n, m in zip(fed, masks, strict=True)]
     biases = [np.zeros(n_out, np.float32) for n_out, _ in shapes]
     total, size = int(sum(mask.sum() for mask in masks)), sum(w.size for w in weights)
@@ -126,14 +128,17 @@ def train(
 def _gradients(
     weights: list[np.ndarray], biases: list[np.ndarray], x: np.ndarray, labels: np.ndarray
 ) -> list[np.ndarray]:
-    """Gradients of the mean cross-entropy, weights first, then biases."""
+    """Gradients of the mean cross-entropy (of labels) or of half the squared error (of vectors), weights first."""
     held = [x]
     for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
         z = held[-1] @ w.T + b
         held.append(np.maximum(z, 0) if k < len(weights) - 1 else z)
-    scores = np.exp(held[-1] - held[-1].max(axis=1, keepdims=True))
-    delta = scores / scores.sum(axis=1, keepdims=True)
-    delta[np.arange(len(x)), labels] -= 1
+    if labels.ndim == 1:
+        scores = np.exp(held[-1] - held[-1].max(axis=1, keepdims=True))
+        delta = scores / scores.sum(axis=1, keepdims=True)
+        delta[np.arange(len(x)), labels] -= 1
+    else:
+        delta = held[-1] - labels
     delta /= np.float32(len(x))
     by_weight: list[np.ndarray] = []
     by_bias: list[np.ndarray] = []

@@ -35,7 +35,7 @@ def memory_mask(
     """Return masks with which a memory needs as few I/Os as there can be; see `edgewatt.prune.mask.memory_mask`.
 
     memory: M of the I/O model; or machine (a system's name, file or mapping, or a Machine): M is that of its on-chip
-    memory for rows of `lanes` vectors. options: connections or density, policy, pinning, neurons, pattern, block,
+    memory for rows of `lanes` vectors. options: connections or density, policy, pinning, neurons, block,
     groups, extra, values, seed. Raises InputError naming the nearest M or number of connections.
     """
     if (memory is None) == (machine is None):

@@ -14,20 +14,19 @@ from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, shown, unknown_name
+from traces.base.errors import InputError, shown
 from traces.base.memory import claim
 from traces.base.reprs import OneLineRepr
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
-from traces.pruning.assignment import arranged, strongest, with_hubs
+from traces.pruning.assignment import arranged, strongest
 from traces.pruning.layers import Layers, layers_of
 from traces.pruning.selection import Candidates, Mask, choose
-from traces.pruning.windows import PATTERNS, Windows, fit, least_memory, memory_for, mixed, pairs_of
+from traces.pruning.windows import Windows, fit, least_memory, memory_for, mixed, pairs_of, tiled
 
 QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
-HUBS = (0.0, 0.5)  # shares of a window over inputs or outputs that may never leave; which one is found by trying
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,6 @@ def memory_mask(
     connections: int | None = None,
     density: float | None = None,
     neurons: int | None = None,
-    pattern: str | None = None,
     block: int = 1,
     groups: tuple[int, int] | None = None,
     extra: int = 0,
@@ -96,16 +94,15 @@ def memory_mask(
     memory: M of the I/O model. connections: how many to keep, or density, their share.
     neurons: how many may have connections, in all layers; None: for a network as many as magnitude pruning leaves, so
     that the total is at most that of any order of the freely pruned network; for widths as many as do.
-    pattern: 'windows' that slide, 'blocks' that jump (more room between hidden layers, less accuracy); None: windows
-    where they have the room. block: consecutive outputs with the same connections; groups: (2, 4) keeps at most 2 of 4
-    consecutive inputs of an output. extra: I/Os above the bound that a network's strongest connections outside
-    the windows may cost. values: how many values a neuron of each layer stands for, where widths are channels: the
-    pixels of its map; `connections` then counts pairs of channels, and `order_in` orders the unrolled network.
-    With LRU and RR the windows are made smaller until the bound is reached.
+    block: consecutive outputs with the same connections; groups: (2, 4) keeps at most 2 of 4 consecutive inputs of an
+    output. extra: I/Os above the bound that may be spent: on inputs read again, where memory has no room for all of
+    them, and on a network's strongest connections outside the windows. values: how many values a neuron of each layer
+    stands for, where widths are channels: the pixels of its map; `connections` then counts pairs of channels, and
+    `order_in` orders the unrolled network. With LRU and RR the windows are made smaller until the bound is reached.
     Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
     and `total` says what this one needs. Raises InputError naming the nearest M or number of connections.
     """
-    _check_options(connections, density, neurons, (policy, pinning, pattern), groups, values, seed)
+    _check_options(connections, density, neurons, (policy, pinning), groups, values, seed)
     sees_future = policy_codes(policy, pinning)[0] == MIN
     layers = layers_of(network) if isinstance(network, Network) else None
     widths = layers.widths if layers is not None else _widths(network)
@@ -127,7 +124,7 @@ def memory_mask(
     maps = tuple(values or ())
     if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or not sees_future):
         raise InputError(f"values are {len(widths)} whole numbers of at least 1, for widths and policy 'min' alone")
-    windows, near = fitting(widths, memory, room, pattern, block, maps)
+    shapes, near = shapes_for(widths, memory, room, block, maps, extra)
     if maps and near:
         raise InputError(near)
 
@@ -139,7 +136,7 @@ def memory_mask(
             return MemoryMask(masks, kept, order, memory, policy, None, None, windows)
         edges = order_in(windows, kept, parts)
         total, bound = count_io(kept, edges, **counted).total, io_bounds(kept).lower_total
-        if (near or total > bound) and not outside and sees_future and kept.n_connections <= QUICK:
+        if (near or total > bound + extra) and not outside and sees_future and kept.n_connections <= QUICK:
             found = make_order(kept, "auto", seed=seed, moves=0, **counted).edges
             least = count_io(kept, found, **counted).total
             total, edges = (least, found) if least < total else (total, edges)
@@ -147,12 +144,15 @@ def memory_mask(
         return MemoryMask(masks, kept, order, memory, policy, total, bound, windows, free, near)
 
     def at_places(windows: Windows) -> Windows:
-        return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)
+        return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)[0]
 
-    best = made(at_places(windows))
+    if free is None:
+        best = made(at_places(shapes[0]))
+    else:
+        best = made(max((placed(each, scores, wanted, seed) for each in shapes), key=lambda found: found[1])[0])
     if maps:
         return best
-    if not best.proved and not near:  # a policy that does not see the future needs room to spare
+    if best.above > extra and not near:  # a policy that does not see the future needs room to spare
         best = _with_room_to_spare(lambda windows: made(at_places(windows)), best, room)
         if not best.proved:
             advice = f"with {policy} no windows tried reach the bound: {best.above} I/Os are above it"
@@ -219,12 +219,13 @@ def _with_strongest(inside: Sequence[Pairs], scores: Sequence[npt.NDArray[np.flo
     return [(np.concatenate((t, u)), np.concatenate((s, v))) for (t, s), (u, v) in zip(inside, more, strict=True)]
 
 
-def placed(windows: Windows, scores: Sequence[npt.NDArray[np.floating]], connections: int, seed: int) -> Windows:
-    """Return windows whose neurons stand where the most of the largest scores is allowed, with hubs if they help."""
+def placed(
+    windows: Windows, scores: Sequence[npt.NDArray[np.floating]], connections: int, seed: int
+) -> tuple[Windows, float]:
+    """Return windows whose neurons stand where the most of the largest scores is allowed, and the share allowed."""
     total = sum(score.size for score in scores)
     large = strongest(scores, [min(score.size, 2 * connections * score.size // total + 1) for score in scores])
-    found = [arranged(with_hubs(windows, share), large, seed=seed) for share in HUBS]
-    return max(found, key=lambda each: each[1])[0]
+    return arranged(windows, large, seed=seed)
 
 
 def order_in(windows: Windows, network: Network, layers: Layers | None = None) -> npt.NDArray[np.int64]:
@@ -276,48 +277,58 @@ def fitting(
     widths: Sequence[int],
     memory: int,
     connections: int,
-    pattern: str | None = None,
     block: int = 1,
     values: Sequence[int] = (),
+    extra: int = 0,
 ) -> tuple[Windows, str]:
-    """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not)."""
+    """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not).
+
+    Those in which training keeps the most accuracy: tiles that `extra` I/Os pay for (one is free if it stays with all
+    of a single hidden layer), else narrow layers.
+    """
+    shapes, near = shapes_for(widths, memory, connections, block, values, extra)
+    return shapes[0], near
+
+
+def shapes_for(
+    widths: Sequence[int], memory: int, connections: int, block: int, values: Any, extra: int = 0
+) -> tuple[list[Windows], str]:
+    """Return all windows with room for the connections, those for training from scratch first; see `fitting`."""
     dense = sum(a * b for a, b in pairs_of(widths))
     if connections > dense:
         raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")
-    if pattern is not None and pattern not in PATTERNS:
-        raise unknown_name("pattern", pattern, PATTERNS)
-    patterns = tuple(PATTERNS) if pattern is None else (pattern,)
     shape: Any = {"block": block, "values": values}
-    held = [(room_in(widths, memory, each, **shape), each) for each in patterns]
-    for room, each in held:
-        if room >= connections:
-            return fit(widths, memory, connections=connections, pattern=each, **shape), ""
-    least, later = min((memory_for(widths, connections, pattern=each, **shape), -k) for k, each in enumerate(patterns))
-    most = max(held)[0]
-    wide = fit(widths, least, connections=connections, pattern=patterns[-later], **shape)
-    return wide, (
+    most = room_in(widths, memory, **shape)
+    fits = [fit(widths, memory, connections=connections, **shape)] if most >= connections else []
+    whole = bool(fits) and list(fits[0].sizes) == fits[0].staying
+    if (extra or len(widths) == 3) and block == 1 and not values and not whole:
+        fits = [found for found in (tiled(widths, memory, connections, extra),) if found] + fits
+    if fits:
+        return fits, ""
+    least = memory_for(widths, connections, **shape)
+    return [fit(widths, least, connections=connections, **shape)], (
         f"M = {memory} has room for {most} connections at the bound, a density of {100 * most / dense:.3g} %: windows "
         f"for {connections} need M = {least}"
     )
 
 
-def room_in(widths: Sequence[int], memory: int, pattern: str, *, block: int = 1, values: Sequence[int] = ()) -> int:
-    """Return the most connections that windows of a pattern allow; 0 where they need a larger memory."""
-    if memory < least_memory(widths, pattern=pattern, block=block, values=values):
+def room_in(widths: Sequence[int], memory: int, *, block: int = 1, values: Sequence[int] = ()) -> int:
+    """Return the most connections that windows allow; 0 where they need a larger memory."""
+    if memory < least_memory(widths, block=block, values=values):
         return 0
-    return fit(widths, memory, spread=0.0, pattern=pattern, block=block, values=values).capacity
+    return fit(widths, memory, spread=0.0, block=block, values=values).capacity
 
 
 def _with_room_to_spare(made: Any, best: MemoryMask, connections: int) -> MemoryMask:
     """Return the mask of the largest windows that reach the bound, or of those that come nearest."""
     windows, proved = best.windows, None
-    low, high = least_memory(windows.widths, pattern=windows.pattern, block=windows.block), best.memory
+    low, high = least_memory(windows.widths, block=windows.block), best.memory
     while low < high:
         middle = (low + high) // 2
-        if room_in(windows.widths, middle, windows.pattern, block=windows.block) < connections:
+        if room_in(windows.widths, middle, block=windows.block) < connections:
             low = middle + 1
             continue
-        tried = made(fit(windows.widths, middle, connections=connections, pattern=windows.pattern, block=windows.block))
+        tried = made(fit(windows.widths, middle, connections=connections, block=windows.block))
         best = min(best, tried, key=lambda mask: mask.above)
         if tried.proved:
             proved, low = tried, middle + 1
@@ -344,7 +355,7 @@ def _check_options(
         raise InputError(f"density is the share to keep, above 0 and at most 1, not {shown(density)}")
     for name in names:
         if not isinstance(name, str | None):
-            raise InputError(f"policy, pinning and pattern are names, not {shown(name)}")
+            raise InputError(f"policy and pinning are names, not {shown(name)}")
     for what, given in (("groups", groups), ("values", values)):
         if not isinstance(given, tuple | list | None):
             raise InputError(f"{what} are whole numbers, not {shown(given)}")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.costs import costs_of, rows_of
-from edgewatt.prune.mask import fitting, order_in, room_in, wanted_of
+from edgewatt.prune.mask import order_in, room_in, shapes_for, wanted_of
 from edgewatt.results.comparison import pareto_front
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from hwmodel.machine import Machine
@@ -256,22 +256,28 @@ def _in_windows(
 ) -> tuple[Network, Ordering, PrunedResult]:
     """Prune into the windows that lose the least: several shapes are tried with one round of least squares."""
     widths, room = task.layers.widths, sum(counts)
-    windows, near = fitting(widths, task.memory, room)
+    found, near = shapes_for(widths, task.memory, room, 1, (), task.extra)
     if near:
         raise InputError(f"{near}; nearest density: {_nearest(widths, task.memory):.3g}")
     scores = importances(task.weights, task.biases, task.fit, task.functions[0])
     large = strongest(scores, [2 * count for count in counts])
-    shapes = {w.sizes: w for spread in SPREADS for w in [_spread(windows, task.memory, room, spread)]}
+    spread = [fit(widths, task.memory, connections=room, spread=to) for to in SPREADS if found[-1].tile == 1]
+    shapes = {(w.sizes, w.live): w for w in found + spread}
     tried: list[tuple[float, int, Windows, list[Mask], list[int]]] = []
+
+    def note(placed: Windows, allowed: list[Mask], fits: list[int]) -> None:
+        alone = len(shapes) == 1 and not task.extra
+        error = 0.0 if alone else _output_error(task, replace(task, steps=0).fitted(allowed, fits, 1))
+        tried.append((error, len(tried), placed, allowed, fits))
+
     for shape in shapes.values():
         placed = arranged(shape, large, seed=task.seed)[0]
         allowed = [m & (w != 0) for m, w in zip(placed.allowed(), task.weights, strict=True)]
-        fits = _counts(counts, allowed)
-        error = _output_error(task, replace(task, steps=0).fitted(allowed, fits, 1)) if len(shapes) > 1 else 0.0
-        tried.append((error, len(tried), placed, allowed, fits))
+        note(placed, allowed, _counts(counts, allowed))
     _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
     if task.extra:
-        allowed, fits = _with_outside(task, placed, scores, allowed, counts)
+        note(placed, *_with_outside(task, placed, scores, allowed, counts))
+        _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
     made = task.fitted(allowed, fits, task.rounds)
     network, kept = task.network(made)
     layers = replace(
@@ -324,13 +330,8 @@ def _by_magnitude(
     return network, order, task.result("free", density, network, order.edges, made, ())
 
 
-def _spread(windows: Windows, memory: int, connections: int, spread: float) -> Windows:
-    return fit(windows.widths, memory, connections=connections, spread=spread, pattern=windows.pattern)
-
-
 def _nearest(widths: Sequence[int], memory: int) -> float:
-    dense = sum(a * b for a, b in pairs_of(widths))
-    return max(room_in(widths, memory, pattern) for pattern in ("windows", "blocks")) / dense
+    return room_in(widths, memory) / sum(a * b for a, b in pairs_of(widths))
 
 
 def _counts(counts: Sequence[int], allowed: Sequence[Mask]) -> list[int]:

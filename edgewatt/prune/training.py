@@ -36,8 +36,8 @@ class MemoryPruning:
         density: float | None = None,
         connections: int | None = None,
         neurons: int | None = None,
-        pattern: str | None = None,
         values: Sequence[int] | None = None,
+        extra: int = 0,
         begin: float = 0.15,
         end: float = 0.7,
         every: int = 20,
@@ -46,7 +46,7 @@ class MemoryPruning:
         """Choose windows, and set the weights outside them to zero.
 
         module: its `nn.Linear` and `nn.Conv2d` layers, in the order in which it names them, lead from one to the next.
-        memory, density, connections, neurons, pattern, values: as `edgewatt.memory_mask`. A
+        memory, density, connections, neurons, values, extra: as `edgewatt.memory_mask`. A
         convolution's connection is a pair of channels, and `values` are the pixels of each layer's maps. every: steps
         between two prunings. Raises MissingExtraError without PyTorch, InputError for layers that do not follow each
         other, and for a memory without room.
@@ -66,7 +66,7 @@ class MemoryPruning:
         self.widths = (shapes[0][1], *(n_out for n_out, _ in shapes))
         self.memory = checked_memory(memory)
         self.connections = wanted_of(connections, density, sum(a * b for a, b in pairs_of(self.widths)))
-        windows, near = fitting(self.widths, self.memory, self.connections, pattern, 1, tuple(values or ()))
+        windows, near = fitting(self.widths, self.memory, self.connections, 1, tuple(values or ()), extra)
         if near:
             raise InputError(near)
         self.windows = mixed(windows, seed)
@@ -76,7 +76,7 @@ class MemoryPruning:
         self._set(self.windows.allowed())
         with torch.no_grad():  # a neuron with fewer inputs starts with larger weights
             for layer, mask in zip(self.layers, self._masks, strict=True):
-                layer.weight *= (mask.shape[1] / mask.sum(dim=1).clamp(min=1).mean()).sqrt()
+                layer.weight *= (mask.shape[1] * mask.any(dim=1).sum() / mask.sum()).sqrt()
         self.apply()
 
     def step(self, share: float) -> None:

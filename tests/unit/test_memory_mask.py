@@ -28,15 +28,10 @@ def trained(widths: list[int], seed: int = 0) -> ew.Network:
 
 
 @settings(deadline=None, max_examples=60)
-@given(
-    widths=WIDTHS, more=st.integers(0, 12), spread=st.floats(0, 1), pattern=st.sampled_from(["windows", "blocks"]),
-    block=st.sampled_from([1, 4]),
-)  # fmt: skip
-def test_all_that_windows_allow_reaches_the_bound(
-    widths: list[int], more: int, spread: float, pattern: str, block: int
-) -> None:
-    memory = least_memory(widths, pattern=pattern, block=block) + more
-    windows = fit(widths, memory, spread=spread, pattern=pattern, block=block)
+@given(widths=WIDTHS, more=st.integers(0, 12), spread=st.floats(0, 1), block=st.sampled_from([1, 4]))
+def test_all_that_windows_allow_reaches_the_bound(widths: list[int], more: int, spread: float, block: int) -> None:
+    memory = least_memory(widths, block=block) + more
+    windows = fit(widths, memory, spread=spread, block=block)
     first = np.cumsum((0, *widths))
     layer, target, source = (
         np.concatenate(each)
@@ -57,7 +52,7 @@ def test_a_mask_has_the_connections_asked_for_and_feeds_every_neuron(
     widths: list[int], more: int, share: float, seed: int, data: st.DataObject
 ) -> None:
     memory = least_memory(widths) + more
-    room = max(capacity(widths, memory).windows, capacity(widths, memory).blocks)
+    room = capacity(widths, memory).windows
     connections = max(1, round(share * room))
     try:
         mask = ew.memory_mask(widths, memory=memory, connections=connections, seed=seed)
@@ -78,13 +73,23 @@ def test_a_mask_has_the_connections_asked_for_and_feeds_every_neuron(
 @pytest.mark.parametrize("memory", [3, 4, 5])
 def test_capacity_lies_below_what_any_order_holds(widths: list[int], memory: int) -> None:
     held, most = capacity(widths, memory), most_at_the_bound(widths, memory)
-    assert max(held.windows, held.blocks, held.blocks_of_16, held.two_of_four) <= most <= held.most
+    assert max(held.windows, held.blocks_of_16, held.two_of_four) <= most <= held.most
 
 
 def test_the_shape_of_the_concept_page() -> None:
-    assert fit((64, 256, 128, 256, 10), 119).sizes == (64, 22, 21, 10)
+    narrow = fit((64, 256, 128, 256, 10), 119)
+    assert narrow.sizes == (64, 53, 53, 10) and narrow.live == (64, 256, 53, 256, 10)
     held = capacity((64, 256, 128, 256, 10), 36)
-    assert (held.windows, held.blocks) == (34 * 256, 16_896) and held.most == 23_681
+    assert held.windows == 17_408 and held.most == 23_681
+
+
+def test_tiles_read_inputs_again_so_that_every_neuron_may_see_all() -> None:
+    widths = (40, 256, 128, 256, 10)
+    tiles = ew.memory_mask(widths, memory=34, density=0.1, extra=1200)
+    assert tiles.windows.allowed()[0].all() and tiles.windows.tile == 10 and 0 < tiles.above <= 1200
+    assert tiles.total == ew.count_io(tiles.network, tiles.order, memory=34).total
+    block = ew.memory_mask((24, 96, 24), memory=20, density=0.2, extra=150)  # outputs are written again as well
+    assert block.windows.live == (24, 54, 24) and 0 < block.above <= 150
 
 
 @pytest.mark.parametrize("policy", ["min", "lru"])
@@ -100,9 +105,9 @@ def test_a_policy_without_a_bound_says_how_far_it_is() -> None:
 
 def test_below_the_room_for_the_connections_the_total_is_stated() -> None:
     mask = ew.memory_mask((64, 256, 128, 256, 10), memory=36, density=0.25)
-    assert not mask.proved and "M = 36 has room for 16896 connections" in mask.advice
+    assert not mask.proved and "M = 36 has room for 17408 connections" in mask.advice
     assert mask.total == ew.count_io(mask.network, mask.order, memory=36).total
-    least = memory_for((64, 256, 128, 256, 10), mask.network.n_connections, pattern="blocks")
+    least = memory_for((64, 256, 128, 256, 10), mask.network.n_connections)
     assert f"need M = {least}" in mask.advice
 
 
@@ -181,7 +186,6 @@ def test_convolutions_are_windows_of_channels() -> None:
         ({"memory": 20, "density": 1.5}, "density is the share to keep"),
         ({"memory": 20, "connections": 10**6}, "1000000 connections cannot be kept of"),
         ({"density": 0.5}, "give memory"),
-        ({"memory": 20, "density": 0.5, "pattern": "window"}, "did you mean 'windows'"),
         ({"memory": 20, "density": 0.5, "policy": "fifo"}, "unknown policy"),
         ({"memory": 20, "connections": 3}, "3 connections cannot feed the 8 outputs"),
     ],
@@ -202,7 +206,7 @@ def test_networks_that_are_no_chain_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"density": "a"}, {"connections": 1.5}, {"connections": "3"}, {"pattern": [1]}, {"policy": {}}, {"block": None},
+    [{"density": "a"}, {"connections": 1.5}, {"connections": "3"}, {"policy": {}}, {"block": None},
      {"block": 10**12}, {"groups": -1}, {"groups": [1]}, {"values": 3}, {"neurons": "x"}, {"seed": -1}],
 )  # fmt: skip
 def test_options_of_another_type_are_refused(options: dict) -> None:

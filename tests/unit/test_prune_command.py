@@ -127,7 +127,7 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
     ("asked", "said"),
     [
         ({"density": 0.9, "memory": 12}, r"M = 12 has room for \d+ connections .* need M = \d+; nearest density: 0\."),
-        ({"density": 0.3, "memory": 4}, "M = 4 has room for 0 connections"),
+        ({"density": 0.3, "memory": 3}, "M = 3 has room for 0 connections"),
         ({"density": 0.3, "memory": 16, "calibration": np.zeros((20, 3))}, r"expected \(B, 10\): one column per input"),
         ({"density": 0.3, "memory": 16, "calibration": np.zeros((4, 10))}, "10 input vectors"),
         ({"density": 1.3, "memory": 16}, "density is the share to keep"),

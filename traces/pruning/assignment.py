@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from traces.pruning.windows import Windows, pairs_of
+from traces.pruning.windows import Windows
 
 MOST = 4096
 """Neurons of a layer that is arranged: linear assignment takes O(n^3)."""
@@ -66,16 +66,3 @@ def strongest(scores: Sequence[npt.NDArray[np.floating]], counts: Sequence[int])
             score = np.where(score >= np.partition(score.ravel(), -count)[-count], score, 0)
         kept.append(score)
     return kept
-
-
-def with_hubs(windows: Windows, share: float) -> Windows:
-    """Return the windows with this share of each window over inputs or outputs never leaving.
-
-    The rest of the window is at least one position. Layers that stay in full have no need of it.
-    """
-    last, hubs = len(windows.sizes) - 1, list(windows.hubs)
-    for k, (a, b) in enumerate(pairs_of(windows.widths)):
-        over_fixed = (k == 0 and b >= a) or (k == last and b < a)
-        if over_fixed and windows.sizes[k] < min(a, b):
-            hubs[k] = min(int(share * windows.sizes[k]), windows.sizes[k] - 1)
-    return replace(windows, hubs=tuple(hubs))

@@ -1,11 +1,11 @@
 """Windows over layers: which connections a layered network may have so that a small fast memory reads each value once.
 
-Take the connections between two layers. The larger layer streams: its neurons pass one after the other, and each may
-connect to a window of the smaller layer, which meanwhile slides from its first neuron to its last. Fast memory holds
-the windows, the neuron that passes, and the connection in hand. A layer that streams on both sides is computed, spent
-and dropped; one that stays on both sides has one window that fills and, behind it, one that is read. Every value is
-then in fast memory from its first connection to its last, which is Compact Growth (Gleinig et al. 2023, Theorem 2):
-any subset of the connections allowed needs W + N + S I/Os and no more.
+Every second layer stays in fast memory, narrowed to as many neurons as it holds; the neurons of the others pass one
+after the other, and each may connect to all that stay: it is computed, spent and dropped. Inputs and outputs cannot be
+narrowed; where they have no room, a window slides over them from the first to the last. Fast memory holds two layers
+that stay at a time, the neuron that passes, and the connection in hand. Every value is then in fast memory from its
+first connection to its last, which is Compact Growth (Gleinig et al. 2023, Theorem 2): any subset of the connections
+allowed needs W + N + S I/Os and no more.
 """
 
 from __future__ import annotations
@@ -18,65 +18,65 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError
 from traces.networks.checks import checked_memory
 
 Int64Array = npt.NDArray[np.int64]
-PATTERNS = {"windows": False, "blocks": True}
-"""Name -> whether windows jump by their own size; else they slide."""
-FIXED_GAIN = 4
-"""How much wider a window over inputs or outputs is than one over hidden neurons: what an input means is given, while
-training finds a place for a hidden neuron. A rule of thumb (digits, 64-256-128-256-10)."""
+WHOLE = 2 / 3
+"""Of memory that inputs may take so that all stay; else they take half. A rule of thumb (digits
+and MNIST-1D, 256-128-256 hidden neurons): a neuron that misses inputs costs as much as narrower hidden layers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
     """The connections that a memory allows. A position counts along a layer in the order in which its neurons pass.
 
-    widths: neurons of each layer, inputs first. sizes: of each layer's window, which lies over the smaller layer. hubs:
-    how many of these positions (the first ones) never leave; of inputs and outputs only. positions: per layer int64[n],
-    the position of each neuron. pattern: 'windows' slide, 'blocks' jump by their own size. block: the connections
-    allowed are the same for this many consecutive outputs. values: fast memory that a neuron of each layer takes (that
-    of a channel is its map).
+    widths: neurons of each layer, inputs first. sizes: of each layer's window, which lies over the layer that stays.
+    positions: per layer int64[n], the position of each neuron. pulls: by layer of connections, whether targets stream
+    past sources that stay; if not, sources past targets. live: how many positions of each layer have connections, the
+    first ones. block: the connections allowed are the same for this many consecutive outputs. values: fast memory that
+    a neuron of each layer takes (that of a channel is its map). tile: neurons of the first hidden layer that are
+    computed together; inputs are read again for each such tile, and what it feeds as well where that does not stay:
+    I/Os above the bound.
     """
 
     widths: tuple[int, ...]
     sizes: tuple[int, ...]
-    hubs: tuple[int, ...]
     positions: tuple[Int64Array, ...]
-    pattern: str = "windows"
+    pulls: tuple[bool, ...]
+    live: tuple[int, ...]
     block: int = 1
     values: tuple[int, ...] = ()
+    tile: int = 1
 
-    @cached_property
-    def pulls(self) -> list[bool]:
-        """Whether targets stream past a window of sources, by layer of connections; if not, sources past targets."""
-        return [b >= a for a, b in pairs_of(self.widths)]
+    @property
+    def staying(self) -> list[int]:
+        """How many neurons stay, by layer of connections."""
+        return [self._ends(k)[0] for k in range(len(self.sizes))]
+
+    def _ends(self, k: int) -> tuple[int, int]:
+        """Return how many neurons of layer k of connections stay, and how many stream."""
+        a, b = self.live[k : k + 2]
+        return (a, b) if self.pulls[k] else (b, a)
 
     @cached_property
     def starts(self) -> list[Int64Array]:
         """int64[streaming neurons] by layer of connections: the first position of each neuron's window."""
         starts = []
         for k, pull in enumerate(self.pulls):
-            staying, streaming = sorted(self.widths[k : k + 2])
+            staying, streaming = self._ends(k)
             step = np.arange(streaming) // (self.block if pull else 1)
-            span, room = staying - self.sizes[k], self.sizes[k] - self.hubs[k]
-            jumps = int(step[-1])
-            if PATTERNS[self.pattern]:
-                blocks = -(-span // room)
-                first = np.round(step * (blocks + 1) // (jumps + 1) * (span / max(1, blocks)))
-            else:  # its middle slides from one end to the other, so the neurons at the ends are seen half as often
-                first = np.clip(np.round((step + 0.5) * (span + room) / (jumps + 1) - room / 2), 0, span)
+            size, span = self.sizes[k], staying - self.sizes[k]
+            # The middle slides from one end to the other, so the neurons at the ends are seen half as often.
+            first = np.clip(np.round((step + 0.5) * (span + size) / (step[-1] + 1) - size / 2), 0, span)
             first = first.astype(np.int64)
-            starts.append(self.hubs[k] + (first if pull else first // self.block * self.block))
+            starts.append(first if pull else first // self.block * self.block)
         return starts
 
     def pairs(self, k: int) -> tuple[Int64Array, Int64Array]:
         """Return (targets, sources) of the connections allowed in layer k, in the layers' own numbering."""
-        start, hubs = self.starts[k], self.hubs[k]
-        window = start[:, None] + np.arange(self.sizes[k] - hubs)
-        staying = np.concatenate([np.broadcast_to(np.arange(hubs), (len(start), hubs)), window], axis=1).ravel()
-        streaming = np.repeat(np.arange(len(start)), self.sizes[k])
+        staying = (self.starts[k][:, None] + np.arange(self.sizes[k])).ravel()
+        streaming = np.repeat(np.arange(len(self.starts[k])), self.sizes[k])
         sources, targets = (staying, streaming) if self.pulls[k] else (streaming, staying)
         return np.argsort(self.positions[k + 1])[targets], np.argsort(self.positions[k])[sources]
 
@@ -90,7 +90,7 @@ class Windows:
     @property
     def capacity(self) -> int:
         """Connections allowed."""
-        return sum(size * max(pair) for size, pair in zip(self.sizes, pairs_of(self.widths), strict=True))
+        return sum(size * self._ends(k)[1] for k, size in enumerate(self.sizes))
 
     @cached_property
     def ranks(self) -> list[Int64Array]:
@@ -98,8 +98,8 @@ class Windows:
 
         A neuron passes as soon as its sources are complete; what follows from it comes before the next one. O(N).
         """
-        widths, ranks = self.widths, [np.full(n, -1, np.int64) for n in self.widths]
-        ready = [(start + self.sizes[k] - self.hubs[k]).tolist() for k, start in enumerate(self.starts)]
+        widths, ranks = self.live, [np.full(n, -1, np.int64) for n in self.widths]
+        ready = [(start + self.sizes[k]).tolist() for k, start in enumerate(self.starts)]
         filled = [[*start[1:].tolist(), widths[k + 1]] for k, start in enumerate(self.starts)]  # no later one reaches
         complete, passed, clock = [widths[0]] + [0] * len(self.sizes), [0] * len(self.sizes), 0
 
@@ -124,13 +124,11 @@ class Windows:
 
     def _seen_by(self, k: int) -> tuple[Int64Array, Int64Array]:
         """Return the first and the last streaming neuron that sees each position of the layer that stays."""
-        p, hubs = np.arange(min(self.widths[k : k + 2])), self.hubs[k]
-        first = np.searchsorted(self.starts[k] + self.sizes[k] - hubs, p, "right")
-        last = np.searchsorted(self.starts[k], p, "right") - 1
-        return np.where(p < hubs, 0, first), np.where(p < hubs, len(self.starts[k]) - 1, last)
+        p, start = np.arange(self._ends(k)[0]), self.starts[k]
+        return np.searchsorted(start + self.sizes[k], p, "right"), np.searchsorted(start, p, "right") - 1
 
     def two_of_four(self) -> int:
-        """Return how many connections are allowed if at most 2 of 4 consecutive sources may have one. No hubs."""
+        """Return how many connections are allowed if at most 2 of 4 consecutive sources may have one."""
         count = 0
         for k, start in enumerate(self.starts):
             low, high = (start, start + self.sizes[k]) if self.pulls[k] else self._seen_by(k)
@@ -143,15 +141,15 @@ class Windows:
 
     @property
     def memory(self) -> int:
-        """The least M with which the whole of what is allowed reaches the lower bound. O(N log N)."""
+        """The least M with which the whole of what is allowed reaches the lower bound, tiles aside. O(N log N)."""
         n, lives = len(self.sizes), []
-        for layer, width in enumerate(self.widths):
+        for layer, width in enumerate(self.live):
             times = []
             for k, side in ((layer - 1, 1), (layer, 0)):  # connections into the layer, out of it
                 if not 0 <= k < n:
                     continue
                 if self.pulls[k] == bool(side):  # the layer streams here
-                    first = last = self.ranks[layer]
+                    first = last = self.ranks[layer][:width]
                 else:
                     first, last = (self.ranks[k + 1 - side][at] for at in self._seen_by(k))
                 phase = 0 if self.pulls[k] else 1
@@ -169,19 +167,21 @@ class Windows:
 
         layers: layer of each connection; targets, sources: neurons inside their layers. A connection is done when its
         streaming neuron passes: first those into the neuron, then those out of it; one that no window allows waits
-        until its source is complete. O(W log W).
+        until its source is complete. A tile passes as one: neuron by neuron of what stays. O(W log W).
         """
         pull, first = np.array(self.pulls)[layers], np.cumsum((0, *self.widths))
         place = np.concatenate(self.positions)
         rank = np.concatenate([ranks[p] for ranks, p in zip(self.ranks, self.positions, strict=True)])
         s, t = first[layers] + sources, first[layers + 1] + targets
-        when = 2 * rank[np.where(pull, t, s)] + ~pull
+        pacing, beside = np.where(pull, t, s), np.where(pull, s, t)
+        tiled = (pacing >= first[1]) & (pacing < first[2])
+        when = 2 * np.where(tiled, rank[pacing] // self.tile * self.tile, rank[pacing]) + ~pull
         done = np.full(first[-1], -1)
         for k in range(len(self.sizes)):
             here = layers == k
             when[here] = np.maximum(when[here], done[s[here]])
             np.maximum.at(done, t[here], when[here])
-        return np.lexsort((place[np.where(pull, s, t)], layers, when))
+        return np.lexsort((place[beside], layers, when))
 
 
 def mixed(windows: Windows, seed: int) -> Windows:
@@ -199,20 +199,19 @@ def pairs_of(widths: Sequence[int]) -> list[tuple[int, int]]:
 class Capacity:
     """The most connections that layers of given widths can have at the lower bound, with a memory M.
 
-    windows, blocks: with windows that slide or that jump. blocks_of_16: sliding windows, the same for 16 consecutive
-    outputs. two_of_four: sliding windows, at most 2 of 4 consecutive inputs. most: no pattern and no order has more.
+    blocks_of_16: the same inputs for 16 consecutive outputs. two_of_four: at most 2 of 4 consecutive inputs. most: no
+    mask and no order has more.
     """
 
     memory: int
     windows: int
-    blocks: int
     blocks_of_16: int
     two_of_four: int
     most: int
 
 
 def capacity(widths: Sequence[int], memory: int) -> Capacity:
-    """Return what a memory has room for, by pattern; a pattern that needs a larger memory has 0.
+    """Return what a memory has room for, by kind of window; one that needs a larger memory has 0.
 
     The upper limit: values enter fast memory once each and leave it once; a value that enters meets at most M - 2
     others, the first M - 1 values each other, and only values of neighbouring layers connect. So W <= N (M - 2) -
@@ -227,19 +226,17 @@ def capacity(widths: Sequence[int], memory: int) -> Capacity:
         sum(a * b for a, b in pairs_of(widths)),
     )
 
-    def held(pattern: str = "windows", block: int = 1) -> Windows | None:
-        if memory < least_memory(widths, pattern=pattern, block=block):
-            return None
-        return fit(widths, memory, spread=0.0, pattern=pattern, block=block)
+    def held(block: int) -> Windows | None:
+        return fit(widths, memory, spread=0.0, block=block) if memory >= least_memory(widths, block=block) else None
 
-    slide = held()
-    free, jump, sixteen = (0 if each is None else each.capacity for each in (slide, held("blocks"), held(block=16)))
-    return Capacity(memory, free, jump, sixteen, 0 if slide is None else slide.two_of_four(), most)
+    any_, sixteen = held(1), held(16)
+    free, alike = (0 if each is None else each.capacity for each in (any_, sixteen))
+    return Capacity(memory, free, alike, 0 if any_ is None else any_.two_of_four(), most)
 
 
-def least_memory(widths: Sequence[int], *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()) -> int:
+def least_memory(widths: Sequence[int], *, block: int = 1, values: Sequence[int] = ()) -> int:
     """Return an M with which windows of the least sizes reach the bound."""
-    return _windows(widths, _sizes(widths, 0, 0.0, pattern, block, values), values, pattern, block).memory
+    return _made(widths, 0, 0.0, block, values).memory
 
 
 def fit(
@@ -248,38 +245,35 @@ def fit(
     *,
     connections: int = 0,
     spread: float = 1.0,
-    pattern: str = "windows",
     block: int = 1,
     values: Sequence[int] = (),
 ) -> Windows:
     """Return windows that a memory has room for.
 
-    connections: how many they must allow at least. spread: 1 gives hidden layers windows of one size and inputs and
-    outputs wider ones (`FIXED_GAIN`); 0 gives all room to the layers in which a place allows the most connections; it
-    is lowered where `connections` ask for it. Neurons stand at the positions of their numbers.
+    connections: how many they must allow at least. spread: 1 gives inputs what they need (`WHOLE`); 0 gives all room to
+    the layers in which a place allows the most connections; it is lowered where `connections` ask for it. Neurons stand
+    at the positions of their numbers.
     Raises InputError where memory has no room for windows, or they for the connections; it names the nearest M.
     """
-    if pattern not in PATTERNS:
-        raise unknown_name("pattern", pattern, PATTERNS)
-    least = least_memory(widths, pattern=pattern, block=block, values=values)
+    least = least_memory(widths, block=block, values=values)
     if memory < least:
         raise InputError(
             f"M = {memory} has no room for a window over each layer of {'-'.join(map(str, widths))}: the least is "
             f"M = {least}"
         )
-    best = _fitted(widths, memory, 0.0, pattern, block, values)
+    best = _fitted(widths, memory, 0.0, block, values)
     if best.capacity < connections:
         raise InputError(
             f"M = {memory} has room for {best.capacity} connections of {'-'.join(map(str, widths))} at the lower "
             f"bound, not for {connections}"
         )
     low, high = 0.0, spread
-    found = _fitted(widths, memory, spread, pattern, block, values) if spread else best
+    found = _fitted(widths, memory, spread, block, values) if spread else best
     if found.capacity >= connections:
         return found
     for _ in range(8):  # the largest spread that allows enough, to 1/256
         middle = (low + high) / 2
-        tried = _fitted(widths, memory, middle, pattern, block, values)
+        tried = _fitted(widths, memory, middle, block, values)
         if tried.capacity >= connections:
             low, best = middle, tried
         else:
@@ -287,91 +281,96 @@ def fit(
     return best
 
 
-def memory_for(
-    widths: Sequence[int], connections: int, *, pattern: str = "windows", block: int = 1, values: Sequence[int] = ()
-) -> int:
+def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> Windows | None:
+    """Return narrow layers whose neurons all see all inputs, read again for each tile of the first hidden layer.
+
+    That costs about `extra` I/Os above the bound at most (sparse tiles leave values unused that min then drops first:
+    up to 1.4 times the inputs read again). A single hidden layer is narrowed to the tiles that `extra` pays for, since
+    outputs are read and written again with each. None where they have no room or need none.
+    """
+    inputs, hidden, room = *widths[:2], memory - 2
+    if len(widths) < 3 or room < 2:
+        return None
+    if len(widths) == 3:
+        tile, held = room, {}
+        live = [inputs, min(hidden, tile * (1 + extra // (inputs + 2 * widths[2]))), widths[2]]
+    else:
+        least = -(-hidden // (1 + extra // inputs))
+        held = _narrow((least, *widths[1:]), room, 0, 1.0, 1, ())
+        tile, live = room - held[2], [held.get(k, n) if k else n for k, n in enumerate(widths)]
+        live[-1] = widths[-1]
+        if held[2] + least > room or min(inputs, hidden) <= tile:
+            return None
+    pulls = tuple(k % 2 == 0 for k in range(len(widths) - 1))
+    sizes = tuple(held.get(k if pull else k + 1, widths[k if pull else k + 1]) for k, pull in enumerate(pulls))
+    sizes = (inputs, *sizes[1:])
+    places = tuple(np.arange(n) for n in widths)
+    found = Windows(tuple(widths), sizes, places, pulls, tuple(live), tile=tile)
+    return found if found.capacity >= connections else None
+
+
+def memory_for(widths: Sequence[int], connections: int, *, block: int = 1, values: Sequence[int] = ()) -> int:
     """Return the least M whose windows have room for so many connections."""
-    low = least_memory(widths, pattern=pattern, block=block, values=values)
+    low = least_memory(widths, block=block, values=values)
     high = low + sum(n * v for n, v in zip(widths, values or [1] * len(widths), strict=True))
     while low < high:
         middle = (low + high) // 2
-        if _fitted(widths, middle, 0.0, pattern, block, values).capacity >= connections:
+        if _fitted(widths, middle, 0.0, block, values).capacity >= connections:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _least_size(pair: tuple[int, int], block: int) -> int:
-    """Return the least size of a window: every neuron under it, and whole blocks where outputs stay."""
-    a, b = pair
-    if b >= a:
-        return -(-a // -(-b // block))
-    return block if b % block == 0 else b
-
-
-def _fitted(
-    widths: Sequence[int], memory: int, spread: float, pattern: str, block: int, values: Sequence[int]
-) -> Windows:
-    """Return the largest windows of one kind that fit; `memory` has room for the least."""
+def _fitted(widths: Sequence[int], memory: int, spread: float, block: int, values: Sequence[int]) -> Windows:
+    """Return the largest windows that fit; `memory` has room for the least."""
     reserve = 1 + max(values or [1])
     found = None
     while found is None or found.memory > memory:  # a value more or less where windows begin and end
-        sizes = _sizes(widths, memory - reserve, spread, pattern, block, values)
-        found = _windows(widths, sizes, values, pattern, block)
+        found = _made(widths, memory - reserve, spread, block, values)
         reserve += max(1, found.memory - memory)
     return found
 
 
-def _sizes(
-    widths: Sequence[int], room: int, spread: float, pattern: str, block: int, values: Sequence[int]
-) -> list[int]:
-    """Return the size of each window: `spread` of the room even, the rest where a place allows the most.
+def _narrow(
+    widths: Sequence[int], room: int, first: int, spread: float, block: int, values: Sequence[int]
+) -> dict[int, int]:
+    """Return how many neurons of each layer that stays are in memory: of every second layer from `first` on.
 
-    Blocks over one layer are the same from both sides: what was filled is read before more is filled.
+    spread: 1 gives inputs up to `WHOLE` of the room if all fit, else half; 0 gives hidden layers the most.
     """
-    pairs, last = pairs_of(widths), len(widths) - 2
-    over = [k if b >= a else k + 1 for k, (a, b) in enumerate(pairs)]
-    groups = [[k] for k in range(last + 1)]
-    if PATTERNS[pattern]:
-        groups = [[k for k in range(last + 1) if over[k] == layer] for layer in sorted(set(over))]
-    most = [widths[over[group[0]]] for group in groups]
-    least = [max(_least_size(pairs[k], block) for k in group) for group in groups]
-    unit = [block if any(over[k] == k + 1 for k in group) else 1 for group in groups]
-    least = [min(top, -(-low // each) * each) for top, low, each in zip(most, least, unit, strict=True)]
-    cost = [values[over[group[0]]] if values else 1 for group in groups]
-    gain = [FIXED_GAIN if over[group[0]] in (0, last + 1) else 1 for group in groups]
-    order = sorted(range(len(groups)), key=lambda g: -sum(max(pairs[k]) for k in groups[g]) / cost[g])
+    stay, cost = list(range(first, len(widths), 2)), values or [1] * len(widths)
+    unit = [1, *(block if n % block == 0 else n for n in widths[1:])]
+    held = {k: unit[k] for k in stay}
+    for k in {0, len(widths) - 1} & set(stay):  # what streams must see them all
+        least = -(-widths[k] // (-(-widths[1] // block) if k == 0 else widths[k - 1]))
+        held[k] = -(-least // unit[k]) * unit[k]
 
-    def whole(g: int, size: int) -> int:
-        """Return the largest size up to `size` that a window can have; blocks of one layer are about equal."""
-        n, step = most[g], unit[g]
-        size = n if size >= n else size // step * step
-        if PATTERNS[pattern] and size > 0:
-            size = -(-n // (-(-n // size)) // step) * step
-        return min(n, max(least[g], size))
+    def grow(k: int, most: float) -> None:
+        beside = max((held[j] * cost[j] for j in (k - 2, k + 2) if j in held), default=0)
+        size = min(widths[k], int(min(most, room - beside) // cost[k]))
+        held[k] = max(held[k], size // unit[k] * unit[k])
 
-    def even(scale: float) -> list[int]:
-        return [whole(g, int(scale * gain[g])) for g in range(len(groups))]
-
-    def takes(sizes: list[int]) -> int:
-        return sum(size * each for size, each in zip(sizes, cost, strict=True))
-
-    base, low, high = takes(even(0)), 0.0, float(max(most))
-    share = base + spread * (room - base)
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if takes(even(middle)) <= share else (low, middle)
-    sizes = even(low)
-    left = room - takes(sizes)
-    for g in order:
-        if (more := whole(g, sizes[g] + left // cost[g]) - sizes[g]) > 0:
-            sizes[g] += more
-            left -= more * cost[g]
-    of_layer = {k: sizes[g] for g, group in enumerate(groups) for k in group}
-    return [of_layer[k] for k in range(last + 1)]
+    if stay[-1] == len(widths) - 1:  # every output is needed; a window over them would hide neurons from it
+        grow(stay[-1], room / 2)
+    if not first:
+        whole = widths[0] * cost[0] <= WHOLE * room
+        grow(0, spread * room * (WHOLE if whole else 0.5))
+    for k in stay[not first :]:
+        grow(k, room / 2)
+    for k in reversed(stay):
+        grow(k, room)
+    return held
 
 
-def _windows(widths: Sequence[int], sizes: Sequence[int], values: Sequence[int], pattern: str, block: int) -> Windows:
+def _made(widths: Sequence[int], room: int, spread: float, block: int, values: Sequence[int]) -> Windows:
+    """Return windows in so much memory, at least the smallest ones: those that allow the most connections."""
     places = tuple(np.arange(n) for n in widths)
-    return Windows(tuple(widths), tuple(sizes), (0,) * len(sizes), places, pattern, block, tuple(values))
+    found = []
+    for first in (0, 1):
+        held, last = _narrow(widths, room, first, spread, block, values), len(widths) - 1
+        live = tuple(n if k in (0, last) else held.get(k, n) for k, n in enumerate(widths))
+        pulls = tuple((k - first) % 2 == 0 for k in range(last))
+        sizes = tuple(held[k if pull else k + 1] for k, pull in enumerate(pulls))
+        found.append(Windows(tuple(widths), sizes, places, pulls, live, block, tuple(values)))
+    return max(found, key=lambda windows: windows.capacity)
