@@ -94,7 +94,6 @@ class Kernels(build_ext):
 
     def build_extensions(self) -> None:
         list_members("cache/policies", "policy", "EDGEWATT_POLICIES", MADE / "cache/policies.h")
-        list_members("cache/prefetchers", "prefetch", "EDGEWATT_PREFETCHERS", MADE / "cache/prefetchers.h")
         print("kernels: Cython to C, where something changed", flush=True)
         branches = flags_for_branches()
         sources = {extension.name: Path(extension.sources[0]) for extension in self.extensions}

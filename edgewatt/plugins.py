@@ -40,7 +40,6 @@ _TYPES = {
     "aligned_empty": "cython_ext.wires.encode",
     **dict.fromkeys(("packed_flags", "same_bytes"), "hwmodel.coding.stage"),
     "Policy": "hwmodel.caches.policy",
-    "Prefetcher": "hwmodel.caches.prefetcher",
     "EnginePolicy": "hwmodel.dram.policy",
     "LayoutKind": "traces.layout.kind",
     "Format": "traces.formats.format",

@@ -168,9 +168,6 @@ class Machine(OneLineRepr):
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
-        for k, cache in enumerate(self.caches[1:], 2):
-            if cache.prefetches:  # write-backs and fills of the level before it would train it
-                raise InputError(f"cache level {k} cannot prefetch: only the first one sees what the engine asks for")
         if lines and lines[-1] % self.bus.block_bytes:
             raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
 

@@ -4,14 +4,10 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import random_network, topological_order
 
 from hwmodel.caches.policy import CACHE_POLICIES
-from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import BusSpec, Machine
 from traces.layout.settings import Layout
 from traces.trace.build import build_trace
-
-prefetchers = st.builds(
-    PrefetchSpec, st.sampled_from(("next-line", "stride")), st.integers(1, 4), st.integers(1, 3), st.integers(1, 4)
-)
 
 
 @st.composite

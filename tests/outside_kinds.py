@@ -165,23 +165,6 @@ class FirstWay(Policy):
         {"caches": [{**CACHE, "policy": "first-way-c"}]},
     ),
     Case(
-        "prefetchers", "line-before",
-        '''
-from edgewatt.plugins import PREFETCHERS, Prefetcher
-
-
-@PREFETCHERS.register("line-before", summary="the line before a miss")
-class LineBefore(Prefetcher):
-    def step(self, stream, line, missed, first_use):
-        return -1 if missed else 0
-''',
-        "from hwmodel.caches.spec import PrefetchSpec\n"
-        'level = ew.CacheSpec(**CACHE, prefetch=PrefetchSpec("line-before"))\n'
-        "assert ew.replay(trace, ew.Machine(caches=(level,))).caches[0].prefetches > 0",
-        settings({"caches": [{**CACHE, "prefetch": {"kind": "line-before"}}]}), "",
-        {"caches": [{**CACHE, "prefetch": {"kind": "line-before"}}]},
-    ),
-    Case(
         "dram-schedulers", "one-hit",
         '''
 from edgewatt.plugins import DRAM_SCHEDULERS, EnginePolicy

@@ -38,7 +38,6 @@ cdef extern from "cache/wide.h" nogil:
         int64_t room
         int64_t *now
         int64_t *tail
-    uint64_t edgewatt_wide_place(const edgewatt_wide *wide, const uint64_t *words, uint64_t line)
 
 
 cdef extern from "cache/sets.h" nogil:
@@ -53,7 +52,6 @@ cdef extern from "cache/sets.h" nogil:
         edgewatt_wide *wide
     ctypedef int64_t (*edgewatt_loop)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
                                       uint32_t *missed, uint64_t *displaced) noexcept nogil
-    int64_t edgewatt_find_baseline(const uint64_t *words, int64_t stride, uint64_t key)
 
 
 cdef extern from "cache/transactions.h" nogil:
@@ -88,6 +86,5 @@ cdef class CacheKernel:
     cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
     cdef readonly int64_t fills, through_writes
 
-    cdef int look_up_one(self, const uint64_t[::1] address, const_uint16_t[::1] size) noexcept nogil
     cdef arrays_of(self, Transactions *out)
     cdef fail(self)

@@ -203,9 +203,6 @@ cdef class CacheKernel:
     def __dealloc__(self):
         release(&self.out)
 
-    cdef int look_up_one(self, const uint64_t[::1] address, const_uint16_t[::1] size) noexcept nogil:
-        return _look_up(self, 1, True, address, size, &self.out)
-
     cdef arrays_of(self, Transactions *out):
         if out.n == 0:
             return np.zeros(0, np.uint64), np.zeros(0, np.uint16), np.zeros(0, np.uint8), np.zeros(0, np.int64)

@@ -33,7 +33,6 @@ def read_sums(
 ) -> None: ...
 
 class Passes:
-    columns: int
     def __init__(
         self,
         tables: Any,

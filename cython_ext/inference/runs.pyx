@@ -79,6 +79,12 @@ cdef class Passes:
     bytes. scales: int8: what the outputs' 32-bit sums, whose rows output_rows then are, are multiplied with.
     """
 
+    cdef const uint32_t[::1] runs, places, weights
+    cdef const int64_t[::1] fed, fed_to, copied_from, copied_to, output_rows
+    cdef const double[::1] scales
+    cdef int64_t columns, end, pitch, table_bytes
+    cdef int kind, level
+
     def __init__(self, tables, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
                  output_rows, int64_t pitch, int64_t table_bytes, scales):
         self.runs, self.places, self.weights = tables

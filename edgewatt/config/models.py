@@ -235,11 +235,7 @@ else:
     LayoutSection = section_for(
         Layout, name="LayoutSection", omit=("value_format",), named=(("kind", Named("layouts", AUTO, BEST)),)
     )
-    CacheSection = section_for(
-        CacheSpec,
-        name="CacheSection",
-        named=(("policy", Named("cache-policies")), ("prefetch.kind", Named("prefetchers"))),
-    )
+    CacheSection = section_for(CacheSpec, name="CacheSection", named=(("policy", Named("cache-policies")),))
     EngineSection = section_for(EngineSpec, name="EngineSection")
     ControllerSection = section_for(
         ControllerSpec,

@@ -1,1 +1,1 @@
-"""Line caches: levels, policies, prefetchers."""
+"""Line caches: levels and policies."""

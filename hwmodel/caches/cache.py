@@ -7,13 +7,12 @@ level (write-through). Empty ways are used first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.caches.prefetcher import PREFETCHERS
 from hwmodel.caches.spec import CacheSpec
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
@@ -28,11 +27,9 @@ class CacheCounts:
     """What one level did. `loads` and `stores` count accesses; hits and misses count line look-ups.
 
     evictions: valid lines displaced; writebacks: those of them that were dirty (the final flush is not among them).
-    fills: lines fetched, prefetches among them; hits and misses are those of demand.
+    fills: lines fetched.
     through_writes: stores passed on (write-through, or misses that do not allocate).
     resident_at_end, dirty_at_end: lines left in the cache.
-    prefetches: lines fetched without a demand miss. Of these, useful_prefetches: hit by a demand look-up, counted once;
-    useless_prefetches: evicted unused; unused_prefetches: resident and unused at the end.
     bypassing: loads that passed by, which are not among `loads`; bypassing_lines: lines they asked the next level for.
     """
 
@@ -49,10 +46,6 @@ class CacheCounts:
     fills: int = 0
     through_writes: int = 0
     flushed: int = 0
-    prefetches: int = 0
-    useful_prefetches: int = 0
-    useless_prefetches: int = 0
-    unused_prefetches: int = 0
     bypassing: int = 0
     bypassing_lines: int = 0
 
@@ -90,14 +83,6 @@ class LineTransactions:
         return len(self.address)
 
 
-@dataclass(frozen=True, eq=False)
-class Prefetches:
-    """Prefetched lines, in order: uint64[k] address of the first byte, int64[k] the access that caused each."""
-
-    address: npt.NDArray[np.uint64]
-    access_index: npt.NDArray[np.int64]
-
-
 _LINE_BYTES = 16  # of memory for a line, with what its policy keeps
 
 
@@ -105,20 +90,17 @@ class CacheLevel:
     """One cache level; its state and counts go on from chunk to chunk.
 
     A policy may need the future: call `set_future` with the line look-ups of the whole run first.
-    footprint: first byte and end of the memory; nothing beyond the lines that hold it is prefetched.
     """
 
-    def __init__(self, spec: CacheSpec, footprint: tuple[int, int] = (0, 2**63 - 1)) -> None:
+    def __init__(self, spec: CacheSpec) -> None:
         from cython_ext.cache.level import CacheKernel
-        from cython_ext.cache.prefetching import PrefetchingKernel
 
         claim(_LINE_BYTES * spec.sets * spec.ways, f"a cache of {spec.size_bytes} bytes", "its table of lines")
         self.spec = spec
         shift = spec.line_bytes.bit_length() - 1
         policy = spec.policy_type
         try:
-            member: Any = PrefetchingKernel if spec.prefetches else CacheKernel
-            self._kernel: Any = member(
+            self._kernel: Any = CacheKernel(
                 spec.sets,
                 spec.ways,
                 shift,
@@ -128,15 +110,10 @@ class CacheLevel:
                 spec.allocate,
                 spec.seed,
             )
-            if spec.prefetches:
-                first, last = footprint[0] >> shift, (footprint[1] - 1) >> shift
-                wish, kind = spec.prefetch, PREFETCHERS[spec.prefetch.kind].item
-                how = kind(wish.table_entries) if kind.kernel is None else kind.kernel
-                self._kernel.set_prefetch(how, wish.degree, wish.distance, wish.table_entries, first, last)
         except MemoryError as error:
             raise InputError(f"a cache of {spec.size_bytes} bytes does not fit in this machine's memory") from error
-        except ValueError as error:  # a policy or prefetcher of somebody else's that cannot be one
-            raise InputError(f"cache policy {spec.policy!r}, prefetch {spec.prefetch.kind!r}: {error}") from error
+        except ValueError as error:  # a policy of somebody else's that cannot be one
+            raise InputError(f"cache policy {spec.policy!r}: {error}") from error
         self._flushed = 0
         self._passing = np.isin(STREAMS, spec.bypass)
         self._buffered = np.full(len(STREAMS), -1, np.int64)  # number of the line that a stream's buffer holds
@@ -147,13 +124,9 @@ class CacheLevel:
     ) -> LineTransactions:
         """Make the accesses (op 0 load, 1 store; addresses and sizes in bytes) and return the line transactions.
 
-        stream: uint8[n], which a stride prefetcher learns from (default: all of one).
+        stream: uint8[n], by which accesses bypass the level (default: none does).
         Raises InputError naming the first access that is empty or does not end by 2^63.
         """
-        if self.spec.prefetches:
-            out, prefetches = self.access_prefetching(op, address, size, stream)
-            origin = np.insert(np.arange(np.size(address)), prefetches.access_index + 1, prefetches.access_index)
-            return replace(out, access_index=origin[out.access_index])
         if self.spec.bypass and stream is not None:
             return self._access_some(np.asarray(op), np.asarray(address), np.asarray(size), np.asarray(stream))
         arrays = self._checked(op, address, size)
@@ -185,24 +158,10 @@ class CacheLevel:
             index[order],
         )
 
-    def access_prefetching(
-        self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
-    ) -> tuple[LineTransactions, Prefetches]:
-        """Do as `access` on a level that prefetches; return the transactions and the prefetches that are among them.
-
-        The transactions' access_index counts each prefetch as an access after the one that caused it.
-        """
-        ops, where, sizes = self._checked(op, address, size)
-        streams = np.zeros(len(ops), np.uint8) if stream is None else whole_numbers(stream, "stream", np.uint8)
-        if len(streams) != len(ops):
-            raise InputError(f"op and stream differ in length: {len(ops)}, {len(streams)}")
-        out, (lines, _, _, access) = self._kernel.access_prefetching(ops, where, sizes.astype(np.uint16), streams)
-        return LineTransactions(*out), Prefetches(lines, access)
-
     def access_counting(
         self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike
     ) -> tuple[LineTransactions, npt.NDArray[np.uint8]]:
-        """Do as `access` without prefetches; return the transactions, and uint8 for each look-up: whether it missed."""
+        """Do as `access`; return the transactions, and uint8 for each look-up: whether it missed."""
         arrays = self._checked(op, address, size)
         missed = np.zeros(len(self._kernel.lookups(*arrays[1:])), np.uint8)
         self._kernel.note_misses(missed)
@@ -210,10 +169,7 @@ class CacheLevel:
 
     def count(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
         """Make the accesses for their counts only."""
-        if self.spec.prefetches:
-            self.access_prefetching(op, address, size)
-        else:
-            self._kernel.access(*self._checked(op, address, size), False)
+        self._kernel.access(*self._checked(op, address, size), False)
 
     def lines(
         self, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
@@ -264,25 +220,11 @@ class CacheLevel:
             flushed=self._flushed,
             bypassing=self._bypassing,
             bypassing_lines=self._bypassing_lines,
-            **self._prefetch_counts(),
         )
         assert counts.fills == counts.evictions + counts.resident_at_end, "a line was lost or made up"
         demand = counts.misses if self.spec.allocate else counts.load_line_misses
-        assert counts.fills == demand + counts.prefetches, "fills are neither demand misses nor prefetches"
-        left = counts.useful_prefetches + counts.useless_prefetches + counts.unused_prefetches
-        assert counts.prefetches == left, "a prefetch was lost or made up"
+        assert counts.fills == demand, "fills are not the misses that allocate"
         return counts
-
-    def _prefetch_counts(self) -> dict[str, int]:
-        if not self.spec.prefetches:
-            return {}
-        k = self._kernel
-        return {
-            "prefetches": k.prefetches,
-            "useful_prefetches": k.useful,
-            "useless_prefetches": k.useless,
-            "unused_prefetches": k.waiting,
-        }
 
     def check(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
         """Raise InputError for accesses that no cache takes: of no byte, or not ending below 2^63."""

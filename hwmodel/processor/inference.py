@@ -118,7 +118,6 @@ class CompiledInference(OneLineRepr):
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
         self._pairs = self.simd == PAIRING and self._columns > 1
-        self._alone = self._packed_alone = threads == 1 and dtype != "int8"
         self._threads = Threads(threads)
         self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
         self._integers: IntegerLayout | None = None
@@ -171,22 +170,18 @@ class CompiledInference(OneLineRepr):
 
         Inputs are copied to where the kernels read them, in whole rows (faster) where input vectors lie side by side
         (the transpose of an array [I, B]); those that `pack` returned are read where they are. The result is the
-        transpose of an array [O, B]. The GIL is released. Calls from several threads go on side by side, in rows of
-        their own, where the network was compiled for one thread and no int8; else they wait for each other. Raises
-        InputError for a wrong shape or type, and inputs that another compiled network has packed.
+        transpose of an array [O, B]. The GIL is released. Calls from several threads go on side by side, each in
+        rows of its own. Raises InputError for a wrong shape or type, and inputs that another network has packed.
         """
         if isinstance(inputs, PackedInputs):
             if inputs.owner is not self:
                 raise InputError("these inputs were packed by another compiled network: each packs its own")
             out = np.empty((self._n_out, inputs.n_vectors), np.float32)
-            if self._packed_alone:  # every Python call counts: a small network takes microseconds
-                self._in_spare_room(inputs.tables, None, out)
-                return out.T
-            batch: Float32 | PackedInputs = inputs
+            self._run(inputs.tables, None, out)
         else:
             batch = checked_inputs(self.network, inputs)
             out = np.empty((self._n_out, len(batch)), np.float32)
-        self._run(batch, out)
+            self._run(None, batch, out)
         return out.T
 
     def pack(self, inputs: npt.ArrayLike) -> PackedInputs:
@@ -196,8 +191,7 @@ class CompiledInference(OneLineRepr):
         wrong shape or type.
         """
         batch = checked_inputs(self.network, inputs)
-        with self._lock:
-            self._need_integers(batch)
+        self._need_integers(batch)
         tables = Arena(-(-len(batch) // self.lanes) * self._table_bytes)
         for number, vector in enumerate(range(0, len(batch), self.lanes)):
             self._pack(tables, number * self._table_bytes, batch, vector)
@@ -219,7 +213,7 @@ class CompiledInference(OneLineRepr):
         part = self._keeping_all
         fed = np.flatnonzero(network.in_degree > 0)
         kept = np.empty((len(fed), len(batch)), np.float32)
-        part._run(batch, kept)
+        part._run(None, batch, kept)
         out[fed] = kept
         if self.dtype == "int8":
             assert part._integers is not None
@@ -234,47 +228,30 @@ class CompiledInference(OneLineRepr):
             self._work, self._asked, self.dtype, self.threads, self._level, self._calibration, True
         )
 
-    def _in_spare_room(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
-        """All passes by one thread, in an arena that no other call uses. tables: packed inputs, else batch."""
+    def _run(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
+        """Do all passes. tables: packed inputs; None: `batch` is copied."""
+        if batch is not None:
+            self._need_integers(batch)
+        self._threads.each(lambda number: self._run_part(number, tables, batch, out))
+
+    def _run_part(self, number: int, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
+        """Do the passes of one thread, in an arena that no other call uses."""
         try:
             arena, own = self._spare.pop()
         except IndexError:
             arena, own = self._new_arena(), Arena(self._table_bytes)
-        self._passes.run(arena.address, (tables or own).address, batch, out, 0, self.lanes, self.lanes)
-        self._spare.append((arena, own))
-
-    def _run(self, inputs: Float32 | PackedInputs, out: Float32) -> None:
-        tables, batch = (inputs.tables, None) if isinstance(inputs, PackedInputs) else (None, inputs)
-        if self._alone:
-            self._in_spare_room(tables, batch, out)
-            return
-        with self._lock:
-            self._run_together(tables, batch, out)
-
-    def _run_together(self, tables: Arena | None, batch: Float32 | None, out: Float32) -> None:
-        if self.dtype != "int8":
-            own = [(tables or table).address for table in self._tables]
-            self._threads.team(self._passes, self.lanes).run(self._addresses, np.array(own, np.int64), batch, out)
-            return
-        if batch is not None:
-            self._need_integers(batch)
+        table, first, step = tables or own, number * self.lanes, self.lanes * self.threads
         integers = self._integers
-        assert integers is not None
-
-        def every(number: int) -> None:
-            arena, table = self._arenas[number], tables or self._tables[number]
-            for vector in range(number * self.lanes, out.shape[1], self.lanes * self.threads):
+        if integers is None or (batch is None and integers.all_sums):
+            self._passes.run(arena.address, table.address, batch, out, first, self.lanes, step)
+        else:
+            for vector in range(first, out.shape[1], step):
                 at = 0 if batch is not None else vector // self.lanes * self._table_bytes
                 if batch is not None:
                     self._pack(table, 0, batch, vector)
                 self._passes.execute(arena.address, table.address + at)
                 integers.read(arena, out[:, vector : vector + self.lanes], self._level)
-
-        self._threads.each(every)
-
-    @cached_property
-    def _addresses(self) -> npt.NDArray[np.int64]:
-        return np.array([arena.address for arena in self._arenas], np.int64)
+        self._spare.append((arena, own))
 
     def _pack(self, tables: Arena, at: int, batch: Float32, vector: int) -> None:
         """Write the table of inputs of one pass, `at` so many bytes."""
@@ -297,11 +274,6 @@ class CompiledInference(OneLineRepr):
             self._pitch, self._table_bytes, scales,
         )  # fmt: skip
 
-    @cached_property
-    def _tables(self) -> list[Arena]:
-        """Room for the inputs of one pass, one per thread."""
-        return [Arena(self._table_bytes) for _ in range(self.threads)]
-
     def _new_arena(self) -> Arena:
         """Rows of one thread, those of constants filled."""
         ids, values = self._work.constants
@@ -312,20 +284,18 @@ class CompiledInference(OneLineRepr):
             arena.rows(self._pitch, np.uint8)[self._row[ids]] = self._integers.steps(ids, values)[:, None]
         return arena
 
-    @cached_property
-    def _arenas(self) -> list[Arena]:
-        return [self._new_arena() for _ in range(self.threads)]
-
     def _need_integers(self, batch: Float32) -> None:
         """int8: quantize by what neurons hold on the calibration inputs, or these, computed here in float32."""
-        if self.dtype != "int8" or self._integers is not None:
+        if self.dtype != "int8":
             return
-        exact = CompiledInference(self._work, 128, "float32", 1, self._level, None, True)
-        self._calibration = batch if self._calibration is None else self._calibration
-        quantized = self._work.quantized(exact.neurons(self._calibration))
-        self._integers = IntegerLayout(self._work, quantized, self._row, self._n_rows, self._columns, self._out)
-        words, self._first = self._integers.stream(self._place, self._table_place)
-        nothing = np.zeros(0, np.uint32)
-        self._stream = words, nothing, nothing
-        self._passes = self._made_passes()
-        self._packed_alone = self.threads == 1 and self._integers.all_sums
+        with self._lock:
+            if self._integers is None:
+                exact = CompiledInference(self._work, 128, "float32", 1, self._level, None, True)
+                self._calibration = batch if self._calibration is None else self._calibration
+                quantized = self._work.quantized(exact.neurons(self._calibration))
+                layout = self._row, self._n_rows, self._columns, self._out
+                self._integers = IntegerLayout(self._work, quantized, *layout)
+                words, self._first = self._integers.stream(self._place, self._table_place)
+                nothing = np.zeros(0, np.uint32)
+                self._stream = words, nothing, nothing
+                self._passes = self._made_passes()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import cython_ext.trace.accesses as kernel
 from cython_ext.trace.ports import EngineClock
-from hwmodel.caches.cache import CacheLevel, LineTransactions, Prefetches
+from hwmodel.caches.cache import CacheLevel, LineTransactions
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
@@ -126,7 +126,7 @@ class CacheHierarchy:
 
     def __init__(self, machine: Machine, memory: Memory) -> None:
         self.block_bytes = machine.bus.block_bytes
-        self.levels = _levels(machine.caches, memory)
+        self.levels = [CacheLevel(spec) for spec in machine.caches]
         self.partial_writes = 0
         self._stages: list[CacheLevel | Uncached] = [*self.levels] or [Uncached(self.block_bytes)]
         self._whole_bytes = machine.caches[-1].line_bytes if machine.caches else self.block_bytes
@@ -147,11 +147,7 @@ class CacheHierarchy:
             self._last_store_stream = int(stores[-1])
         index: Int64Array | None = None
         for k, stage in enumerate(self._stages):
-            if isinstance(stage, CacheLevel) and stage.spec.prefetches:
-                out, prefetches = stage.access_prefetching(chunk.op, chunk.address, chunk.size, chunk.stream)
-                chunk, index = _with_prefetches(chunk, prefetches, stage.spec.line_bytes)
-            else:
-                out = stage.access(chunk.op, chunk.address, chunk.size, chunk.stream)
+            out = stage.access(chunk.op, chunk.address, chunk.size, chunk.stream)
             chunk = self._next(chunk, k, out)
             index = out.access_index if index is None else index[out.access_index]
         assert index is not None
@@ -219,29 +215,6 @@ class CacheHierarchy:
             chunk.payload,
             None if cycle is None else cycle[access],
         )
-
-
-def _levels(specs: tuple[CacheSpec, ...], memory: Memory) -> list[CacheLevel]:
-    return [CacheLevel(spec, (memory.base_address, memory.base_address + memory.total_bytes)) for spec in specs]
-
-
-def _with_prefetches(chunk: Chunk, prefetches: Prefetches, line_bytes: int) -> tuple[Chunk, Int64Array]:
-    """Return a chunk with a load of a whole line for each prefetch after the access that caused it, whose stream it
-    takes, and int64: the access each of these accesses comes from."""
-    at = prefetches.access_index + 1
-    origin = np.insert(np.arange(len(chunk)), at, prefetches.access_index)
-    offset = None  # loads bring no bytes of their own: theirs are never read
-    if chunk.payload_offset is not None:
-        offset = np.append(chunk.payload_offset[:-1][origin], chunk.payload_offset[-1])
-    expanded = Chunk(
-        np.insert(chunk.address, at, prefetches.address),
-        np.insert(np.asarray(chunk.size, np.uint16), at, line_bytes),
-        np.insert(chunk.op, at, 0),
-        chunk.stream[origin],
-        offset,
-        chunk.payload,
-    )
-    return expanded, origin
 
 
 def _views(machine: Machine, memory: Memory) -> list[Any]:
@@ -342,7 +315,7 @@ def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool)
 
     flush: the levels before it write their dirty lines back at the end, which it sees too.
     """
-    levels = _levels(specs, trace.memory)
+    levels = [CacheLevel(spec) for spec in specs]
     for k, spec in enumerate(specs[:-1]):
         if spec.policy_type.needs_future:
             levels[k].set_future(lookups_of_level(trace, specs[: k + 1], flush=flush))

@@ -1,4 +1,4 @@
-"""What holds for every cache policy and prefetcher of the registries: a new one is tested by being there."""
+"""What holds for every cache policy of the registry: a new one is tested by being there."""
 
 import subprocess
 from pathlib import Path
@@ -11,8 +11,7 @@ from outside import run_with, write_distribution
 
 from hwmodel.caches.cache import CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
-from hwmodel.caches.prefetcher import PREFETCHERS
-from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec
 
 ROOT = Path(__file__).parents[2]
 quick = settings(max_examples=30, deadline=None)
@@ -59,23 +58,12 @@ def test_every_member_states_its_facts():
     for name, entry in CACHE_POLICIES.items():
         decides = entry.item.kernel is not None or entry.item.victim is not Policy.victim
         assert entry.summary and decides, name
-    for name, entry in PREFETCHERS.items():
-        assert entry.summary and (entry.item.kernel is not None or not entry.item.fetches), name
-
-
-@pytest.mark.parametrize("kind", [k for k, e in PREFETCHERS.items() if e.item.fetches])
-@quick
-@given(runs(), st.integers(1, 3), st.integers(1, 3))
-def test_a_prefetcher_loses_no_line(kind, case, degree, distance):
-    counts = play("lru", case, prefetch=PrefetchSpec(kind, degree, distance))
-    assert counts.fills == counts.misses + counts.prefetches
 
 
 CLOCK = '''
 """The CLOCK policy of another author, in Python and in C."""
 import ctypes, os
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
-from hwmodel.caches.prefetcher import PREFETCHERS, Prefetcher
 
 
 @CACHE_POLICIES.register("clock", summary="second chance")
@@ -116,14 +104,6 @@ class Broken(Policy):
 
     def victim(self, set_):
         return self.ways
-
-
-@PREFETCHERS.register("backwards", summary="the line before a miss")
-class Backwards(Prefetcher):
-    """One step back."""
-
-    def step(self, stream, line, missed, first_use):
-        return -1 if missed else 0
 '''
 C_CLOCK = """
 #include "cache/policy.h"
@@ -144,9 +124,8 @@ const edgewatt_policy clock_policy = {
 """
 USE = """
 import numpy as np, edgewatt as ew
-from hwmodel.caches.cache import CacheLevel, simulate_cache
+from hwmodel.caches.cache import simulate_cache
 from hwmodel.caches.policy import CACHE_POLICIES
-from hwmodel.caches.spec import CacheSpec, PrefetchSpec
 rng = np.random.default_rng(3)
 sizes = dict(size_bytes=1024, line_bytes=16, ways=8)
 for _ in range(20):
@@ -162,9 +141,6 @@ except ValueError as error:
     assert "not a way from 0 to 7" in str(error)
 else:
     raise AssertionError("a way that is none was taken")
-level = CacheLevel(CacheSpec(1024, 16, 8, prefetch=PrefetchSpec("backwards")))
-level.access([0, 0], [4096, 4080], [4, 4])
-assert level.counts.useful_prefetches == 1
 """
 
 YAML = """
@@ -172,24 +148,22 @@ network: {generate: {kind: random-layered, n_layers: 3, width: 16, density: 0.3,
 orderings: two-optimal
 formats: fp32
 system: edge
-caches: [{size_bytes: 4096, line_bytes: 64, ways: 4, policy: clock, prefetch: {kind: backwards}}]
+caches: [{size_bytes: 4096, line_bytes: 64, ways: 4, policy: clock}]
 """
 FROM_YAML = """
 import edgewatt as ew
 [record] = ew.run("run.yaml")
 [level] = record.canonical["results"]["cache"]
-assert level["prefetches"] > 0 and level["hits"] > 0
+assert level["hits"] > 0
 assert "others" in str(record.canonical), record.canonical.keys()
 """
 
 
-def test_policies_and_prefetchers_of_another_distribution(tmp_path, monkeypatch):
+def test_policies_of_another_distribution(tmp_path, monkeypatch):
     points = """[edgewatt.cache_policies]
 clock = others_clock
 fast-clock = others_clock
 broken = others_clock
-[edgewatt.prefetchers]
-backwards = others_clock
 """
     write_distribution(tmp_path, "others", "0.1", {"others_clock": CLOCK}, points)
     (tmp_path / "clock.c").write_text(C_CLOCK)

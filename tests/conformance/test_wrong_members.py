@@ -13,17 +13,13 @@ from edgewatt.plugins import (
     ENCODERS,
     FORMATS,
     ORDERINGS,
-    PREFETCHERS,
     Coded,
     Ordering,
     Policy,
-    Prefetcher,
     Role,
     Stage,
     packed_flags,
 )
-from hwmodel.caches.cache import CacheLevel
-from hwmodel.caches.spec import CacheSpec, PrefetchSpec
 from traces.generators.networks import random_layered
 
 NETWORK = random_layered(n_layers=2, width=8, density=0.5)
@@ -35,7 +31,7 @@ DATA = np.arange(256, dtype=np.uint8)
 @pytest.fixture(autouse=True)
 def registries():
     """Leave the registries as they were."""
-    every = (CACHE_POLICIES, ENCODERS, FORMATS, ORDERINGS, PREFETCHERS)
+    every = (CACHE_POLICIES, ENCODERS, FORMATS, ORDERINGS)
     for each in every:
         each.loadable()  # loads the members that come with this program, which would be lost afterwards
     before = [dict(each._entries) for each in every]
@@ -98,31 +94,6 @@ def misses_of_two():
 def test_a_way_that_is_none(way):
     with pytest.raises(ValueError, match="not a way from 0 to 3"):
         misses(victim=lambda self, set_: way)
-
-
-def prefetching(**body):
-    PREFETCHERS.register("wrong", summary="wrong")(type("Wrong", (Prefetcher,), body))
-    level = CacheLevel(CacheSpec(512, 64, 4, prefetch=PrefetchSpec("wrong")), (0, 4096))
-    where = 64 * np.random.default_rng(0).integers(0, 64, 200)
-    level.access(np.zeros(200, int), where, np.full(200, 4))
-    return level.counts.prefetches
-
-
-@pytest.mark.parametrize("step", [2**63 - 1, -(2**63), 10**6, -(10**6)])
-def test_a_step_of_any_length_stays_in_memory(step):
-    assert prefetching(step=lambda self, *given: step) == 0
-
-
-@pytest.mark.parametrize("step", [None, "1", 2**63, [1]])
-def test_a_step_that_is_none(step):
-    with pytest.raises((TypeError, OverflowError)):
-        prefetching(step=lambda self, *given: step)
-
-
-@pytest.mark.parametrize("kernel", ["nosuch", 17, 4096])
-def test_what_is_no_compiled_prefetcher(kernel):
-    with pytest.raises(ew.InputError, match="no compiled prefetcher"):
-        prefetching(kernel=kernel)
 
 
 @pytest.mark.parametrize("made", [None, PLAIN, {"edges": PLAIN}])
@@ -211,9 +182,7 @@ def test_the_checks_stand_without_asserts():
     assert done.stdout == "encoder 'wrong' made uint8[63] as its data, not uint8[64]\n", done.stderr
 
 
-@pytest.mark.parametrize(
-    "registry", [CACHE_POLICIES, ENCODERS, PREFETCHERS, FORMATS], ids=lambda registry: registry.what
-)
+@pytest.mark.parametrize("registry", [CACHE_POLICIES, ENCODERS, FORMATS], ids=lambda registry: registry.what)
 @pytest.mark.parametrize("member", [5, "a text", object, len], ids=repr)
 def test_what_is_no_member_of_a_kind(registry, member):
     with pytest.raises(TypeError, match=f"{registry.what} 'wrong' must be a.* of"):

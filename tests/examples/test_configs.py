@@ -177,8 +177,6 @@ def test_schema_accepts_every_example() -> None:
         ({"dram": {"part": "lpddr4-3200"}}, {"dram": {"part": "lpddr4-3201"}}),
         ({"dram": {"part": "own/part.yaml"}}, {"dram": {"part": "part.json"}}),
         ({"caches": [{"size_bytes": 256, "policy": "srrip"}]}, {"caches": [{"size_bytes": 256, "policy": "lur"}]}),
-        ({"caches": [{"size_bytes": 256, "prefetch": {"kind": "stride"}}]},
-         {"caches": [{"size_bytes": 256, "prefetch": {"kind": "strides"}}]}),
         ({"layout": {"kind": "best"}}, {"layout": {"kind": "beste"}}),
         ({"system": "edge"}, {"system": "egde"}),
         ({"technology": "none"}, {"technology": "lop-23nm"}),

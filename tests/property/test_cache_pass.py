@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine_strategies import a_trace, hierarchies, prefetchers
+from machine_strategies import a_trace, hierarchies
 from oracles.trace_oracle import networks, random_network, topological_order
 
 import hwmodel.replay.cache_pass
-from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import load_part
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
@@ -33,11 +33,7 @@ def plain(value):
 
 @st.composite
 def machines(draw):
-    machine = draw(hierarchies(draw(st.sampled_from(("raw", "base-xor+dbi-dc"))), flush=draw(st.booleans())))
-    first, rest = machine.caches[:1], machine.caches[1:]
-    if first and first[0].policy != "min" and draw(st.booleans()):
-        first = (replace(first[0], prefetch=draw(prefetchers)),)
-    return replace(machine, caches=first + rest)
+    return draw(hierarchies(draw(st.sampled_from(("raw", "base-xor+dbi-dc"))), flush=draw(st.booleans())))
 
 
 @settings(max_examples=80, deadline=None)
@@ -118,5 +114,3 @@ def test_streams_pass_by_a_cache(seed, policy, outer):
 def test_only_streams_of_connections_pass_by():
     with pytest.raises(InputError, match="'inputs'"):
         CacheSpec(1024, bypass=("inputs",))
-    with pytest.raises(InputError, match="bypass goes without a prefetcher"):
-        CacheSpec(1024, bypass=("tuples",), prefetch=PrefetchSpec("next-line"))

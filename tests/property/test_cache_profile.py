@@ -9,7 +9,7 @@ from oracles.levels import simulate_levels
 from oracles.trace_oracle import networks
 
 from hwmodel.caches.cache import simulate_cache
-from hwmodel.caches.spec import CacheSpec, PrefetchSpec
+from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay.profile import miss_curve, profile_caches
 from traces.base.errors import InputError
@@ -65,7 +65,6 @@ def test_what_cannot_be_profiled_is_refused(tmp_path):
     trace = build_trace(random_layered(3, 8, 0.5, 1))
     for specs, more, words in (
         ((), {}, "at least one cache level"),
-        ((CacheSpec(1024, prefetch=PrefetchSpec("stride")),), {}, "counts demand only"),
         ((CacheSpec(1024),), {"sets": 3}, "power of two"),
         ((CacheSpec(1024),), {"region_bytes": 0}, "region_bytes must be at least 1"),
     ):

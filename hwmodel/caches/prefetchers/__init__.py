@@ -1,1 +1,0 @@
-"""The prefetchers of the first cache level."""
