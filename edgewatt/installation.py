@@ -26,7 +26,6 @@ EXTRAS = {
     "report": ("vl-convert-python",),
     "parquet": ("pyarrow",),
     "frame": ("pandas",),
-    "waves": ("pyvcd",),
     "dask": ("distributed",),
     "optimize": ("optuna",),
     "learn": ("torch",),

@@ -56,7 +56,6 @@ PUBLIC: dict[str, dict[str, str]] = {
         "order_channels": "reorder.channels",
         "order_run_tuples": "reorder.joint.inside_runs",
         **dict.fromkeys(("order_both", "order_jointly"), "reorder.joint.io_neutral"),
-        "export_waveform": "hwmodel.replay.waveform",
     },
     "edgewatt.cache": {
         "profile_caches": "hwmodel.replay.profile",

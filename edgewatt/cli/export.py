@@ -28,8 +28,8 @@ def export(
         "-f",
         "--format",
         help="A trace writer (`edgewatt list trace-writers`); or drampower: DRAM commands; matrix: the reordered "
-        "weights, one .npz (SciPy), .safetensors or .mtx file per layer; vcd: the wires of a channel as a waveform "
-        "(GTKWave, Surfer); or c: inference in this order of work as one self-contained C file.",
+        "weights, one .npz (SciPy), .safetensors or .mtx file per layer; or c: "
+        "inference in this order of work as one self-contained C file.",
     ),
     level: str = typer.Option(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
@@ -42,9 +42,7 @@ def export(
         None, min=1, max=1024, help="Of a C file: input vectors at a time (default: the configuration's lanes, else 1)."
     ),
     line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
-    first: int = typer.Option(0, min=0, help="Of a waveform: number of the first burst shown."),
-    bursts: int = typer.Option(256, min=1, help="Of a waveform: how many bursts are shown."),
-    channel: int = typer.Option(0, min=0, help="Of a waveform or a command trace: the memory channel."),
+    channel: int = typer.Option(0, min=0, help="Of a command trace: the memory channel."),
     overrides: list[str] = _OVERRIDE,
     json_file: str = json_option("the summary"),
 ) -> None:
@@ -59,8 +57,6 @@ def export(
     Example:  edgewatt export requests.trace -f libcachesim -o requests.bin
 
     Example:  edgewatt export configs/examples/formats.yaml --point 6 -f matrix -o reordered.npz
-
-    Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
     from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.memory.exports import OF_NETWORKS, ExportRequest
@@ -71,7 +67,7 @@ def export(
     with progress("export") as update:
         request = ExportRequest(
             source, format, output, level, point, tuple(overrides or ()), source_format, access_bytes, dtype,
-            line_bytes, first, bursts, channel, update, lanes,
+            line_bytes, channel, update, lanes,
         )  # fmt: skip
         done = write(request)
     tell_notes(done.notes, source)

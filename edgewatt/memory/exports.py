@@ -1,4 +1,4 @@
-"""A configuration, a trace or a network as files of other tools: traces, DRAM commands, waveforms, matrices, C."""
+"""A configuration, a trace or a network as files of other tools: traces, DRAM commands, matrices, C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from hwmodel.machine import Machine
 from hwmodel.processor.export_c import export_c
 from hwmodel.replay.commands import export_commands
 from hwmodel.replay.hierarchy import burst_trace
-from hwmodel.replay.waveform import export_waveform
 from reorder.tuples.files import write_matrix
 from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
@@ -39,8 +38,7 @@ class ExportRequest:
     `source_format` and with accesses of `access_bytes` where it does not say; for C also a network.
 
     level: 'accesses' or 'bursts'. dtype, lanes: of a C file (lanes None: the configuration's in float32, else 1).
-    line_bytes: of an object in a cache trace. first, bursts: what a waveform shows. channel: of a waveform or a command
-    trace.
+    line_bytes: of an object in a cache trace. channel: of a command trace.
     """
 
     read: NetworkFiles
@@ -53,8 +51,6 @@ class ExportRequest:
     access_bytes: int = 32
     dtype: str = "float32"
     line_bytes: int = 64
-    first: int = 0
-    bursts: int = 256
     channel: int = 0
     progress: Progress | None = None
     lanes: int | None = None
@@ -146,14 +142,6 @@ def commands(request: ExportRequest) -> Exported:
     return Exported.records(
         request, "commands", export_commands(*_played(request), request.output, channel=request.channel)
     )
-
-
-def waveform(request: ExportRequest) -> Exported:
-    """Write the wires of a channel burst by burst (VCD)."""
-    written = export_waveform(
-        *_played(request), request.output, first=request.first, bursts=request.bursts, channel=request.channel
-    )  # fmt: skip
-    return Exported.records(request, "bursts", written)
 
 
 def _with_machine(request: ExportRequest) -> str:
@@ -282,7 +270,7 @@ OF_NETWORKS = ("c",)
 
 def export_formats() -> dict[str, Callable[[ExportRequest], Exported]]:
     """Return what can be written, by name, and what writes it."""
-    own = {"drampower": commands, "vcd": waveform, "matrix": matrices, "c": c_file}
+    own = {"drampower": commands, "matrix": matrices, "c": c_file}
     return {**own, **dict.fromkeys(TRACE_WRITERS, trace_file)}
 
 

@@ -8,27 +8,6 @@ import pytest
 
 from edgewatt.config.starter import _first_line
 from edgewatt.operators.arena import place_buffers
-from hwmodel.caches.spec import CacheSpec
-from hwmodel.machine import BusSpec, Machine
-from hwmodel.parts.part_file import load_part
-from hwmodel.replay.waveform import export_waveform, identifier
-from traces.generators.networks import random_layered
-from traces.trace.build import build_trace
-
-NAME = "x $end $var wire 1 ! evil $end $scope module y"
-
-
-def test_a_parts_name_declares_nothing_in_a_waveform(tmp_path: Path) -> None:
-    pytest.importorskip("vcd")
-    (tmp_path / "p.yaml").write_text(f"extends: lpddr4-3200\nname: {NAME}\n")
-    assert load_part(tmp_path / "p.yaml").name == NAME
-    trace = build_trace(random_layered(3, 12, 0.4, 1))
-    machine = Machine((CacheSpec(512, 64, 2),), bus=BusSpec(2, 32), part=str(tmp_path / "p.yaml"))
-    export_waveform(trace, machine, tmp_path / "w.vcd", bursts=2)
-    text = (tmp_path / "w.vcd").read_text()
-    assert "evil" not in [line.split()[4] for line in text.splitlines() if line.startswith("$var")]
-    assert f"$scope module {identifier(NAME)} $end" in text and text.count("$scope") == 1
-    assert identifier("lpddr4-3200") == "lpddr4_3200" and identifier("2x") == "_2x" and identifier("") == "_"
 
 
 @pytest.mark.parametrize("name", ["=cmd|'/c calc'!A1", "+1", "-1", "@SUM(A1)"])
