@@ -76,14 +76,22 @@ class Channels:
         self.process = env.process(self._serve())
 
     def hand_over(
-        self, port: int, request: np.ndarray, address: np.ndarray, is_write: np.ndarray, arrival: np.ndarray
+        self,
+        port: int,
+        request: np.ndarray,
+        address: np.ndarray,
+        is_write: np.ndarray,
+        arrival: np.ndarray,
+        *,
+        more: bool = False,
     ) -> simpy.Event:
         """Give a port its next block (request numbers int64, addresses uint64, uint8, int64); fires when accepted.
 
-        The previous block of the port must have been accepted, and the addresses must be those of bursts of the part
-        (hwmodel.dram.tables.check_addresses).
+        more: another block follows at once: fires when all are accepted that do not wait for requests of that block,
+        which may enter in one clock with them. The event of the port's previous block must have fired, and the addresses
+        must be those of bursts of the part (hwmodel.dram.tables.check_addresses).
         """
-        self.memory.feed(port, request, address, is_write, arrival)
+        self.memory.feed(port, request, address, is_write, arrival, more)
         event = self._accepted[port] = self.env.event()
         self._wake()
         return event
@@ -131,11 +139,11 @@ class Channels:
             wait = memory.now() - env.now
             if wait > 0:
                 yield env.timeout(wait)
-            for port in memory.hungry_ports():
-                event, self._accepted[port] = self._accepted[port], None
-                if event is not None:
-                    event.succeed()
-            while memory.hungry_ports():
+            while hungry := memory.hungry_ports():  # also one that was fed too little to go on
+                for port in hungry:
+                    event, self._accepted[port] = self._accepted[port], None
+                    if event is not None:
+                        event.succeed()
                 fed = self._fed = env.event()
                 yield fed
 
@@ -304,10 +312,10 @@ class MemorySystem:
         self, source: int, numbers: np.ndarray, address: np.ndarray, is_write: np.ndarray, gaps: np.ndarray
     ) -> Generator[Any, Any, None]:
         """Hand noted bursts over block by block; ends when the controller has taken the last (see `send`)."""
-        size = self._block_requests
-        for start in range(0, len(numbers), size):
-            part = slice(start, start + size)
-            yield self.channels.hand_over(source, numbers[part], address[part], is_write[part], gaps[part])
+        size, n = self._block_requests, len(numbers)
+        for start in range(0, n, size):
+            part, more = slice(start, start + size), start + size < n
+            yield self.channels.hand_over(source, numbers[part], address[part], is_write[part], gaps[part], more=more)
 
     def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray, np.ndarray], None]) -> None:
         """Call arrived(request numbers of the source, cycles done, bursts begun by then; int64[n] each) with what is

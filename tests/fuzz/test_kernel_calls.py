@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cython_ext.common import UNCHECKED
-from tests.kernel_calls import ROOT, believes, entries, name_of
+from tests.kernel_calls import ROOT, TESTS, believes, entries, name_of
 
 
 @pytest.mark.application
@@ -44,3 +44,9 @@ def test_what_believes_its_arguments_is_there() -> None:
     for each in UNCHECKED:
         assert any(name == each or name.startswith(f"{each}.") for name in names), each
         assert believes(each)
+
+
+def test_the_tests_that_make_calls_are_there() -> None:
+    """One that was removed ended the recording, and every entry stood uncalled."""
+    for name in TESTS:
+        assert (ROOT / "tests/{}/test_{}.py".format(*name.split("/"))).exists(), name

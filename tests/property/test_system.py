@@ -219,13 +219,24 @@ def test_an_engine_that_does_not_stall_asks_when_replay_does(channels):
     assert late.min() == 0 and late.max() <= 4  # at most four bursts an access: a line out, a line in
 
 
-def test_block_size_changes_nothing():
-    trace, machine = random_trace(5, 4000), a_machine()
-    results = [simulate(trace, machine, block_requests=n) for n in (1, 64, 10_000)]
-    for other in results[1:]:
-        assert other.total_cycles == results[0].total_cycles
-        assert other.dram.commands == results[0].dram.commands
-        assert_same_wires(other.counts.total.wires, results[0].counts.total.wires)
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(0, 1000),
+    st.sampled_from((1, 3)),
+    st.sampled_from((1, 2, 4)),
+    st.sampled_from((1, 2, 4)),
+    st.sampled_from((1, 2, 3, 7, 64)),
+)
+def test_block_size_changes_nothing(seed, n, engines, channels, per_clock, block):
+    """Nor where several requests enter in a clock: the last of a block wait for those of the next."""
+    machine = a_machine(part=with_channels(channels), requests_per_clock=per_clock)
+    machine = replace(machine, engine=EngineSpec(outstanding_misses=16, accesses_per_ns=8.0))
+    traces = partition(random_trace(seed, n), np.random.default_rng(seed).integers(0, engines, n), engines)
+    whole, cut = (simulate(traces, machine, block_requests=size, keep=True) for size in (10**6, block))
+    assert cut.total_cycles == whole.total_cycles and cut.dram.commands == whole.dram.commands
+    assert cut.requests.accept_cycle.tolist() == whole.requests.accept_cycle.tolist()
+    assert_same_wires(cut.counts.total.wires, whole.counts.total.wires)
 
 
 def test_more_outstanding_misses_and_more_engines_are_not_slower():
