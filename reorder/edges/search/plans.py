@@ -22,7 +22,7 @@ from reorder.edges.search.strips import CORNERS, DepthGroup, Plan, Strips, linke
 Int64Array = npt.NDArray[np.int64]
 
 MOST_DEPTHS, MOST_RANGES = 64, 400  # of networks whose depths are fused in part; of their ranges, about
-HOPELESS = 1.1  # a range that leaves so many times what its parts leave above its bound is not made longer
+EXTENDED_UP_TO = 1.1  # a range that leaves so many times what its parts leave above its bound is not made longer
 WIDER = (1.15, 1.33)  # strips of the best plan for a search to start from, whose slots are fewer
 CHEAPEST = 4  # plans that are counted as a whole
 NARROW = (4, 8, 16)  # strips of a single depth to begin with, besides one: narrow ones may be best where a few are not
@@ -153,8 +153,8 @@ class PlanSearch:
                 if limit(len(self.values)) and not (large and depths == 1):
                     return
                 last = first + depths - 1
-                beside = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
-                seeds = [replace(part, first=first, last=last, lead=2 * LEAD) for part in beside if part is not None]
+                shorter = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
+                seeds = [replace(part, first=first, last=last, lead=2 * LEAD) for part in shorter if part is not None]
                 if depths == 1 and not large:
                     seeds += [DepthGroup(first, last, early=early, turns=True) for early in EARLY[:2]]
                 if depths == 1 and not (large and seeds):
@@ -164,7 +164,7 @@ class PlanSearch:
                     near = _halves if large and depths == 1 else _widths
                     sweep = self._climb(seeds, best, near, limit, least)
                     over = self._part(sweep, best) - least
-                    if over < HOPELESS * (self._least_split(ranges, first, last, best) - least):
+                    if over < EXTENDED_UP_TO * (self._least_split(ranges, first, last, best) - least):
                         ranges[first, last] = sweep
             of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
             self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)

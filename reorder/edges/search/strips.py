@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 
 FINE = float(1 << 36)  # steps of time in a strip
 KNOTS = 13  # of the curve that makes places evenly dense
-KEPT = 1 << 26  # connections in kept orders of groups
+CACHED_CONNECTIONS = 1 << 26  # connections in kept orders of groups
 CORNERS = (
     (False, False),
     (False, True),
@@ -141,7 +141,7 @@ class Strips:
     def places(self, group: DepthGroup) -> Int32Array:
         """Return the order of the connections into the items of a group, as places in `items.edges`. Kept."""
         if group not in self._made:
-            if self._kept > KEPT:
+            if self._kept > CACHED_CONNECTIONS:
                 self._made.clear()
                 self._kept = 0
             if group.horizon:
