@@ -26,8 +26,8 @@ class CandidateLimits:
     sample: connections of a sample. probe: connections of a shorter one, which tells how long each takes. least_ratio:
     sample only orders that are this many times as long as a sample. memory_rows: the connections of each quarter of a
     sample, in values that fast memory holds. simulate_all: simulate all constructions without samples if that takes at
-    most this share of the limit. reserve: share of the limit kept at most for candidates that wait. leaders: orders that
-    are simulated in other layouts.
+    most this share of the limit. reserve: share of the limit kept at most for candidates that wait. leaders: orders
+    that are simulated in other layouts.
     """
 
     grace_s: float = 0.8
