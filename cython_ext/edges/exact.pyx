@@ -45,7 +45,7 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
     cdef int64_t w = sources.shape[0], k
     cdef ew_exact x
     cdef ew_contents start
-    cdef int told = 0
+    cdef int status = 0
     need(0 < w <= EW_MOST_EDGES and targets.shape[0] == w, "connections for one word")
     need(0 < n_neurons <= EW_MOST_VALUES and outputs.shape[0] == n_neurons, "values for one word")
     need(3 <= memory and 0 <= policy <= 2 and (policy == 2 or memory - 1 <= EW_PLACES), "a memory that fits")
@@ -72,12 +72,12 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
     memset_zero(&start)
     try:
         ew_exact_push(&x, start, 0, 0, -1, -1)
-        while x.bound and told == 0 and states > 0 and not (over is not None and over()):
+        while x.bound and status == 0 and states > 0 and not (over is not None and over()):
             with nogil:
-                told = ew_exact_run(&x, min(SLICE, states))
+                status = ew_exact_run(&x, min(SLICE, states))
             states -= SLICE
-        if told != 1:
-            return None, bool((told == 2 or not x.bound) and x.complete)
+        if status != 1:
+            return None, bool((status == 2 or not x.bound) and x.complete)
         order, k = [], x.found
         while x.node[k].edge >= 0:
             order.append(x.node[k].edge)

@@ -43,5 +43,5 @@ def streamed(
     first: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.int32]: ...
 def tridiagonal(
-    diagonal: npt.NDArray[np.float64], beside: npt.NDArray[np.float64]
+    diagonal: npt.NDArray[np.float64], off_diagonal: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...

@@ -195,10 +195,10 @@ def streamed(const int32_t[::1] order, const int64_t[::1] out_start, const int32
     return places
 
 
-def tridiagonal(const double[::1] diagonal, const double[::1] beside):
+def tridiagonal(const double[::1] diagonal, const double[::1] off_diagonal):
     """Return (float64[n], float64[n, n]): eigenvalues, highest first, and in each row the eigenvector of one.
 
-    beside: float64[n - 1]. Implicit QL (Bowdler, Martin, Reinsch and Wilkinson 1968), in one thread and the same on
+    off_diagonal: float64[n - 1]. Implicit QL (Bowdler, Martin, Reinsch and Wilkinson 1968), in one thread and the same on
     every machine. O(n^3). Raises ValueError if it does not converge.
     """
     cdef int64_t n = diagonal.shape[0], low, high, i, k, turns
@@ -206,9 +206,9 @@ def tridiagonal(const double[::1] diagonal, const double[::1] beside):
     values, vectors = np.array(diagonal, np.float64), np.eye(n)
     cdef double[::1] d = values, e = np.zeros(n)
     cdef double[:, ::1] z = vectors
-    need(beside.shape[0] == n - 1 and n > 0, "one number between each two of the diagonal")
+    need(off_diagonal.shape[0] == n - 1 and n > 0, "one number between each two of the diagonal")
     for i in range(n - 1):
-        e[i] = beside[i]
+        e[i] = off_diagonal[i]
     for low in range(n):
         for turns in range(60):
             high = low

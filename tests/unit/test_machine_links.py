@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 from reorder.base import check_order
-from reorder.edges.machine.links import linked, warm_tiles
+from reorder.edges.machine.links import linked, source_first_tiles
 from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.order import order
 from traces.generators.networks import uniform_layers
@@ -39,9 +39,9 @@ def test_stretches_stay_and_half_of_those_that_can_meet_do(network: Network, by:
 
 
 @pytest.mark.parametrize(("sources", "targets"), [(8, 8), (24, 16), (100, 3)])
-def test_warm_tiles_begin_with_their_sources_in_turn(sources: int, targets: int) -> None:
+def test_source_first_tiles_begin_with_their_sources_in_turn(sources: int, targets: int) -> None:
     network = uniform_layers([60, 50, 40], 0.3, seed=2)
-    edges = warm_tiles(network, by_long_runs(network, LongRunsParameters(sources)), targets)
+    edges = source_first_tiles(network, by_long_runs(network, LongRunsParameters(sources)), targets)
     check_order(network, edges)
     s, t, first = network.sources[edges], network.targets[edges], {}
     tile = np.concatenate([np.arange(n) * -(-n // sources) // n for n in (60, 50, 40)])

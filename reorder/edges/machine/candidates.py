@@ -25,9 +25,9 @@ class CandidateLimits:
     grace_s: seconds for all constructions whatever the limit, and beyond a limit for those that may be the best of all.
     sample: connections of a sample. probe: connections of a shorter one, which tells how long each takes. least_ratio:
     sample only orders that are this many times as long as a sample. memory_rows: the connections of each quarter of a
-    sample, in values that fast memory holds. hurry: simulate all constructions without samples if that takes at most
-    this share of the limit. reserve: share of the limit kept at most for candidates that wait. leaders: orders that are
-    simulated in other layouts.
+    sample, in values that fast memory holds. simulate_all: simulate all constructions without samples if that takes at
+    most this share of the limit. reserve: share of the limit kept at most for candidates that wait. leaders: orders
+    that are simulated in other layouts.
     """
 
     grace_s: float = 0.8
@@ -35,7 +35,7 @@ class CandidateLimits:
     probe: int = 256
     least_ratio: int = 4
     memory_rows: int = 2
-    hurry: float = 0.3
+    simulate_all: float = 0.3
     reserve: float = 0.5
     leaders: int = 2
 
@@ -137,7 +137,7 @@ class CandidatePool:
         self.estimate(key, edges, counts)
         each_s = max(self.sample_s - short_s, self.sample_s / 4) / (self.sample_size - LIMITS.probe)
         self.judge_s = each_s * self.surrogate.network.n_connections
-        if self.fits(LIMITS.hurry, orders):
+        if self.fits(LIMITS.simulate_all, orders):
             self.sampler = None
 
     def sample_waiting(self) -> None:
@@ -145,18 +145,18 @@ class CandidatePool:
         if self.sampler is None:
             return
         for key, waits in self.waiting.items():
-            each_s = self.sample_s + (0 if self.hopeless else 2 * self.judge_s)
+            each_s = self.sample_s + (0 if self.too_slow else 2 * self.judge_s)
             if self.before(1.0, LIMITS.grace_s, each_s):
                 self.estimate(key, *waits)
 
     @property
-    def hopeless(self) -> bool:
+    def too_slow(self) -> bool:
         """Whether the judge has no time for two orders."""
         return not self.before(1.0, LIMITS.grace_s, 2 * self.judge_s)
 
     def decide(self) -> None:
         """Let samples decide if the judge has no time for two orders; what was sampled has its value then."""
-        if self.sampler is None or not self.hopeless:
+        if self.sampler is None or not self.too_slow:
             return
         self.by_sample = True
         for key in [key for key in self.waiting if key in self.estimates]:
@@ -185,7 +185,7 @@ class CandidatePool:
     def likeliest(self) -> tuple[bytes, float]:
         """Return the digest of the construction that waits and that is expected to be best, and what is expected; the
         surrogate does not compare with samples, so what was not sampled comes after."""
-        off = [self.judged[key] / told for key, told in self.estimates.items() if key in self.judged and told]
+        off = [self.judged[key] / sampled for key, sampled in self.estimates.items() if key in self.judged and sampled]
         scale = float(np.median(off)) if off else 1.0
         expected = {
             key: scale * self.estimates[key] if key in self.estimates else self.surrogate.predict(counts)

@@ -92,7 +92,7 @@ def linked(network: Network, edges: Int64Array, by: str) -> Int64Array:
     return edges[sorted_by(stretch, rank)]
 
 
-def warm_tiles(network: Network, edges: Int64Array, targets: int) -> Int64Array:
+def source_first_tiles(network: Network, edges: Int64Array, targets: int) -> Int64Array:
     """Return an order by tiles of sources, target by target (int64[W]), in which each tile begins with one connection
     of each source that its first `targets` targets have, by source: what shares a burst is fetched together."""
     s, t = network.sources[edges], network.targets[edges]

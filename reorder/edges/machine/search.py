@@ -15,7 +15,7 @@ import numpy as np
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.machine.candidates import LIMITS, CandidatePool
-from reorder.edges.machine.links import gathered, linked, warm_tiles
+from reorder.edges.machine.links import gathered, linked, source_first_tiles
 from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.edges.methods.tiles import tile_choices
@@ -253,8 +253,8 @@ def tiles(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], bool]) 
         edges = by_long_runs(network, parameters)
         consider(f"tiles of {parameters.sources} sources", edges)
         for head in HEAD_BURSTS if share >= LARGE_TILE else ():
-            warm = warm_tiles(network, edges, head * line)
-            consider(f"tiles of {parameters.sources} sources, brought together", warm)
+            together = source_first_tiles(network, edges, head * line)
+            consider(f"tiles of {parameters.sources} sources, brought together", together)
     tried.sort(key=lambda one: one[0])
     for number, (expected, name, edges) in enumerate(tried if budget.limit_s is not None else tried[:LIKELIEST]):
         likely = number < LIKELIEST or expected < (1 + pool.surrogate.error) * pool.value
@@ -321,14 +321,14 @@ def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
         return
     assert pool.best is not None and cache is not None
     kernel = cache.kernel(surrogate.network, pool.best, seed)
-    least, warm, done = max(64, round(MOVES.per_connection * n_connections)), 1.0, 0
+    least, factor, done = max(64, round(MOVES.per_connection * n_connections)), 1.0, 0
     rounds = MOVES.rounds if parameters.rounds is None and budget.limit_s is None else parameters.rounds
     began, ends = budget.spent(), pool.ends * (budget.limit_s or math.inf)
     while (rounds is None or done < rounds) and pool.before(pool.ends):
         judge_s = pool.judge_s if budget.limit_s is not None else 0.0
         kernel.weigh(surrogate.weights[:-1].copy())
         share = max(done / rounds if rounds else 0.0, (budget.spent() - began) / (ends - began))
-        heat = max(warm * MOVES.hot * (MOVES.cold / MOVES.hot) ** share * surrogate.weights[0], 1e-12 * pool.value)
+        heat = max(factor * MOVES.hot * (MOVES.cold / MOVES.hot) ** share * surrogate.weights[0], 1e-12 * pool.value)
         kept, moves, begun = 0, 0, budget.spent()
         while pool.before(pool.ends) and (moves < least or budget.spent() < begun + MOVES.patience * judge_s):
             kept += kernel.run(MOVES.slice, heat, heat, MOVES.reach)
@@ -338,7 +338,7 @@ def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
         kernel.recount()
         if pool.offer(kernel.order, "moves on it") > MOVES.worse * pool.value:
             kernel.replace(pool.best)
-            warm *= MOVES.cooling
+            factor *= MOVES.cooling
         done += 1
 
 

@@ -85,20 +85,20 @@ class MachineShape:
 
 NEAR = 4  # an order that costs twice the best counts for 2^-NEAR of it in the fit
 WINDOW = 16  # loads, or stores, of one burst that are no further apart move it once: a controller's queue merges them
-# Weights before the judge spoke: of a scratchpad's runs, rows and bursts, and of the COUNTS of a cache. Then shares of
+# Weights before any simulation: of a scratchpad's runs, rows and bursts, and of the COUNTS of a cache. Then shares of
 # the first value.
 PAD_PRIOR, CACHE_PRIOR = (0.02, 0.5, 1.0), (1.0, 1.0, 0.01, 0.01, 0.2)
 TIED = 0.01  # how much the prior counts in the fit, against 1 for the best order's value
-SEEN = 256  # values that are remembered: the best half and the latest of the others
+REMEMBERED = 256  # values that are remembered: the best half and the latest of the others
 ERROR, LEAST_ERROR, MOST_ERROR = 0.3, 0.1, 0.5  # of predictions: before any was tested, and what is believed
 
 Float64Array = npt.NDArray[np.float64]
 
 
 class Surrogate:
-    """Counts of orders, and their weights; `learn` again and again as the judge speaks.
+    """Counts of orders, and their weights; `learn` again and again after each simulation.
 
-    error: how far off, relative to the judge, the predictions before the last few words were. prior: weights by bytes.
+    error: how far off, relative to the judge, predictions before the last simulations were. prior: weights by bytes.
     """
 
     def __init__(self, network: Network, shape: MachineShape) -> None:
@@ -143,8 +143,8 @@ class Surrogate:
             self.error = float(np.clip(max(self._errors), LEAST_ERROR, MOST_ERROR))
         self._seen.append(counts)
         self._values.append(value)
-        if len(self._values) > SEEN:
-            worst = max(range(len(self._values) - SEEN // 2), key=lambda k: self._values[k])
+        if len(self._values) > REMEMBERED:
+            worst = max(range(len(self._values) - REMEMBERED // 2), key=lambda k: self._values[k])
             del self._seen[worst], self._values[worst]
         seen, values = np.array(self._seen), np.array(self._values)
         if not values.min() > 0:

@@ -16,7 +16,7 @@ from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
-KEPT = {"min": 1.0, "lru": 0.6, "rr": 0.4}  # of the M - 2 values that partial sums of a block fill, by policy
+BLOCK_SHARES = {"min": 1.0, "lru": 0.6, "rr": 0.4}  # of the M - 2 values that partial sums of a block fill, by policy
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ def by_components(network: Network, split: float, narrow: int, block: int) -> In
 def choices(memory: int, policy: str) -> list[ComponentsParameters]:
     """Return what to try for M = memory. A policy that keeps what was touched last walks components that fit layer by
     layer: cut further, their values would be too long ago. Splits off the middle suit what is no power of two."""
-    kept = max(1, int(KEPT[policy] * (memory - 2)))
+    stay = max(1, int(BLOCK_SHARES[policy] * (memory - 2)))
     narrow = 0 if policy == "min" else max(1, (memory - 1) // 2 - 1)
-    tried = [(0.5, narrow, 0), (0.5, 0, kept), (0.67, narrow, 0), *([(0.4, narrow, 0)] if narrow else [])]
+    tried = [(0.5, narrow, 0), (0.5, 0, stay), (0.67, narrow, 0), *([(0.4, narrow, 0)] if narrow else [])]
     return [ComponentsParameters(*one) for one in tried]
 
 

@@ -85,8 +85,8 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
     if task.time_limit_s is not None and not begins_within(network, began + task.time_limit_s - time.monotonic()):
         value = Scorer(network, task)(start)
         noted = ((0, time.monotonic() - began, value),)
-        told = {**asdict(parameters), "window": window, "accepted": 0, "played": 0}
-        return Ordering(start, "connection-reordering", told, task.seed, noted, truncated=True)
+        reported = {**asdict(parameters), "window": window, "accepted": 0, "played": 0}
+        return Ordering(start, "connection-reordering", reported, task.seed, noted, truncated=True)
     search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s

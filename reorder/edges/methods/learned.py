@@ -22,7 +22,7 @@ from reorder.edges.search.streaming import (
     Rival,
     StreamingWeights,
     fitting,
-    is_roomy,
+    has_spare_slots,
     is_sparse,
     shipped_weights,
     streamed,
@@ -83,8 +83,8 @@ def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedPa
     task = best.task
     choices = [parameters.slots] if parameters.slots else slot_choices(task)[: 1 if task.sees_future else 3]
     chosen = fitting(shipped_weights(), items, task.policy, choices[0])
-    roomy = task.sees_future and is_roomy(items, choices[0]) and not is_sparse(items)
-    if roomy and not parameters.slots:
+    spare_slots = task.sees_future and has_spare_slots(items, choices[0]) and not is_sparse(items)
+    if spare_slots and not parameters.slots:
         choices.append(round(FEWER * choices[0]))
     rivals = {slots: Rival() for slots in choices}
     for slots, weights in [(slots, weights) for weights in chosen for slots in choices]:
@@ -95,7 +95,7 @@ def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedPa
         stream_into(items, best, max(1, min(slots, task.memory - 2)), weights, ends)
     moves = parameters.moves
     if moves is None:
-        moves = round((1 + roomy) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
+        moves = round((1 + spare_slots) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
         moves = 0 if moves < len(items.items) else moves
     if not moves or learning.over or (task.prepared is not None and places(items) is None):
         return

@@ -62,7 +62,7 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
 
 
 SLOW = 0.4  # with what it takes to find coordinates
-KEPT = {"min": (1.0,), "lru": (0.48, 0.9), "rr": (0.4, 0.8)}  # of M - 4 values, in a slice of one depth
+SLICE_SHARES = {"min": (1.0,), "lru": (0.48, 0.9), "rr": (0.4, 0.8)}  # of M - 4 values, in a slice of one depth
 COORDINATE_NOISE = 0.995  # share of connections that reach no further than a slice leans for a depth; others wait
 
 
@@ -104,7 +104,7 @@ def slices(network: Network, task: Task, parameters: None) -> Ordering:
     if places(items) is None:
         best.offer(two_optimal_order(network))
     else:
-        for share in KEPT[task.policy]:
+        for share in SLICE_SHARES[task.policy]:
             for spare in (4, 8):
                 if best.edges is None or best.has_time:
                     best.offer(leaning(items, max(1, round(share * (task.memory - spare)))))

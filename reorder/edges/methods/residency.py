@@ -27,7 +27,7 @@ CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
 LOOK, CHUNKS = 1024, 50  # swaps before a first look at the clock, looks of a search
-LOOKED_AT = 1 << 22  # targets of one source that the first swaps may look at: a fan of many has dear swaps
+SWAP_TARGETS = 1 << 22  # targets of one source that the swaps before the first look at the clock visit at most
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 SCANNED = 1000  # items, from which scans have been found to pay
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
@@ -173,7 +173,7 @@ class Annealing:
         n, kinds = len(self.items.items), self.moves
         started, done = best.budget.spent(), 0
         chunk = max(64, min(6000, n * 2))
-        look = max(1, min(LOOK, LOOKED_AT // int(np.diff(self.items.by_source[0]).max(initial=1))))
+        look = max(1, min(LOOK, SWAP_TARGETS // int(np.diff(self.items.by_source[0]).max(initial=1))))
         least = min(64, look)
         next_checkpoint = 1 / CHECKPOINTS
         reach = max(2, min(REACH * self.slots, n // 2))

@@ -22,7 +22,7 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 STEPS, FIRST_STEPS, LOOKS = 120, 8, 20  # of Lanczos, at most, before a look for any locality, and between later looks
-KEPT = 1 << 25  # numbers of all steps together, above which there are fewer steps
+BASIS_NUMBERS = 1 << 25  # numbers of all steps together, above which there are fewer steps
 FEWEST = 40
 CLOSE = 0.1  # the error at which a vector is one: residual against the distance of its eigenvalue to 1
 LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: 2 / sqrt(d))
@@ -95,7 +95,7 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     if _dot(start, start) < 1e-18:
         return None
     large = network.n_connections > LARGE and len(graph.weight) <= MOST_DEPTHS
-    most = FIRST_STEPS if large else max(FEWEST, min(STEPS, KEPT // network.n_neurons))
+    most = FIRST_STEPS if large else max(FEWEST, min(STEPS, BASIS_NUMBERS // network.n_neurons))
     values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
         values, vectors = _from_cells(graph, far, count)
@@ -142,28 +142,28 @@ class _Graph:
 
 
 def lanczos(
-    product: Callable[[FloatArray], FloatArray], start: FloatArray, most: int, count: int, hopeless: float = -1.0
+    product: Callable[[FloatArray], FloatArray], start: FloatArray, most: int, count: int, give_up_below: float = -1.0
 ) -> tuple[FloatArray, FloatArray]:
     """Return the `count` highest eigenvalues and eigenvectors (in rows) that at most so many steps find.
 
-    It ends early once they are close, or with an eigenvalue below `hopeless` after FIRST_STEPS.
+    It ends early once they are close, or with an eigenvalue below `give_up_below` after FIRST_STEPS.
     """
     basis = np.empty((most, len(start)))
     basis[0] = start / np.sqrt(_dot(start, start))
-    diagonal, beside = np.zeros(most), np.zeros(most)
+    diagonal, off_diagonal = np.zeros(most), np.zeros(most)
     for k in range(most):
         y = product(basis[k])
         diagonal[k] = _dot(y, basis[k])
-        y -= diagonal[k] * basis[k] + (beside[k - 1] * basis[k - 1] if k else 0)
+        y -= diagonal[k] * basis[k] + (off_diagonal[k - 1] * basis[k - 1] if k else 0)
         along = np.einsum("kn,n->k", basis[: k + 1], y)  # once more, against rounding
         y -= np.einsum("kn,k->n", basis[: k + 1], along)
-        beside[k] = np.sqrt(_dot(y, y))
-        if k + 1 == FIRST_STEPS and tridiagonal(diagonal[: k + 1], beside[:k])[0][0] < hopeless:
+        off_diagonal[k] = np.sqrt(_dot(y, y))
+        if k + 1 == FIRST_STEPS and tridiagonal(diagonal[: k + 1], off_diagonal[:k])[0][0] < give_up_below:
             break
-        if beside[k] < 1e-10 or k + 1 == most or _close(diagonal, beside, k + 1, count):
+        if off_diagonal[k] < 1e-10 or k + 1 == most or _close(diagonal, off_diagonal, k + 1, count):
             break
-        basis[k + 1] = y / beside[k]
-    values, vectors = tridiagonal(diagonal[: k + 1], beside[:k])
+        basis[k + 1] = y / off_diagonal[k]
+    values, vectors = tridiagonal(diagonal[: k + 1], off_diagonal[:k])
     return values[:count], np.einsum("kn,ck->cn", basis[: k + 1], vectors[:count])
 
 
@@ -245,10 +245,10 @@ def _turn(two: FloatArray, angle: float) -> FloatArray:
     return np.stack((c * two[:, 0] + s * two[:, 1], c * two[:, 1] - s * two[:, 0]), axis=1)
 
 
-def _close(diagonal: FloatArray, beside: FloatArray, n: int, count: int) -> bool:
+def _close(diagonal: FloatArray, off_diagonal: FloatArray, n: int, count: int) -> bool:
     """Return whether the smoothest vectors are found, as far as n steps with a look can tell."""
     if n < FEWEST or n % LOOKS:
         return False
-    values, vectors = tridiagonal(diagonal[:n], beside[: n - 1])
-    error = beside[n - 1] * np.abs(vectors[:count, -1])
+    values, vectors = tridiagonal(diagonal[:n], off_diagonal[: n - 1])
+    error = off_diagonal[n - 1] * np.abs(vectors[:count, -1])
     return bool((error < CLOSE * np.maximum(1 - values[:count], 1e-12)).all())

@@ -22,7 +22,7 @@ from reorder.edges.search.strips import CORNERS, DepthGroup, Plan, Strips, linke
 Int64Array = npt.NDArray[np.int64]
 
 MOST_DEPTHS, MOST_RANGES = 64, 400  # of networks whose depths are fused in part; of their ranges, about
-HOPELESS = 1.1  # a range that leaves so many times what its parts leave above its bound is not made longer
+EXTENDED_UP_TO = 1.1  # a range that leaves so many times what its parts leave above its bound is not made longer
 WIDER = (1.15, 1.33)  # strips of the best plan for a search to start from, whose slots are fewer
 CHEAPEST = 4  # plans that are counted as a whole
 NARROW = (4, 8, 16)  # strips of a single depth to begin with, besides one: narrow ones may be best where a few are not
@@ -65,11 +65,10 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
         if strips >= 1:
             yield replace(group, strips=strips)
     yield replace(group, across=1 - group.across)
-    for early, late in itertools.product(EARLY, (False, True)):
-        yield replace(group, early=early, late=late)
+    for early in EARLY:
+        yield replace(group, early=early)
     for slant in SLANTS:
         yield replace(group, slant=slant)
-    yield replace(group, turns=not group.turns)
     yield from _leads(group)
 
 
@@ -140,11 +139,10 @@ class PlanSearch:
         """
         deepest = self.strips.deepest
         whole = DepthGroup(1, deepest)
-        lates = (False,) if best.task.sees_future else (False, True)
         large = len(self.strips.items.edges) > LARGE
         ages = applies(best)
-        for late, slant, early in itertools.islice(itertools.product(lates, SLANTS[:2], EARLY), 1 if large else None):
-            self._value((replace(whole, early=early, slant=slant, late=late),), best, limit)
+        for slant, early in itertools.islice(itertools.product(SLANTS[:2], EARLY), 1 if large else None):
+            self._value((replace(whole, early=early, slant=slant),), best, limit)
         ranges: dict[tuple[int, int], DepthGroup] = {}
         for depths in range(1, deepest + 1):
             if depths * deepest > (MOST_RANGES if depths > 1 else MOST_DEPTHS):
@@ -153,8 +151,8 @@ class PlanSearch:
                 if limit(len(self.values)) and not (large and depths == 1):
                     return
                 last = first + depths - 1
-                beside = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
-                seeds = [replace(part, first=first, last=last, lead=2 * LEAD) for part in beside if part is not None]
+                shorter = [ranges.get(part) for part in ((first, last - 1), (first + 1, last), (first - 1, last - 1))]
+                seeds = [replace(part, first=first, last=last, lead=2 * LEAD) for part in shorter if part is not None]
                 if depths == 1 and not large:
                     seeds += [DepthGroup(first, last, early=early, turns=True) for early in EARLY[:2]]
                 if depths == 1 and not (large and seeds):
@@ -164,7 +162,7 @@ class PlanSearch:
                     near = _halves if large and depths == 1 else _widths
                     sweep = self._climb(seeds, best, near, limit, least)
                     over = self._part(sweep, best) - least
-                    if over < HOPELESS * (self._least_split(ranges, first, last, best) - least):
+                    if over < EXTENDED_UP_TO * (self._least_split(ranges, first, last, best) - least):
                         ranges[first, last] = sweep
             of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
             self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)

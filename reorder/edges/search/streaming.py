@@ -89,12 +89,12 @@ def kind_of(items: Items, slots: int) -> str:
         return "local"
     degree = items.network.in_degree[items.items]
     # RadiX-Nets, of equal degrees: these weights found 10 % less than those for dense ones
-    if int(degree.min()) == int(degree.max()) > 1 or is_roomy(items, slots):
+    if int(degree.min()) == int(degree.max()) > 1 or has_spare_slots(items, slots):
         return "roomy"
     return "sparse" if is_sparse(items) else "dense"
 
 
-def is_roomy(items: Items, slots: int) -> bool:
+def has_spare_slots(items: Items, slots: int) -> bool:
     """Return whether the slots hold nearly half of the items of one depth, or more."""
     return bool(ROOMY * slots > len(items.items) / len(np.unique(items.network.depth[items.items])))
 
