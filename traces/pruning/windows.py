@@ -23,8 +23,8 @@ from traces.networks.checks import checked_memory
 
 Int64Array = npt.NDArray[np.int64]
 WHOLE = 2 / 3
-"""Of memory that inputs may take so that all stay; else they take half. A rule of thumb (digits and MNIST-1D, 256-128-256
-hidden neurons): a neuron that misses inputs costs as much as narrower hidden layers."""
+"""Of memory that inputs may take so that all stay; else they take half. A rule of thumb (digits and MNIST-1D,
+256-128-256 hidden neurons): a neuron that misses inputs costs as much as narrower hidden layers."""
 AGAIN = 1.2
 """I/Os for an input that a tile reads again: min drops a value that a sparse tile does not use, to read it later. An
 estimate: 1.02 to 1.4 on digits and MNIST-1D."""
@@ -287,8 +287,9 @@ def fit(
 def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> Windows | None:
     """Return narrow layers whose neurons all see all inputs, read again for each tile of the first hidden layer.
 
-    That costs about `extra` I/Os above the bound at most: `AGAIN` times the inputs read again. A single hidden layer is narrowed to the tiles that `extra` pays for, since
-    outputs are read and written again with each. None where they have no room or need none.
+    That costs about `extra` I/Os above the bound at most: `AGAIN` times the inputs read again. A single hidden layer is
+    narrowed to the tiles that `extra` pays for, since outputs are read and written again with each. None where they
+    have no room or need none.
     """
     inputs, hidden, room = *widths[:2], memory - 2
     if len(widths) < 3 or room < 2:
