@@ -126,11 +126,11 @@ def main() -> None:
                 for pattern in given.pattern:
                     tiles = pattern == "tiles"
                     extra = int(most - cost["bound"]) if tiles else 0
-                    windows, near = fitting(widths, memory, recipe.n_connections, extra=extra)
-                    if near or (tiles and windows.tile == 1):
+                    shapes, near = fitting(widths, memory, recipe.n_connections, extra=extra)
+                    if near or (tiles and shapes[0].tile == 1):
                         print(near or f"M {memory}: no tiles for {extra} I/Os")
                         continue
-                    windows = mixed(windows, seed)
+                    windows = mixed(shapes[0], seed)
                     made, right = network(windows, neurons)
                     cost = measured(made, order_in(windows, made), memory, given.energy)
                     note({**about, "pattern": pattern, "accuracy": right, **cost})

@@ -163,10 +163,10 @@ def make_for_memory(name: str, folder: Path, memory: int, free: Network) -> tupl
     """
     recipe = RECIPES[name]
     images, labels, test_images, test_labels = split_digits(recipe.seed)
-    windows, near = fitting(recipe.widths, memory, recipe.n_connections)
+    shapes, near = fitting(recipe.widths, memory, recipe.n_connections)
     if near:
         raise SystemExit(f"train_digits: {near}")
-    windows = mixed(windows, recipe.seed)
+    windows = mixed(shapes[0], recipe.seed)
     neurons = int(free.touched.sum()) + int((free.in_degree[free.outputs] > 0).sum()) - recipe.widths[-1]
     trained = train(recipe, images, labels, windows, neurons)
     called = f"{name}_memory_{memory}"

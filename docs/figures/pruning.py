@@ -20,7 +20,7 @@ def pruning() -> str:
     for (pattern, _), rows in groups.items():
         series.setdefault(pattern, []).append((mean(e for e, _ in rows), mean(a for _, a in rows)))
     return lines(
-        "Accuracy over energy: pruned freely, in windows, in blocks",
+        "Accuracy over energy: pruned freely, in windows",
         {name: sorted(points) for name, points in series.items()},
         "energy of a pass of 128 vectors (uJ)",
         "% right",

@@ -34,7 +34,11 @@ def prune_command(
     rounds: int = typer.Option(3, "--rounds", min=1, help="Prune each layer in so many steps, each refitted."),
     steps: int = typer.Option(0, "--steps", min=0, help="Then fit all layers together: steps of gradient descent."),
     extra: int = typer.Option(
-        0, "--extra", min=0, metavar="IOS", help="I/Os above the bound for important connections outside the windows."
+        0,
+        "--extra",
+        min=0,
+        metavar="IOS",
+        help="I/Os above the bound: inputs read again, connections outside windows.",
     ),
     time_limit: float = typer.Option(5.0, "--time-limit", metavar="SECONDS", help="For free pruning's order."),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same network."),

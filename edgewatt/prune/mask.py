@@ -124,7 +124,7 @@ def memory_mask(
     maps = tuple(values or ())
     if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or not sees_future):
         raise InputError(f"values are {len(widths)} whole numbers of at least 1, for widths and policy 'min' alone")
-    shapes, near = shapes_for(widths, memory, room, block, maps, extra)
+    shapes, near = fitting(widths, memory, room, block, maps, extra)
     if maps and near:
         raise InputError(near)
 
@@ -280,20 +280,12 @@ def fitting(
     block: int = 1,
     values: Sequence[int] = (),
     extra: int = 0,
-) -> tuple[Windows, str]:
+) -> tuple[list[Windows], str]:
     """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not).
 
-    Those in which training keeps the most accuracy: tiles that `extra` I/Os pay for (one is free if it stays with all
-    of a single hidden layer), else narrow layers.
+    First those in which training keeps the most accuracy: tiles that `extra` I/Os pay for (one is free if it stays with
+    all of a single hidden layer).
     """
-    shapes, near = shapes_for(widths, memory, connections, block, values, extra)
-    return shapes[0], near
-
-
-def shapes_for(
-    widths: Sequence[int], memory: int, connections: int, block: int, values: Any, extra: int = 0
-) -> tuple[list[Windows], str]:
-    """Return all windows with room for the connections, those for training from scratch first; see `fitting`."""
     dense = sum(a * b for a, b in pairs_of(widths))
     if connections > dense:
         raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.costs import costs_of, rows_of
-from edgewatt.prune.mask import order_in, room_in, shapes_for, wanted_of
+from edgewatt.prune.mask import fitting, order_in, room_in, wanted_of
 from edgewatt.results.comparison import pareto_front
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from hwmodel.machine import Machine
@@ -256,9 +256,10 @@ def _in_windows(
 ) -> tuple[Network, Ordering, PrunedResult]:
     """Prune into the windows that lose the least: several shapes are tried with one round of least squares."""
     widths, room = task.layers.widths, sum(counts)
-    found, near = shapes_for(widths, task.memory, room, 1, (), task.extra)
+    found, near = fitting(widths, task.memory, room, 1, (), task.extra)
     if near:
-        raise InputError(f"{near}; nearest density: {_nearest(widths, task.memory):.3g}")
+        nearest = room_in(widths, task.memory) / sum(a * b for a, b in pairs_of(widths))
+        raise InputError(f"{near}; nearest density: {nearest:.3g}")
     scores = importances(task.weights, task.biases, task.fit, task.functions[0])
     large = strongest(scores, [2 * count for count in counts])
     spread = [fit(widths, task.memory, connections=room, spread=to) for to in SPREADS if found[-1].tile == 1]
@@ -328,10 +329,6 @@ def _by_magnitude(
     network, _ = task.network(made)
     order = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
     return network, order, task.result("free", density, network, order.edges, made, ())
-
-
-def _nearest(widths: Sequence[int], memory: int) -> float:
-    return room_in(widths, memory) / sum(a * b for a, b in pairs_of(widths))
 
 
 def _counts(counts: Sequence[int], allowed: Sequence[Mask]) -> list[int]:

@@ -66,10 +66,10 @@ class MemoryPruning:
         self.widths = (shapes[0][1], *(n_out for n_out, _ in shapes))
         self.memory = checked_memory(memory)
         self.connections = wanted_of(connections, density, sum(a * b for a, b in pairs_of(self.widths)))
-        windows, near = fitting(self.widths, self.memory, self.connections, 1, tuple(values or ()), extra)
+        found, near = fitting(self.widths, self.memory, self.connections, 1, tuple(values or ()), extra)
         if near:
             raise InputError(near)
-        self.windows = mixed(windows, seed)
+        self.windows = mixed(found[0], seed)
         self.neurons, self.begin, self.end, self.every = neurons, begin, end, every
         self._pairs = [self.windows.pairs(k) for k in range(len(shapes))]
         self._steps = 0

@@ -108,7 +108,7 @@ def test_the_command_writes_a_network_its_order_and_a_report(files: tuple[Path, 
 
 def test_io_above_the_bound_lowers_the_error(files: tuple[Path, Path]) -> None:
     net, cal = files
-    asked = {"calibration": str(cal), "density": 0.3, "memory": 16, "time_limit_s": 0.2}
+    asked = {"calibration": str(cal), "density": 0.3, "memory": 12, "time_limit_s": 0.2}
     strict, loose = (prune(ew.load(net), extra=extra, **asked).results[0] for extra in (0, 40))  # type: ignore[arg-type]
     assert strict.ios == strict.bound and 0 < loose.ios - loose.bound <= 60 and loose.error < strict.error
 

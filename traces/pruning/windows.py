@@ -23,8 +23,11 @@ from traces.networks.checks import checked_memory
 
 Int64Array = npt.NDArray[np.int64]
 WHOLE = 2 / 3
-"""Of memory that inputs may take so that all stay; else they take half. A rule of thumb (digits
-and MNIST-1D, 256-128-256 hidden neurons): a neuron that misses inputs costs as much as narrower hidden layers."""
+"""Of memory that inputs may take so that all stay; else they take half. A rule of thumb (digits and MNIST-1D,
+256-128-256 hidden neurons): a neuron that misses inputs costs as much as narrower hidden layers."""
+AGAIN = 1.2
+"""I/Os for an input that a tile reads again: min drops a value that a sparse tile does not use, to read it later. An
+estimate: 1.02 to 1.4 on digits and MNIST-1D."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,9 +287,9 @@ def fit(
 def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> Windows | None:
     """Return narrow layers whose neurons all see all inputs, read again for each tile of the first hidden layer.
 
-    That costs about `extra` I/Os above the bound at most (sparse tiles leave values unused that min then drops first:
-    up to 1.4 times the inputs read again). A single hidden layer is narrowed to the tiles that `extra` pays for, since
-    outputs are read and written again with each. None where they have no room or need none.
+    That costs about `extra` I/Os above the bound at most: `AGAIN` times the inputs read again. A single hidden layer is
+    narrowed to the tiles that `extra` pays for, since outputs are read and written again with each. None where they
+    have no room or need none.
     """
     inputs, hidden, room = *widths[:2], memory - 2
     if len(widths) < 3 or room < 2:
@@ -299,7 +302,7 @@ def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> W
         held = _narrow((least, *widths[1:]), room, 0, 1.0, 1, ())
         tile, live = room - held[2], [held.get(k, n) if k else n for k, n in enumerate(widths)]
         live[-1] = widths[-1]
-        if held[2] + least > room or min(inputs, hidden) <= tile:
+        if held[2] + least > room or min(inputs, hidden) <= tile or AGAIN * inputs * (-(-hidden // tile) - 1) > extra:
             return None
     pulls = tuple(k % 2 == 0 for k in range(len(widths) - 1))
     sizes = tuple(held.get(k if pull else k + 1, widths[k if pull else k + 1]) for k, pull in enumerate(pulls))
