@@ -97,8 +97,8 @@ def accelerator(
         return
     columns, rows = played.table()
     show_table(columns, rows, title=f"{run.name} on {played.part}, {encoder}", numeric=columns[2:])
-    said, never_moved = played.in_words()
-    for line in said:
+    lines, never_moved = played.in_words()
+    for line in lines:
         say(line)
     if never_moved:
         say(never_moved, err=True)

@@ -126,8 +126,8 @@ def _balance(what: str, changes: dict[str, float], unit: str) -> str:
 def _named(changes: dict[str, float], sign: int, unit: str) -> str:
     mine = sorted(((name, each) for name, each in changes.items() if sign * each > 0), key=lambda pair: -sign * pair[1])
     least = NAMED_SHARE * max(map(abs, changes.values()))
-    told = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= least]
-    return ", ".join(f"{name} {'+' if each > 0 else ''}{_amount(each, unit)}" for name, each in told)
+    parts = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= least]
+    return ", ".join(f"{name} {'+' if each > 0 else ''}{_amount(each, unit)}" for name, each in parts)
 
 
 def _amount(value: float, unit: str) -> str:

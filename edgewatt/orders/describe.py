@@ -116,6 +116,6 @@ def described(matrix: Any) -> str:
 
     n_rows, n_columns = matrix.shape
     share = matrix.nnz / max(1, n_rows * n_columns)
-    said = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
+    text = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
     pattern = zero_pattern(matrix.toarray()) if n_rows * n_columns <= MOST_CELLS else ""
-    return f"{said}; it is {pattern}" if pattern else said
+    return f"{text}; it is {pattern}" if pattern else text

@@ -226,8 +226,8 @@ class PlayedOrders:
         ordering = settled(model, order_on_machine(model, method, memory=self.memory, **limits), progress)
         if ordering.parameters.get("interrupted"):
             self.notes[where] = f"The search of {method} was interrupted: its best order so far is compared."
-        if said := what_is_open(ordering):
-            self.notes[where] = f"{self.notes.get(where, '')} {said}".strip()
+        if note := what_is_open(ordering):
+            self.notes[where] = f"{self.notes.get(where, '')} {note}".strip()
         return self._held(method, ordering.edges)
 
     def _checked(self, order: Any) -> Int64Array:
@@ -245,9 +245,9 @@ def _name_of(order: Any) -> str:
 
 
 def _with_parameters(name: str, order: Any) -> str:
-    said = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
+    given = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
     seed = [f"seed={order.seed}"] if isinstance(order, Ordering) and order.seed else []
-    return f"{name} ({', '.join(said + seed)})" if said or seed else name
+    return f"{name} ({', '.join(given + seed)})" if given or seed else name
 
 
 class StudyCosts:

@@ -166,12 +166,12 @@ def _columns(data: ReportData) -> list[list[Any]]:
     swept = [(axis.key, axis.title, "count" if axis.numeric else "text") for axis in data.axes]
     settings = [each for each in own if each[0] in NAMING]
     costs = sorted((each for each in own if each[0] not in NAMING), key=lambda each: _FIRST.get(each[0], len(_FIRST)))
-    told = {*varying_fields(data), "seed", *(axis.key for axis in data.axes if axis.key.endswith("_seed"))}
+    shown = {*varying_fields(data), "seed", *(axis.key for axis in data.axes if axis.key.endswith("_seed"))}
     for key, head, kind in [("sweep", "sweep", "text"), *costs, *settings, *swept]:
         distinct = set(data.rows.values(key))
         constant = len(distinct) == 1 and len(data.rows) > 1
         setting = key in NAMING or any(key == each[0] for each in swept)
-        if distinct == {None} or (setting and (constant or key not in told)):
+        if distinct == {None} or (setting and (constant or key not in shown)):
             continue
         if key.endswith("_bytes") and setting:
             columns.append([key, head.replace("(bytes)", "(KiB)"), 2, 1 / 1024])

@@ -15,13 +15,13 @@ def summary(data: ReportData) -> list[str]:
         return [counted, *swept_words(data), *_work_words(data)]
     inputs = distinct(data.rows, "inputs")
     many = "" if inputs == [1] else f", {' or '.join(map(str, sorted(inputs)))} inputs at a time"
-    said = [f"{len(played)} points; energy and time per inference{many}.", *swept_words(data)]
+    lines = [f"{len(played)} points; energy and time per inference{many}.", *swept_words(data)]
     if idle := ", ".join(distinct(data.rows, "idle")):
-        said.append(f"Of the DRAM's static energy is billed: {idle}.")
+        lines.append(f"Of the DRAM's static energy is billed: {idle}.")
     if data.verdict.proxies:
         rho = ", ".join(f"{name} {value:.2f}" for name, value in data.verdict.proxies.items())
-        said.append(f"Rank correlation with energy over the points: {rho}.")
-    return said + _work_words(data)
+        lines.append(f"Rank correlation with energy over the points: {rho}.")
+    return lines + _work_words(data)
 
 
 _MOST_VALUES = 6
@@ -41,7 +41,7 @@ def swept_words(data: ReportData) -> list[str]:
 
 
 def _work_words(data: ReportData) -> list[str]:
-    said = []
+    lines = []
     io, bound = list(data.rows.values("io")), list(data.rows.values("io_bound"))
     counted = [i for i, number in enumerate(io) if number]
     if counted:
@@ -57,16 +57,16 @@ def _work_words(data: ReportData) -> list[str]:
         name = ", ".join(
             [low["ordering"], *([] if low["stride"] == AS_GIVEN else [low["stride"]]), f"M = {low['memory']}"]
         )
-        said.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
+        lines.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
     zeroed: dict[str, int] = {}
     for number, name, count in zip(io, *map(data.rows.values, ("format", "zeroed_weights")), strict=True):
         if number and count:
             zeroed[name] = count
     for name, count in zeroed.items():
-        said.append(f"In {name}, {count:,} stored non-zero weights become zero.")
+        lines.append(f"In {name}, {count:,} stored non-zero weights become zero.")
     if data.failed:
-        said.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
+        lines.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
     if older := data.about.older:
         count = data.about.count
-        said.append(f"{older} of {count} points were counted by an older version: the same sweep computes them again.")
-    return said
+        lines.append(f"{older} of {count} points were counted by an older version: the same sweep computes them again.")
+    return lines

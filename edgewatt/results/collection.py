@@ -32,8 +32,8 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     output = Path(output)
     if output.suffix not in (".parquet", ".csv"):
         raise InputError(f"{output}: expected a name ending in .parquet or .csv")
-    beside = None if output.exists() and not output.is_file() else output.parent  # what is a pipe stands in no folder
-    with whole_file(output) as stream, tempfile.TemporaryFile(dir=beside) as spool:
+    folder = None if output.exists() and not output.is_file() else output.parent  # what is a pipe stands in no folder
+    with whole_file(output) as stream, tempfile.TemporaryFile(dir=folder) as spool:
         kinds, count = _spooled(open_results(results), spool)
         if not count:
             raise InputError(f"{results}: no finished points to collect")

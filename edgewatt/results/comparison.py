@@ -140,8 +140,8 @@ class Comparison(Sequence[dict[str, Any]]):
         }  # fmt: skip
 
     def _name(self, a: int, at: int) -> str:
-        said = [(key, self._first.rows.values(key)[a]) for key in self._names]
-        names = [f"{_WORDS.get(key, '')}{value}" for key, value in said if value is not None]
+        pairs = [(key, self._first.rows.values(key)[a]) for key in self._names]
+        names = [f"{_WORDS.get(key, '')}{value}" for key, value in pairs if value is not None]
         swept = [(axis.title, axis.values[at]) for axis in self._axes]
         return " / ".join([*names, *(value_in_words(title, value) for title, value in swept if value is not None)])
 

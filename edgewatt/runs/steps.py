@@ -60,8 +60,8 @@ def load_network(point: Point, before: StepResults, progress: Progress | None) -
     return network if source.prune is None else _pruned(point, network, source.prune)
 
 
-def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
-    given: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
+def _pruned(point: Point, network: Network, options: Mapping[str, Any]) -> Network:
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     method, calibration = given.pop("method", "magnitude"), given.pop("calibration", None)
     if calibration is not None:
         from edgewatt.prune.trained import prune_one

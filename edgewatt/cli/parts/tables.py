@@ -78,8 +78,8 @@ def _baselines(rows: list[Row], among: Sequence[Record]) -> list[Row]:
 
 def _groups(rows: list[Row], swept: dict[str, str]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
-    told = ("onchip", "caches_", "scratchpad_", "layout_lanes")  # by the label of the on-chip memory, and the lanes
-    titles = {key: title for key, title in swept.items() if not key.startswith(told)}
+    by_label = ("onchip", "caches_", "scratchpad_", "layout_lanes")  # the on-chip memory's label has them
+    titles = {key: title for key, title in swept.items() if not key.startswith(by_label)}
     left_out = ("name", "trace", "ordering", "stride", "format")
     keys = [key for key in NAMING if key not in left_out] + [*titles]
     varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]

@@ -19,7 +19,7 @@ from traces.networks.forward import SLOPE
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
 from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
-from traces.readers.parts.layers import MOST_LOOKED_AT, claim_network, zero_pattern
+from traces.readers.parts.layers import MOST_SCANNED, claim_network, zero_pattern
 
 Ids = npt.NDArray[np.int64]
 RELU = ACTIVATIONS.index("relu")
@@ -294,7 +294,7 @@ class Unrolled:
         self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
 
     def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
-        pattern = zero_pattern(weights) if weights.size <= MOST_LOOKED_AT else ""
+        pattern = zero_pattern(weights) if weights.size <= MOST_SCANNED else ""
         if pattern:
             self.notes.append(f"{where} is {pattern}")
 
