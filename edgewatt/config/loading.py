@@ -451,13 +451,10 @@ def _known_keys(model: Any, place: Place, data: Any) -> tuple[set[str], set[str]
         data, above = data[step], data
         if not isinstance(step, int):  # of a list, _sections looks through it
             sections = [section for hint in hints for section in _sections(hint, above)]
-            hints = [_annotated(keys_of(section)[step]) for section in sections if step in keys_of(section)]
+            known = [keys_of(section)[step] for section in sections if step in keys_of(section)]
+            hints = [(field.annotation, field.metadata) for field in known]
     sections = [section for hint in hints for section in _sections(hint, data)]
     return {key for section in sections for key in keys_of(section)}, set(data or ())
-
-
-def _annotated(field: Any) -> Any:
-    return (field.annotation, field.metadata)
 
 
 def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:

@@ -68,7 +68,10 @@ def describe_order(
         "policy": policy,
         "pinning": pinning,
         "method": ordering.method,
-        "parameters": {key: _plain(value) for key, value in ordering.parameters.items()},
+        "parameters": {
+            key: value if isinstance(value, bool | int | float | str | None) else str(value)
+            for key, value in ordering.parameters.items()
+        },
         "seed": ordering.seed,
         "truncated": ordering.truncated,
         "lower_bound": theorem.lower_total,
@@ -81,10 +84,6 @@ def describe_order(
         "orders": columns,
         "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in ordering.curve],
     }
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def order_file(ordering: Ordering, result: dict[str, Any]) -> bytes:

@@ -177,7 +177,11 @@ class PlayedOrders:
         if self._parameters and not isinstance(orders[0], str):
             raise InputError(f"{next(iter(self._parameters))} is a parameter of a method: the order is given")
         self.model, self.each, self.by_io, self.memory, self.time_limit_s = model, each, by_io, memory, time_limit_s
-        self._given = tuple(None if isinstance(order, str) else self._checked(order) for order in orders)
+        self._given = tuple(
+            None if isinstance(order, str)
+            else self._held(_name_of(order), check_order(model.network, getattr(order, "edges", order)))
+            for order in orders
+        )  # fmt: skip
         names = tuple(map(_name_of, orders))
         self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str)))
         if names[0] == names[1]:  # two orders of one method
@@ -229,9 +233,6 @@ class PlayedOrders:
         if note := what_is_open(ordering):
             self.notes[where] = f"{self.notes.get(where, '')} {note}".strip()
         return self._held(method, ordering.edges)
-
-    def _checked(self, order: Any) -> Int64Array:
-        return self._held(_name_of(order), check_order(self.model.network, getattr(order, "edges", order)))
 
     def _held(self, name: str, edges: Int64Array) -> Int64Array:
         if not self.model.holds(edges):

@@ -149,14 +149,12 @@ def _choosers(data: ReportData) -> dict[str, Any]:
         ],
         "fields": [[key, named[key]] for key in varying],
         "parallel": [*varying[: MOST_AXES - len(shown)], *shown] if len(varying) > 1 else [],
-        "telling": _telling(data, varying),
+        "telling": ["ordering"]
+        if "ordering" in varying
+        else telling_fields(data)[:1]
+        if varying and data.played
+        else [],
     }
-
-
-def _telling(data: ReportData, varying: Sequence[str]) -> list[str]:
-    if "ordering" in varying:
-        return ["ordering"]
-    return telling_fields(data)[:1] if varying and data.played else []
 
 
 def _columns(data: ReportData) -> list[list[Any]]:

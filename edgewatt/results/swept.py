@@ -121,7 +121,9 @@ def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
         elif len({_comparable(v) for v in values if v is not ABSENT}) > 1:
             axes.append(Axis(column_name(key), title_of(key), [None if v is ABSENT else _plain(v) for v in values]))
         else:
-            half.setdefault(_section(key), []).append(key)
+            parts = key.split(".")
+            section = parts[0] if parts[0] in ("caches", "scratchpad") else ".".join(parts[:2])
+            half.setdefault(section, []).append(key)
     for section in half:
         onchip = section in ("caches", "scratchpad")
         if onchip and any(axis.key == "onchip" for axis in axes):
@@ -172,11 +174,6 @@ def title_of(key: str) -> str:
     if name and unit in _UNITS:
         words = f"{name} ({_UNITS[unit]})"
     return re.sub(r"[._]+", " ", words).strip()
-
-
-def _section(key: str) -> str:
-    parts = key.split(".")
-    return parts[0] if parts[0] in ("caches", "scratchpad") else ".".join(parts[:2])
 
 
 def _labels(configs: Configs, section: str) -> list[str]:

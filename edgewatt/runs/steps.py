@@ -368,10 +368,6 @@ def _machine(point: Point) -> bool:
     return point.order is None or point.measure.measure == "all"
 
 
-def _machine_if_lowered(point: Point) -> tuple[str, ...]:
-    return (*_ON_MACHINE, "format", "layout") if wants_machine(point) else ()
-
-
 @dataclass(frozen=True)
 class Step:
     """One step of a point.
@@ -433,7 +429,7 @@ STEPS: Mapping[str, Step] = {
             check=check_found_order,
             content=order_hash,
             shared_as="orderings",
-            reads_also=_machine_if_lowered,
+            reads_also=lambda point: (*_ON_MACHINE, "format", "layout") if wants_machine(point) else (),
         ),
         Step(
             "tuple_order",

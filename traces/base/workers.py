@@ -578,7 +578,10 @@ class _Processes(_Team):
             nonlocal left
             if alone and again:
                 return [again.popleft()]
-            some = [_Piece(key, _packed(function, arguments)) for key, arguments in islice(calls, max(n, 0))]
+            some = [
+                _Piece(key, pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL))
+                for key, arguments in islice(calls, max(n, 0))
+            ]
             left -= len(some)
             return some
 
@@ -640,7 +643,3 @@ class _Processes(_Team):
                 for worker in used:
                     worker.end()
                 self.__exit__()
-
-
-def _packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    return pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
