@@ -125,8 +125,8 @@ def main(command: typer.Typer = app) -> None:
     except ImportError as error:
         if not (error.name or "").startswith("cython_ext."):
             raise
-        said = str(error) if HOW_TO_BUILD in str(error) else f"{error}; {HOW_TO_BUILD}"  # built, but of other sources
-        sys.stderr.write(f"edgewatt: {said}\n")
+        text = str(error) if HOW_TO_BUILD in str(error) else f"{error}; {HOW_TO_BUILD}"  # built, but of other sources
+        sys.stderr.write(f"edgewatt: {text}\n")
         sys.exit(1)
     except OSError as error:
         if error.filename is not None and error.errno in _NOT_OPENED:

@@ -35,16 +35,18 @@ def export(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
     ),
     point: int = typer.Option(0, min=0, help="Which ordering x stride x format of the configuration, from 0."),
-    source_format: str = typer.Option(None, "--from", metavar="FORMAT", help="Format of a trace file (default: look)."),
+    source_format: str = typer.Option(
+        None, "--from", metavar="FORMAT", help="Format of a trace file, if it does not show it."
+    ),
     access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
-    dtype: str = typer.Option("float32", help="Of a C file: float32 or int8."),
+    dtype: str = typer.Option("float32", help="Numbers of a C file: float32 or int8."),
     lanes: int = typer.Option(
-        None, min=1, max=1024, help="Of a C file: input vectors at a time (default: the configuration's lanes, else 1)."
+        None, min=1, max=1024, help="Input vectors that a C file takes at a time (default: the configuration's, or 1)."
     ),
     line_bytes: int = typer.Option(64, help="Bytes of an object in the libcachesim formats."),
-    first: int = typer.Option(0, min=0, help="Of a waveform: number of the first burst shown."),
-    bursts: int = typer.Option(256, min=1, help="Of a waveform: how many bursts are shown."),
-    channel: int = typer.Option(0, min=0, help="Of a waveform or a command trace: the memory channel."),
+    first: int = typer.Option(0, min=0, help="The first burst that a waveform shows."),
+    bursts: int = typer.Option(256, min=1, help="How many bursts a waveform shows."),
+    channel: int = typer.Option(0, min=0, help="Memory channel of a waveform or command trace."),
     overrides: list[str] = _OVERRIDE,
     json_file: str = json_option("the summary"),
 ) -> None:

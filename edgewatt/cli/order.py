@@ -50,15 +50,15 @@ def order_network(
         parser=MACHINE,
         help="Order for this machine and show what it costs there: a name of `edgewatt list systems`, or a YAML file.",
     ),
-    layout: str = typer.Option(None, "--layout", help="With --system: of all orders (default: chosen for each)."),
+    layout: str = typer.Option(None, "--layout", help="With --system: memory layout of every order."),
     timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
-    target: str = typer.Option(None, "--target", help="For --objective time: this-cpu, the only one."),
+    target: str = typer.Option(None, "--target", help="With --objective time: the processor (this-cpu only)."),
     lanes: int = typer.Option(
         None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
     ),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
-    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop searching then."),
+    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop the search after SECONDS."),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."
     ),
@@ -77,7 +77,7 @@ def order_network(
 ) -> None:
     """Order the work of a sparse network for fewer I/Os.
 
-    The order is reported under every policy, beside two-optimal and the bounds.
+    Shows its I/Os under every policy, those of two-optimal, and the bounds.
 
     Example:  edgewatt order net.npz --memory 100 --time-limit 10 -o order.npz
     Example:  edgewatt order fc1.npz fc2.npz -m connection-reordering -s iterations=100000 --policy lru
@@ -206,14 +206,14 @@ def break_even_command(
         False, "--each", help="A method makes an order for each row's machine, not one for the first machine named."
     ),
     timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
-    layout: str = typer.Option(None, "--layout", help="Of all orders (default: chosen for each)."),
+    layout: str = typer.Option(None, "--layout", help="Memory layout of every order (default: chosen)."),
     objective: str = typer.Option(
         None,
         "--objective",
         help="What methods order for: energy (default), time or bytes on the system; io for I/Os alone (default with "
         "--memory).",
     ),
-    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Of each search."),
+    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop each search after SECONDS."),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method of --order; may be repeated."
     ),

@@ -23,10 +23,10 @@ def order_tuples(
         [],
         "--include",
         metavar="TENSOR",
-        help="Of a folder of shards: matrices to order, names or patterns (default: all).",
+        help="Order these matrices of a folder: names or patterns (default: all).",
     ),
     exclude: list[str] = typer.Option(
-        [], "--exclude", metavar="TENSOR", help="Of a folder of shards: matrices to leave as they are."
+        [], "--exclude", metavar="TENSOR", help="Leave these matrices of a folder as they are."
     ),
     density: float = typer.Option(
         None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."

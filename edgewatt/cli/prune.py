@@ -32,7 +32,7 @@ def prune_command(
     ),
     lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors of one pass."),
     rounds: int = typer.Option(3, "--rounds", min=1, help="Prune each layer in so many steps, each refitted."),
-    steps: int = typer.Option(0, "--steps", min=0, help="Then fit all layers together: steps of gradient descent."),
+    steps: int = typer.Option(0, "--steps", min=0, help="Then fit all layers by so many gradient steps."),
     extra: int = typer.Option(
         0,
         "--extra",
@@ -40,7 +40,9 @@ def prune_command(
         metavar="IOS",
         help="I/Os above the bound: inputs read again, connections outside windows.",
     ),
-    time_limit: float = typer.Option(5.0, "--time-limit", metavar="SECONDS", help="For free pruning's order."),
+    time_limit: float = typer.Option(
+        5.0, "--time-limit", metavar="SECONDS", help="Stop the order's search after SECONDS."
+    ),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same network."),
     output: str = writes("Write the pruned network as npz.", "-o", "--output"),
     order: str = writes("Write its order as npz (array `edges`).", "--order"),

@@ -48,7 +48,7 @@ def schedule(
     time_limit: float = typer.Option(
         None,
         metavar="SECONDS",
-        help="Stop then, with the best found and its bound; comparing orders gets as long again.",
+        help="Stop after SECONDS with the best found and its bound; comparing orders gets as long again.",
     ),
     evaluations: int = typer.Option(5_000, help="How many orders the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search."),
@@ -140,7 +140,9 @@ def arena(
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
     ),
-    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop then, with the best found and its bound."),
+    time_limit: float = typer.Option(
+        None, metavar="SECONDS", help="Stop after SECONDS with the best found and its bound."
+    ),
     output: str = writes("Write the CSV with a column offset.", "-o", "--output"),
     page: str = writes("Write a page with the map, address over time."),
     json_file: str = json_option(),

@@ -84,10 +84,10 @@ def _plain(value: Any, depth: int) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _absolute(value: Any, folder: Path, key: str, beside: Any) -> Any:
+def _absolute(value: Any, folder: Path, key: str, mapping: Any) -> Any:
     """Return a value with every path in it resolved against `folder`.
 
-    key: where it stands, dotted, places in lists left out. beside: the mapping that it stands in; None in a list.
+    key: where it stands, dotted, places in lists left out. mapping: the one that it stands in; None in a list.
     """
     if isinstance(value, dict):
         for name, item in value.items():
@@ -99,17 +99,17 @@ def _absolute(value: Any, folder: Path, key: str, beside: Any) -> Any:
         is_path = f".{key}".endswith(tuple(f".{name}" for name in names))
         if f".{key}".endswith(".network.file"):
             value = network_file(value, folder)
-        return str(folder / value) if is_path or _is_order_file(key, beside) else value
+        return str(folder / value) if is_path or _is_order_file(key, mapping) else value
     return value
 
 
-def _is_order_file(key: str, beside: Any) -> bool:
+def _is_order_file(key: str, mapping: Any) -> bool:
     """Whether an ordering declares that its parameter `key` names a file: the one beside it there, or else any."""
     section, _, name = key.rpartition(".")
     if not (section == "orderings" or section.endswith(".orderings")) or name == "kind":
         return False
-    said, orderings = beside.get("kind") if beside is not None else None, registry("orderings")
-    members = [orderings[said]] if isinstance(said, str) and said in orderings else [*orderings.loadable().values()]
+    kind, orderings = mapping.get("kind") if mapping is not None else None, registry("orderings")
+    members = [orderings[kind]] if isinstance(kind, str) and kind in orderings else [*orderings.loadable().values()]
     return any(
         field.name == name and field.metadata.get("file")
         for member in members
@@ -451,13 +451,10 @@ def _known_keys(model: Any, place: Place, data: Any) -> tuple[set[str], set[str]
         data, above = data[step], data
         if not isinstance(step, int):  # of a list, _sections looks through it
             sections = [section for hint in hints for section in _sections(hint, above)]
-            hints = [_annotated(keys_of(section)[step]) for section in sections if step in keys_of(section)]
+            known = [keys_of(section)[step] for section in sections if step in keys_of(section)]
+            hints = [(field.annotation, field.metadata) for field in known]
     sections = [section for hint in hints for section in _sections(hint, data)]
     return {key for section in sections for key in keys_of(section)}, set(data or ())
-
-
-def _annotated(field: Any) -> Any:
-    return (field.annotation, field.metadata)
 
 
 def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:

@@ -48,10 +48,10 @@ class NetworkFiles:
 
     @property
     def options(self) -> dict[str, Any]:
-        said = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
-        kept = {key: said.pop(key) for key in ("density", "scope")}
-        given = {key: list(value) if isinstance(value, tuple) else value for key, value in said.items() if value}
-        prune = {key: value for key, value in kept.items() if value is not None}
+        values = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        pruning = {key: values.pop(key) for key in ("density", "scope")}
+        given = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items() if value}
+        prune = {key: value for key, value in pruning.items() if value is not None}
         return {**given, "prune": prune} if prune else given
 
     @property

@@ -55,7 +55,8 @@ def starter(network: Network, source: NetworkFiles, *, system: str, folder: str 
     """Return YAML that runs a network on a shipped system; its paths are relative to `folder`."""
     from hwmodel.fastmemory.iomodel import io_bounds
 
-    described = _first_line(shipped_path("systems", system))
+    data = read_document(shipped_path("systems", system)).data
+    described = str(data.get("description", system)).partition("\n")[0]
     bounds = io_bounds(network)
     for file in source.files:
         try:
@@ -125,8 +126,3 @@ def _widths(network: Network) -> list[int]:
 
 def _layers(widths: Sequence[int]) -> str:
     return f", layers of {' -> '.join(f'{width:,}' for width in widths)}" if 1 < len(widths) <= 12 else ""
-
-
-def _first_line(path: Path) -> str:
-    data = read_document(path).data
-    return str(data.get("description", path.stem)).partition("\n")[0]

@@ -8,7 +8,6 @@ import numpy as np
 
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
-from hwmodel.replay import ReplayResult
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.base.units import engineering
@@ -74,6 +73,7 @@ def costs_of(
         timed = issue_time(result, machine)
     energy = run_energy(result, machine, timed.time_ns)
     pad = machine.scratchpad or ScratchpadSpec(2**20)
+    bursts = np.asarray(result.total.reads + result.total.writes)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
     return {
         "io": io.total,
@@ -84,7 +84,7 @@ def costs_of(
         "idle": energy.bill.idle,
         "time": timed.time_ns,
         "bound_by": timed.bound_by.as_dict(),
-        "streams": _stream_bytes(result),
+        "streams": {name: int(n) * result.block_bytes for name, n in zip(STREAMS, bursts, strict=True) if n},
         "terms": {row.term: row.energy_pj for row in energy.rows},
         "layout": result.description["layout"]["kind"],
         "sources": by_source(energy.as_record()).tolist(),
@@ -126,14 +126,9 @@ def _balance(what: str, changes: dict[str, float], unit: str) -> str:
 def _named(changes: dict[str, float], sign: int, unit: str) -> str:
     mine = sorted(((name, each) for name, each in changes.items() if sign * each > 0), key=lambda pair: -sign * pair[1])
     least = NAMED_SHARE * max(map(abs, changes.values()))
-    told = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= least]
-    return ", ".join(f"{name} {'+' if each > 0 else ''}{_amount(each, unit)}" for name, each in told)
+    parts = [(name, each) for name, each in mine[:MOST_NAMED] if abs(each) >= least]
+    return ", ".join(f"{name} {'+' if each > 0 else ''}{_amount(each, unit)}" for name, each in parts)
 
 
 def _amount(value: float, unit: str) -> str:
     return f"{value:d} {unit}" if isinstance(value, int) and abs(value) < 1000 else engineering(value, unit)
-
-
-def _stream_bytes(result: ReplayResult) -> dict[str, int]:
-    bursts = np.asarray(result.total.reads + result.total.writes)
-    return {name: int(n) * result.block_bytes for name, n in zip(STREAMS, bursts, strict=True) if n}

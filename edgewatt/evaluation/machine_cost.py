@@ -221,8 +221,8 @@ class MachineView:
     @property
     def sure(self) -> str:
         others = {"row by row": self.plain, "the best simple blocking": self.blocking}
-        said = [f"{gain_between(self.cost, other).words} against {name}" for name, other in others.items() if other]
-        return f"Energy of {self.name}, within the ranges of the constants: {', '.join(said)}."
+        gains = [f"{gain_between(self.cost, other).words} against {name}" for name, other in others.items() if other]
+        return f"Energy of {self.name}, within the ranges of the constants: {', '.join(gains)}."
 
     def as_dict(self) -> dict[str, Any]:
         return {"objective": self.objective, "sentence": self.sentence, "note": self.note,

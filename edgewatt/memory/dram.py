@@ -177,11 +177,11 @@ def import_file(
 
 def imported_in_words(imported: Imported) -> list[str]:
     part = imported.part
-    said = [
+    lines = [
         f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "
         f"{part.organisation.capacity_bytes / 2**30:g} GiB, wires of {imported.data['extends']}"
     ]
     if imported.inherited:
         names, base = ", ".join(imported.inherited), imported.data["extends"]
-        said.append(f"not in the file: {names}; an event takes the energy that it takes on {base}")
-    return [*said, *([f"not used: {', '.join(imported.unused)}"] if imported.unused else [])]
+        lines.append(f"not in the file: {names}; an event takes the energy that it takes on {base}")
+    return [*lines, *([f"not used: {', '.join(imported.unused)}"] if imported.unused else [])]

@@ -361,17 +361,17 @@ def order_and_compare(
     edges = [sum(each.toggles for each in answer.tensors) for answer in (before, after)]
     spent = [answer.energy_pj["total"] for answer in (before, after)]
     change, saved = (100 * now / was - 100 if was else 0.0 for was, now in (edges, spent))
-    said = [f"{output}: {len(found)} groups of channels ordered: edges {change:+.2f} %, energy {saved:+.2f} %"]
+    lines = [f"{output}: {len(found)} groups of channels ordered: edges {change:+.2f} %, energy {saved:+.2f} %"]
     for what in dict.fromkeys(each.name.rpartition(": ")[2].rstrip("0123456789 ") for each in found):
         of = [each for each in found if what in each.name]
         mean = {key: 100 * sum(getattr(each, key) for each in of) / len(of) for key in _SHARES}
-        said.append(
+        lines.append(
             f"{what} ({len(of)}): neighbours differ in {mean['found']:.2f} % of their bits, {mean['given']:.2f} as "
             f"given, {mean['random']:.2f} in random orders, in none below {mean['lower_bound']:.2f}"
         )
     groups = [{"name": each.name, "rows": each.rows, **{k: getattr(each, k) for k in _SHARES}} for each in found]
     return after, {
-        "channel_orders": groups, "before": {"toggles": edges[0], "energy_pj": before.energy_pj}, "in_words": said
+        "channel_orders": groups, "before": {"toggles": edges[0], "energy_pj": before.energy_pj}, "in_words": lines
     }  # fmt: skip
 
 

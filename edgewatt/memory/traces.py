@@ -93,19 +93,19 @@ class AcceleratorMemory:
         return columns, [(*row, *cells) for row, *cells in zip(rows, energies, times, strict=True)]
 
     def in_words(self) -> tuple[list[str], str]:
-        said = [
+        lines = [
             f"{energy(self.total_pj, 4)} in {duration(self.time_ns, 4)}; "
             "'shared' is activates, background, refresh, strobes, clock and commands"
         ]
         if self.counted is not None:
-            said.append(
+            lines.append(
                 "counts have no order: each tensor is walked linearly; toggles, activates and time follow from that"
             )
         lacking = [
             f"layer {each.layer} {each.tensor} ({each.missing:,} words)" for each in self.traffic if each.missing
         ]
         never = f"never moved by the tool, so the layer was not computed on whole tensors: {', '.join(lacking)}"
-        return said, never if lacking else ""
+        return lines, never if lacking else ""
 
 
 def accelerator_memory(

@@ -11,13 +11,12 @@ from typing import Any
 
 from edgewatt.config.kinds import origins_of
 from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_banks, write_page
-from edgewatt.operators.energy import schedule
+from edgewatt.operators.energy import operator_energy, schedule
 from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
 from reorder.operators.arena.base import PlacementTask
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
-from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_traffic
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
@@ -49,76 +48,20 @@ def load_graph(model: str, batch: int | None = None, shapes: Shapes | None = Non
     return graph
 
 
-def compare_orders(
-    graph: OpGraph,
-    result: Schedule,
-    onchip_bytes: tuple[int, ...],
-    *,
-    block_bytes: int = 256,
-    allocator: str = "exact",
-    deadline: float | None = None,
-) -> list[dict[str, Any]]:
-    """Return peak, arena and traffic (per on-chip size) of the file's order, Kahn's and the schedule."""
-    before, after = OperatorProblem(graph), OperatorProblem(result.graph)
-    orders = (
-        ("file", before, constructive.file_order(before)),
-        ("kahn-fifo", before, constructive.kahn(before)),
-        ("scheduled", after, after.check_order(result.order)),
-    )
-    sizes = [size for size in onchip_bytes if size >= block_bytes]
-    rows: list[dict[str, Any]] = []
-    for name, problem, order in orders:
-        if problem is after:
-            height = result.arena_bytes
-        else:
-            height = arena(
-                problem, order, allocator, alignment=result.alignment, task=PlacementTask(None, deadline)
-            ).n_bytes
-        row: dict[str, Any] = {
-            "order": name,
-            "operators": problem.graph.n_nodes,
-            "peak_bytes": int(problem.costs.peak(order)),
-            "arena_bytes": height,
-            "traffic_bytes": {},
-        }
-        try:
-            for size in sizes:
-                counted = offchip_traffic(problem, order, onchip_bytes=size, block_bytes=block_bytes, deadline=deadline)
-                row["traffic_bytes"][str(size)] = counted.total_bytes
-        except InputError as error:
-            row["traffic_left_out"] = str(error)
-        rows.append(row)
-    return rows
-
-
-def add_energy(
-    rows: list[dict[str, Any]],
-    graph: OpGraph,
-    result: Schedule,
-    onchip_bytes: int,
-    block_bytes: int,
-    part: str,
-    encoder: str,
-    seed: int,
-    deadline: float | None = None,
-) -> None:
-    """Add to each row of `compare_orders` the energy of its off-chip transfers, weights included, as `energy`."""
-    from edgewatt.operators.energy import operator_energy
-
-    orders: tuple[tuple[OpGraph, Any], ...] = (
-        (graph, constructive.file_order(OperatorProblem(graph))),
-        (graph, constructive.kahn(OperatorProblem(graph))),
-        (result.graph, result.order),
-    )
-    spent = [
-        operator_energy(
-            which, order, onchip_bytes=onchip_bytes, block_bytes=block_bytes, part=part, encoder=encoder, seed=seed,
-            deadline=deadline,
-        )
-        for which, order in orders
-    ]  # fmt: skip
-    for row, energy in zip(rows, spent, strict=True):
-        row |= {"energy": energy, "energy_onchip_bytes": onchip_bytes}
+def _figures(
+    name: str, problem: OperatorProblem, order: Any, height: int, sizes: Sequence[int], blocks: int, until: float | None
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "order": name, "operators": problem.graph.n_nodes, "peak_bytes": int(problem.costs.peak(order)),
+        "arena_bytes": height, "traffic_bytes": {},
+    }  # fmt: skip
+    try:
+        for size in (size for size in sizes if size >= blocks):
+            counted = offchip_traffic(problem, order, onchip_bytes=size, block_bytes=blocks, deadline=until)
+            row["traffic_bytes"][str(size)] = counted.total_bytes
+    except InputError as error:
+        row["traffic_left_out"] = str(error)
+    return row
 
 
 ONCHIP_BYTES = (32 * 1024, 64 * 1024, 128 * 1024, 256 * 1024)
@@ -176,11 +119,22 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     onchip, blocks = s["onchip_bytes"], s["block_bytes"]
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))
     until = None if limit is None else time.monotonic() + limit
-    rows = compare_orders(graph, result, sizes, block_bytes=blocks, allocator=s["allocator"], deadline=until)
+    before, after = OperatorProblem(graph), OperatorProblem(result.graph)
+    given = {"file": constructive.file_order(before), "kahn-fifo": constructive.kahn(before)}
+    packed, task = {"allocator": s["allocator"], "alignment": result.alignment}, PlacementTask(None, until)
+    orders = [(name, before, order, arena(before, order, **packed, task=task).n_bytes) for name, order in given.items()]
+    orders.append(("scheduled", after, after.check_order(result.order), result.arena_bytes))
+    rows = [_figures(*each, sizes, blocks, until) for each in orders]
     unpriced = None
     if r.part is not None:
         try:
-            add_energy(rows, graph, result, onchip or ONCHIP_BYTES[1], blocks, r.part, r.encoder, s["seed"], until)
+            held = {"onchip_bytes": onchip or ONCHIP_BYTES[1], "block_bytes": blocks, "seed": s["seed"]}
+            spent = [
+                operator_energy(problem.graph, order, part=r.part, encoder=r.encoder, deadline=until, **held)
+                for _, problem, order, _ in orders
+            ]
+            for row, energy in zip(rows, spent, strict=True):
+                row |= {"energy": energy, "energy_onchip_bytes": held["onchip_bytes"]}
             if (data := rows[0]["energy"]["data"]) != "known":
                 words.append(f"data unknown ({data}): energy is without ones and toggles of the data wires")
         except InputError as error:

@@ -287,7 +287,7 @@ def _note(orders: PlayedOrders, machines: int) -> str:
     if orders.each and len(orders.notes) > 1:
         left = f"The time limit left no room to simulate every construction on {len(orders.notes)} of {machines}"
         return f"{left} machines: one of them may cost less there."
-    return " ".join(f"{where}: {said}" if where else said for where, said in orders.notes.items())
+    return " ".join(f"{where}: {note}" if where else note for where, note in orders.notes.items())
 
 
 pays = break_even  # as it was called before 0.3, and still is in `ew`

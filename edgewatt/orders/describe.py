@@ -68,7 +68,10 @@ def describe_order(
         "policy": policy,
         "pinning": pinning,
         "method": ordering.method,
-        "parameters": {key: _plain(value) for key, value in ordering.parameters.items()},
+        "parameters": {
+            key: value if isinstance(value, bool | int | float | str | None) else str(value)
+            for key, value in ordering.parameters.items()
+        },
         "seed": ordering.seed,
         "truncated": ordering.truncated,
         "lower_bound": theorem.lower_total,
@@ -81,10 +84,6 @@ def describe_order(
         "orders": columns,
         "curve": [[int(work), float(seconds), float(value)] for work, seconds, value in ordering.curve],
     }
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def order_file(ordering: Ordering, result: dict[str, Any]) -> bytes:
@@ -116,6 +115,6 @@ def described(matrix: Any) -> str:
 
     n_rows, n_columns = matrix.shape
     share = matrix.nnz / max(1, n_rows * n_columns)
-    said = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
+    text = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
     pattern = zero_pattern(matrix.toarray()) if n_rows * n_columns <= MOST_CELLS else ""
-    return f"{said}; it is {pattern}" if pattern else said
+    return f"{text}; it is {pattern}" if pattern else text

@@ -177,7 +177,11 @@ class PlayedOrders:
         if self._parameters and not isinstance(orders[0], str):
             raise InputError(f"{next(iter(self._parameters))} is a parameter of a method: the order is given")
         self.model, self.each, self.by_io, self.memory, self.time_limit_s = model, each, by_io, memory, time_limit_s
-        self._given = tuple(None if isinstance(order, str) else self._checked(order) for order in orders)
+        self._given = tuple(
+            None if isinstance(order, str)
+            else self._held(_name_of(order), check_order(model.network, getattr(order, "edges", order)))
+            for order in orders
+        )  # fmt: skip
         names = tuple(map(_name_of, orders))
         self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str)))
         if names[0] == names[1]:  # two orders of one method
@@ -226,12 +230,9 @@ class PlayedOrders:
         ordering = settled(model, order_on_machine(model, method, memory=self.memory, **limits), progress)
         if ordering.parameters.get("interrupted"):
             self.notes[where] = f"The search of {method} was interrupted: its best order so far is compared."
-        if said := what_is_open(ordering):
-            self.notes[where] = f"{self.notes.get(where, '')} {said}".strip()
+        if note := what_is_open(ordering):
+            self.notes[where] = f"{self.notes.get(where, '')} {note}".strip()
         return self._held(method, ordering.edges)
-
-    def _checked(self, order: Any) -> Int64Array:
-        return self._held(_name_of(order), check_order(self.model.network, getattr(order, "edges", order)))
 
     def _held(self, name: str, edges: Int64Array) -> Int64Array:
         if not self.model.holds(edges):
@@ -245,9 +246,9 @@ def _name_of(order: Any) -> str:
 
 
 def _with_parameters(name: str, order: Any) -> str:
-    said = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
+    given = [f"{key}={value}" for key, value in order.parameters.items()] if isinstance(order, Ordering) else []
     seed = [f"seed={order.seed}"] if isinstance(order, Ordering) and order.seed else []
-    return f"{name} ({', '.join(said + seed)})" if said or seed else name
+    return f"{name} ({', '.join(given + seed)})" if given or seed else name
 
 
 class StudyCosts:

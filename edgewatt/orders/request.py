@@ -40,8 +40,8 @@ def orders_of(network: Network, names: Sequence[str]) -> list[str | Ordering]:
     short = [Path(name).name for name in names]
     called = short if len(set(short)) == len(short) else list(names)
     return [
-        replace(make_order(network, "file", memory=3, path=name), method=told) if Path(name).exists() else name
-        for name, told in zip(names, called, strict=True)
+        replace(make_order(network, "file", memory=3, path=name), method=label) if Path(name).exists() else name
+        for name, label in zip(names, called, strict=True)
     ]
 
 

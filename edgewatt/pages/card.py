@@ -27,13 +27,14 @@ def card_html(verdict: Verdict) -> str:
         gains = [order, *([card.gains.get("blocking")] if with_blocks else [])]
         gains += [card.gains.get("format")] if with_more else []
         gains += [card.gains.get("stride")] if with_stride else []
+        time = f" <small>({100 * order.time:+.1f} %)</small>" if order else ""
         cells = [
             f"<th scope=row>{text(card.hardware)}</th>",
             f'<td data-head="take">{text(card.take)}</td>',
             f'<td data-head="energy">{text(energy(card.energy_pj))}</td>',
             *(_cell(gain, head) for gain, head in zip(gains, heads[3:], strict=False)),
             f'<td data-head="time" title="{text(f"bound by {card.bound_by} %" if card.bound_by else "")}">'
-            f"{text(duration(card.time_ns))}{_time(order)}</td>",
+            f"{text(duration(card.time_ns))}{time}</td>",
             f'<td data-head="sure">{100 * card.holds:.0f} %</td>',
         ]
         rows.append(f"<tr>{''.join(cells)}</tr>")
@@ -66,10 +67,6 @@ def _cell(gain: Gain | None, head: str) -> str:
         f'<td data-head="{head}" class="{colour}">{100 * gain.energy:+.1f} % '
         f"<small>({text(gain.ends)}{seeds})</small></td>"
     )
-
-
-def _time(gain: Gain | None) -> str:
-    return "" if gain is None else f" <small>({100 * gain.time:+.1f} %)</small>"
 
 
 def _effects(effects: Sequence[Effect]) -> str:

@@ -159,8 +159,8 @@ def varying_fields(data: ReportData) -> list[str]:
     """Return the fields of `titles` in which points differ; one that tells points apart as an earlier one does, and
     seeds, are left out."""
     parts = sum(axis.key.startswith(("caches_", "scratchpad_")) for axis in data.axes) > 1
-    said = (f for f in titles(data) if not f.endswith("_seed") and not (f == "onchip" and parts))  # by its parts
-    return telling(data.rows, (f for f in said if len(distinct(data.rows, f)) > 1), range(len(data.rows)))
+    fields = (f for f in titles(data) if not f.endswith("_seed") and not (f == "onchip" and parts))  # by its parts
+    return telling(data.rows, (f for f in fields if len(distinct(data.rows, f)) > 1), range(len(data.rows)))
 
 
 def telling_fields(data: ReportData) -> list[str]:

@@ -93,7 +93,7 @@ def explain_page(
                 "costs": _costs(network, counts.total, seen),
                 "slots": _grid(seen.picture),
                 "edges": _grid(edge_picture(network, compared.edges)),
-                "reads": _histogram(seen.reads[network.touched]),
+                "reads": np.bincount(np.minimum(seen.reads[network.touched], 12), minlength=13).tolist(),
                 "spilled": _most_spilled(network, seen),
                 "shares": (moved / max(1, moved.sum())).round(4).tolist(),
             }
@@ -199,11 +199,6 @@ def _pixels(network: Network, shown: npt.NDArray[np.bool_]) -> tuple[npt.NDArray
     pixel = np.zeros(network.n_neurons, np.int64)
     pixel[by_depth] = np.arange(len(by_depth)) * side // len(by_depth)
     return pixel, side
-
-
-def _histogram(reads: npt.NDArray[np.int64], most: int = 12) -> list[int]:
-    often: list[int] = np.bincount(np.minimum(reads, most), minlength=most + 1).tolist()
-    return often
 
 
 def _most_spilled(network: Network, seen: NeuronMoves) -> list[list[int]]:

@@ -9,14 +9,24 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.pages.card import card_html
-from edgewatt.pages.chart import LEGEND, MANY_POINTS, Spec, charts, datasets, telling_fields, titles, varying_fields
+from edgewatt.pages.chart import (
+    LEGEND,
+    MANY_POINTS,
+    Spec,
+    charts,
+    datasets,
+    in_order,
+    telling_fields,
+    titles,
+    varying_fields,
+)
 from edgewatt.pages.data import SIGNIFICANT, ReportData, gather
 from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
-from edgewatt.pages.words import summary
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title
+from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title, distinct, value_in_words
 from edgewatt.results.store import open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
@@ -149,14 +159,12 @@ def _choosers(data: ReportData) -> dict[str, Any]:
         ],
         "fields": [[key, named[key]] for key in varying],
         "parallel": [*varying[: MOST_AXES - len(shown)], *shown] if len(varying) > 1 else [],
-        "telling": _telling(data, varying),
+        "telling": ["ordering"]
+        if "ordering" in varying
+        else telling_fields(data)[:1]
+        if varying and data.played
+        else [],
     }
-
-
-def _telling(data: ReportData, varying: Sequence[str]) -> list[str]:
-    if "ordering" in varying:
-        return ["ordering"]
-    return telling_fields(data)[:1] if varying and data.played else []
 
 
 def _columns(data: ReportData) -> list[list[Any]]:
@@ -166,12 +174,12 @@ def _columns(data: ReportData) -> list[list[Any]]:
     swept = [(axis.key, axis.title, "count" if axis.numeric else "text") for axis in data.axes]
     settings = [each for each in own if each[0] in NAMING]
     costs = sorted((each for each in own if each[0] not in NAMING), key=lambda each: _FIRST.get(each[0], len(_FIRST)))
-    told = {*varying_fields(data), "seed", *(axis.key for axis in data.axes if axis.key.endswith("_seed"))}
+    shown = {*varying_fields(data), "seed", *(axis.key for axis in data.axes if axis.key.endswith("_seed"))}
     for key, head, kind in [("sweep", "sweep", "text"), *costs, *settings, *swept]:
         distinct = set(data.rows.values(key))
         constant = len(distinct) == 1 and len(data.rows) > 1
         setting = key in NAMING or any(key == each[0] for each in swept)
-        if distinct == {None} or (setting and (constant or key not in told)):
+        if distinct == {None} or (setting and (constant or key not in shown)):
             continue
         if key.endswith("_bytes") and setting:
             columns.append([key, head.replace("(bytes)", "(KiB)"), 2, 1 / 1024])
@@ -219,3 +227,67 @@ def _failed(data: ReportData) -> str:
 
 def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+
+
+def summary(data: ReportData) -> list[str]:
+    played = data.played
+    if not played:
+        counted = f"{len(data.rows)} points, counted with the I/O model alone."
+        return [counted, *swept_words(data), *_work_words(data)]
+    inputs = distinct(data.rows, "inputs")
+    many = "" if inputs == [1] else f", {' or '.join(map(str, sorted(inputs)))} inputs at a time"
+    lines = [f"{len(played)} points; energy and time per inference{many}.", *swept_words(data)]
+    if idle := ", ".join(distinct(data.rows, "idle")):
+        lines.append(f"Of the DRAM's static energy is billed: {idle}.")
+    if data.verdict.proxies:
+        rho = ", ".join(f"{name} {value:.2f}" for name, value in data.verdict.proxies.items())
+        lines.append(f"Rank correlation with energy over the points: {rho}.")
+    return lines + _work_words(data)
+
+
+_MOST_VALUES = 6
+
+
+def swept_words(data: ReportData) -> list[str]:
+    parts, named = [], titles(data)
+    for key in varying_fields(data):
+        title = named[key]
+        name, given = title.partition(" (")[0], in_order(distinct(data.rows, key))
+        values = [value_in_words(title, value).removeprefix(f"{name} ") for value in given]
+        more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
+        parts.append(f"{name} ({', '.join(values[:_MOST_VALUES])}{more})")
+    seeds = distinct(data.rows, "seed")
+    parts += [f"seed ({len(seeds)} of them)"] if len(seeds) > 1 else []
+    return [f"What differs: {'; '.join(parts)}."] if parts else []
+
+
+def _work_words(data: ReportData) -> list[str]:
+    lines = []
+    io, bound = list(data.rows.values("io")), list(data.rows.values("io_bound"))
+    counted = [i for i, number in enumerate(io) if number]
+    if counted:
+        labels = list(data.rows.values("label"))
+        low = data.rows[min(counted, key=lambda i: (io[i] / bound[i], labels[i]))]
+        above = low["io"] / low["io_bound"] - 1
+        argument = "Theorem 1" if low["bound"] == "theorem-1" else low["bound"]
+        text = (
+            "exactly its lower bound"
+            if above == 0
+            else f"{100 * above:.1f} % above its lower bound of {low['io_bound']:,} ({argument})"
+        )
+        name = ", ".join(
+            [low["ordering"], *([] if low["stride"] == AS_GIVEN else [low["stride"]]), f"M = {low['memory']}"]
+        )
+        lines.append(f"Fewest I/Os for its network: {name} with {low['io']:,}, {text}.")
+    zeroed: dict[str, int] = {}
+    for number, name, count in zip(io, *map(data.rows.values, ("format", "zeroed_weights")), strict=True):
+        if number and count:
+            zeroed[name] = count
+    for name, count in zeroed.items():
+        lines.append(f"In {name}, {count:,} stored non-zero weights become zero.")
+    if data.failed:
+        lines.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
+    if older := data.about.older:
+        count = data.about.count
+        lines.append(f"{older} of {count} points were counted by an older version: the same sweep computes them again.")
+    return lines

@@ -14,13 +14,13 @@ Heads = tuple[str, ...]
 def token_page(
     title: str,
     subtitle: str,
-    said: Sequence[str],
+    lines: Sequence[str],
     parts: Sequence[tuple[str, Heads, Sequence[Sequence[object]], Sequence[float]]],
     tensors: tuple[Heads, Sequence[Sequence[object]]],
     left_out: int,
 ) -> str:
     """Return the page as HTML; it loads nothing from elsewhere."""
-    body = f'<section class="verdict">{"".join(f"<p>{text(line)}</p>" for line in said)}</section>'
+    body = f'<section class="verdict">{"".join(f"<p>{text(line)}</p>" for line in lines)}</section>'
     for heading, heads, rows, pj in parts:
         bars = _bars([str(row[0]) for row in rows], pj, heading)
         body += f'<h2>{text(heading)}</h2><div class="card">{bars}</div><p></p>{table(heads, rows)}'

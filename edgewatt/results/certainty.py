@@ -53,10 +53,10 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
             raise InputError(f"the energy term {name!r} of a record holds no numbers: {shown(values)}")
         sums[source_of(name)] += values
     if not any("low" in term for term in energy["terms"].values()) and "memory_low" in energy:
-        beside = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
+        others = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
         for places, whole, ends in (
-            ((0, 1), energy["total"] - beside, ("memory_low", "memory_high")),
-            ((2, 3), beside, ("beside_memory_low", "beside_memory_high")),
+            ((0, 1), energy["total"] - others, ("memory_low", "memory_high")),
+            ((2, 3), others, ("beside_memory_low", "beside_memory_high")),
         ):
             for k, end in enumerate(ends, 1):
                 if whole and end in energy:

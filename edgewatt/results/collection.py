@@ -32,8 +32,8 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     output = Path(output)
     if output.suffix not in (".parquet", ".csv"):
         raise InputError(f"{output}: expected a name ending in .parquet or .csv")
-    beside = None if output.exists() and not output.is_file() else output.parent  # what is a pipe stands in no folder
-    with whole_file(output) as stream, tempfile.TemporaryFile(dir=beside) as spool:
+    folder = None if output.exists() and not output.is_file() else output.parent  # what is a pipe stands in no folder
+    with whole_file(output) as stream, tempfile.TemporaryFile(dir=folder) as spool:
         kinds, count = _spooled(open_results(results), spool)
         if not count:
             raise InputError(f"{results}: no finished points to collect")
@@ -96,7 +96,11 @@ def frame(records: Iterable[Record] | str | Path) -> Any:
     if not rows:
         raise InputError("no finished points to put into a frame")
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    data = {name: _one_type([row.get(name) for row in rows]) for name in columns}
+    data = {}
+    for name in columns:
+        values = [row.get(name) for row in rows]
+        kind = _kind_of({_type(value) for value in values if value is not None})
+        data[name] = [_as(kind, value) for value in values]
     for library in ("pandas", "polars"):
         try:
             return import_module(library).DataFrame(data)
@@ -160,8 +164,3 @@ def _kind_of(seen: set[type]) -> type | None:
 
 def _as(kind: type | None, value: Any) -> Any:
     return value if value is None or kind is None or type(value) is kind else kind(value)
-
-
-def _one_type(values: list[Any]) -> list[Any]:
-    kind = _kind_of({_type(value) for value in values if value is not None})
-    return [_as(kind, value) for value in values]

@@ -133,15 +133,15 @@ class Comparison(Sequence[dict[str, Any]]):
         for name in METRICS:
             x, y = first.values(name)[a], second.values(name)[b]
             if x is not None and y is not None:  # an address-only trace: no ones
-                changes[name] = {"a": x, "b": y, "percent": _percent(x, y)}
+                changes[name] = {"a": x, "b": y, "percent": 0.0 if x == y else 100.0 * (y - x) / x if x else None}
         return {
             "point": self._name(a, index % len(self)), "a": first.values("hash")[a], "b": second.values("hash")[b],
             "differs": differs, "changes": changes, "because": self._because(a, b),
         }  # fmt: skip
 
     def _name(self, a: int, at: int) -> str:
-        said = [(key, self._first.rows.values(key)[a]) for key in self._names]
-        names = [f"{_WORDS.get(key, '')}{value}" for key, value in said if value is not None]
+        pairs = [(key, self._first.rows.values(key)[a]) for key in self._names]
+        names = [f"{_WORDS.get(key, '')}{value}" for key, value in pairs if value is not None]
         swept = [(axis.title, axis.values[at]) for axis in self._axes]
         return " / ".join([*names, *(value_in_words(title, value) for title, value in swept if value is not None)])
 
@@ -165,7 +165,3 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str
     for key in sorted(x.keys() | y.keys()):
         if x.get(key) != y.get(key):
             yield key, x.get(key), y.get(key)
-
-
-def _percent(a: float, b: float) -> float | None:
-    return 0.0 if a == b else 100.0 * (b - a) / a if a else None

@@ -68,11 +68,11 @@ class Record(OneLineRepr):
     def _repr_fields(self) -> dict[str, object]:
         try:
             with of_our_shape("record"):
-                return self._told()
+                return self._details()
         except InputError:  # to show what is wrong never fails
             return {"point": self.hash[:8], "content": "not edgewatt's"}
 
-    def _told(self) -> dict[str, object]:
+    def _details(self) -> dict[str, object]:
         from traces.base.units import duration, energy
 
         kinds = {key: self.config[key]["kind"] for key in ("ordering", "stride") if key in self.config}

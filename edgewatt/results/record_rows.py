@@ -182,8 +182,8 @@ def label_of(section: Mapping[str, Any]) -> str:
     kind = str(section["kind"])
     label = f"{kind} {section['stride']}" if "stride" in section else kind
     usual = _defaults("stride" in section, kind)
-    said = {k: v["name"] if isinstance(v, Mapping) and "sha256" in v else v for k, v in section.items()}
-    changed = [f"{k}={v}" for k, v in said.items() if k not in ("kind", "stride") and v != usual.get(k, v)]
+    named = {k: v["name"] if isinstance(v, Mapping) and "sha256" in v else v for k, v in section.items()}
+    changed = [f"{k}={v}" for k, v in named.items() if k not in ("kind", "stride") and v != usual.get(k, v)]
     return f"{label} ({', '.join(changed)})" if changed else label
 
 

@@ -75,7 +75,7 @@ class Configs(Table):
         found: list[tuple[int, int, int, str]] = []
         for rank, (section, given) in enumerate(self.columns.items()):
             if not any(isinstance(value, dict | list) for value in given):
-                if len({_told(value) for value in given}) > 1:
+                if len({_comparable(value) for value in given}) > 1:
                     found.append((next(k for k, value in enumerate(given) if value is not ABSENT), rank, 0, section))
                 continue
             of = self.leaves(section)
@@ -88,7 +88,7 @@ class Configs(Table):
             for row in first.values():
                 for place, key in enumerate(of[row]):
                     keys.setdefault(key, (row, place))
-            values = {key: {_told(of[row].get(key, ABSENT)) for row in first.values()} for key in keys}
+            values = {key: {_comparable(of[row].get(key, ABSENT)) for row in first.values()} for key in keys}
             found += [(row, rank, place, key) for key, (row, place) in keys.items() if len(values[key]) > 1]
         return [key for *_, key in sorted(found)]
 
@@ -96,7 +96,7 @@ class Configs(Table):
         return [onchip_label(config) if "caches" in config else None for config in self]
 
 
-def _told(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     """Return what tells a leaf from others: 1, 1.0 and true are alike, as values compare."""
     return canonical_json(value) if isinstance(value, list | dict) else (type(value) is bool, value)
 
@@ -118,10 +118,12 @@ def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
             if _tells_more(configs, key):
                 names = [None if v is ABSENT or v is None else str(v)[:8] for v in values]
                 axes.append(Axis(column_name(key), title_of(key).replace("sha256", "content"), names))
-        elif len({_told(v) for v in values if v is not ABSENT}) > 1:
+        elif len({_comparable(v) for v in values if v is not ABSENT}) > 1:
             axes.append(Axis(column_name(key), title_of(key), [None if v is ABSENT else _plain(v) for v in values]))
         else:
-            half.setdefault(_section(key), []).append(key)
+            parts = key.split(".")
+            section = parts[0] if parts[0] in ("caches", "scratchpad") else ".".join(parts[:2])
+            half.setdefault(section, []).append(key)
     for section in half:
         onchip = section in ("caches", "scratchpad")
         if onchip and any(axis.key == "onchip" for axis in axes):
@@ -174,22 +176,17 @@ def title_of(key: str) -> str:
     return re.sub(r"[._]+", " ", words).strip()
 
 
-def _section(key: str) -> str:
-    parts = key.split(".")
-    return parts[0] if parts[0] in ("caches", "scratchpad") else ".".join(parts[:2])
-
-
 def _labels(configs: Configs, section: str) -> list[str]:
     words: dict[int, str] = {}
     of = configs.leaves(section.partition(".")[0])
     for leaves in of:
         if id(leaves) not in words:
-            said = [
+            parts = [
                 f"{title_of(key.removeprefix(section + '.'))} {value}"
                 for key, value in leaves.items()
                 if key.startswith(f"{section}.") and value is not None
             ]
-            words[id(leaves)] = ", ".join(said)[:60] or "none"
+            words[id(leaves)] = ", ".join(parts)[:60] or "none"
     return [words[id(leaves)] for leaves in of]
 
 

@@ -158,13 +158,13 @@ class Card:
     def take(self) -> str:
         best, base = self.choice, self.baseline
         order = ORDER_WORDS.get(best.order, best.order) if self.order_matters else "any order"
-        said = [order]
+        lines = [order]
         for name in ("format", "stride"):
             if (chosen := getattr(best, name)) != getattr(base, name):
                 gain = self.gains.get(name)
                 named = chosen if name == "format" else f"{name} {chosen}"
-                said.append(named if gain is None or gain.matters else f"any {name}")
-        return ", ".join(said)
+                lines.append(named if gain is None or gain.matters else f"any {name}")
+        return ", ".join(lines)
 
     @property
     def of_blocking(self) -> float | None:
@@ -177,43 +177,43 @@ class Card:
         return (rows - energies["blocking"]) / (rows - self.energy_pj)
 
     def sentences(self) -> list[str]:
-        said = []
+        lines = []
         where, order, blocks = self.hardware, self.gains.get("row by row"), self.gains.get("blocking")
         order = order or self.gains.get("first order")
         if not self.order_matters:
             most = f"orders differ by {100 * self.order_range:.1f} % in energy"
-            said.append(f"{where}: the order is irrelevant ({most}); {ROW_BY_ROW} will do.")
+            lines.append(f"{where}: the order is irrelevant ({most}); {ROW_BY_ROW} will do.")
         elif order is None:
-            said.append(f"{where}: take {self.take}; no order measured needs less energy.")
+            lines.append(f"{where}: take {self.take}; no order measured needs less energy.")
         elif not order.decided:
-            said.append(f"{where}: not decided. {self.take} {_change(order.energy)} energy against row by row, but "
+            lines.append(f"{where}: not decided. {self.take} {_change(order.energy)} energy against row by row, but "
                         f"within the ranges of the constants that is {order.ends}.")  # fmt: skip
         else:
             against = "row by row" if "row by row" in self.gains else self.baseline.order
             parts = ""
             if order.apart is not None:
                 parts = f"; dynamic {100 * order.apart[0]:+.0f} %, static {100 * order.apart[1]:+.0f} %"
-            said.append(f"{where}: take {self.take}. It {_change(order.energy)} energy ({order.ends}{parts}) and "
+            lines.append(f"{where}: take {self.take}. It {_change(order.energy)} energy ({order.ends}{parts}) and "
                         f"{_change(order.time, 'takes')} time against {against}.")  # fmt: skip
         if self.order_matters and blocks is not None and order is not None:
             more = f"{_change(blocks.energy)} ({blocks.ends})" if blocks.decided else "is not decided"
             more = more if abs(blocks.energy) >= LEAST_CHANGE else "changes nothing: blocking will do"
             has = self.of_blocking
             share = "" if has is None else f"Blocking has {max(0.0, 100 * has):.0f} % of that; "
-            said.append(f"{share}beyond it this {more}." if share else f"Beyond simple blocking it {more}.")
+            lines.append(f"{share}beyond it this {more}." if share else f"Beyond simple blocking it {more}.")
         for name in ("format", "stride", "layout"):
             if gain := self.gains.get(name):
                 chosen, other = getattr(self.choice, name), getattr(self.baseline, name)
-                said.append(f"{name.capitalize()} {chosen} alone, against {other}: {gain.words} energy.")
+                lines.append(f"{name.capitalize()} {chosen} alone, against {other}: {gain.words} energy.")
         if self.order_matters and self.gains:
             seeds = next((g.seeds for g in self.gains.values() if g.seeds), None)
             spread = f"; over {self.seeds} seeds {_ends(*seeds)}" if seeds else ""
-            said.append(f"Least energy in {100 * self.holds:.0f} % of the draws{spread}.")
+            lines.append(f"Least energy in {100 * self.holds:.0f} % of the draws{spread}.")
         if self.bound_by:
-            said.append(f"Time bound by {self.bound_by} %.")
+            lines.append(f"Time bound by {self.bound_by} %.")
         if self.cut:
-            said.append(f"A time limit cut the search of {', '.join(self.cut)}: more time may find more.")
-        return said
+            lines.append(f"A time limit cut the search of {', '.join(self.cut)}: more time may find more.")
+        return lines
 
     def as_dict(self) -> dict[str, Any]:
         names = ("name", "order", "layout", "energy_pj", "time_ns")

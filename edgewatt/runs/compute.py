@@ -212,8 +212,8 @@ def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
 
 
 def _find(name: str, folder: Path) -> str:
-    beside = folder / Path(name).name
-    return str(beside) if not Path(name).exists() and beside.exists() else name
+    local = folder / Path(name).name
+    return str(local) if not Path(name).exists() and local.exists() else name
 
 
 _MODULES = (
@@ -244,7 +244,7 @@ def stored(outcome: dict[str, Any], results: str | None, fsync: bool) -> dict[st
     if "record" not in outcome:
         return outcome
     record = Record(**outcome["record"])
-    told = {
+    result = {
         "hash": outcome["hash"],
         "damaged": record.provenance.get("damaged_stages", []),
         "duration_s": record.provenance["duration_s"],
@@ -254,4 +254,4 @@ def stored(outcome: dict[str, Any], results: str | None, fsync: bool) -> dict[st
             Store(results, fsync=fsync, shared=True).put(record)
         except StoreError as error:
             return {"hash": outcome["hash"], "unwritten": str(error)}
-    return told
+    return result

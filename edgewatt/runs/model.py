@@ -151,17 +151,17 @@ def _dataclass_reader(kind: Any) -> Reader:
 
     def read_once(value: Any) -> Any:
         try:
-            said = marshal.dumps({name: value[name] for name in names if name in value}, 2)  # tells 1 from 1.0 and true
+            key = marshal.dumps({name: value[name] for name in names if name in value}, 2)  # tells 1 from 1.0 and true
         except ValueError:
             return read(value)  # no JSON value is in it
-        kept = made.get(said)
-        if kept is None:
-            kept = read(marshal.loads(said))
+        section = made.get(key)
+        if section is None:
+            section = read(marshal.loads(key))
             if len(made) >= MOST_KEPT:
                 made.clear()
-            made[said] = kept
-            kept.__dict__[_KNOWN] = None
-        return kept
+            made[key] = section
+            section.__dict__[_KNOWN] = None
+        return section
 
     return read_once
 

@@ -216,7 +216,7 @@ def _memories(run: RunConfig) -> list[dict[str, Any]]:
 
 
 def _fast_memory(run: RunConfig, layout: Any, memories: Mapping[str, Any]) -> dict[str, Any]:
-    said, given = run.fast_memory.plain, run.fast_memory.model_fields_set
+    found, given = run.fast_memory.plain, run.fast_memory.model_fields_set
     own: dict[str, Any] = {}
     pad = None if memories["scratchpad"] is None else ScratchpadSpec(**memories["scratchpad"])
     if pad is not None:
@@ -224,7 +224,7 @@ def _fast_memory(run: RunConfig, layout: Any, memories: Mapping[str, Any]) -> di
     if run.measure == "all" and "size" not in given and (pad is not None or memories["caches"]):
         first = memories["caches"][0]["size_bytes"] if memories["caches"] else 0
         own["size"] = rows_in(pad, first, layout.build())
-    return {**said, **{key: value for key, value in own.items() if key not in given}}
+    return {**found, **{key: value for key, value in own.items() if key not in given}}
 
 
 def _member(section: Section) -> dict[str, Any]:
@@ -289,11 +289,11 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
 
 def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
     usual = {"method": "magnitude", "memory": None, "calibration": None}
-    said = {key: value for key, value in section.plain.items() if value != usual.get(key, ...)}
+    found = {key: value for key, value in section.plain.items() if value != usual.get(key, ...)}
     if section.calibration is not None:
         paths["calibration"] = [section.calibration]
-        said["calibration"] = file_identity(section.calibration)
-    return said
+        found["calibration"] = file_identity(section.calibration)
+    return found
 
 
 def _others(section: Section, *names: str) -> dict[str, Any]:
@@ -416,31 +416,31 @@ def ignored_settings(points: Iterable[Point]) -> list[str]:
         without = any(p.field(key) is None for p in replayed)
         if len(values) + without > 1 or (key == "engines" and values):
             ignored.append(f"{key} {why}")
-    said = _without_effect(points)
+    found = _without_effect(points)
     if not ignored:
-        return said
-    return said + [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
+        return found
+    return found + [f"timing 'replay' is issue time: {text}; use timing 'system'" for text in ignored]
 
 
 def _without_effect(points: Sequence[Point]) -> list[str]:
     """Say which settings vary that the machines of some points do not see: strides that no encoder uses, M of a cache
     that stays as it is."""
     played = [p for p in points if p.measure.measure == "all" and p.order is not None]
-    said = []
+    found = []
     if len({canonical_json(p.config["stride"]) for p in played}) > 1:
         plain = sorted({p.machine.encoder for p in played if has_tuple_order(p) and not _compares(p.machine.encoder)})
         if plain:
-            said.append(f"strides order tuples for Base+XOR: with encoder {' or '.join(plain)} they save nothing")
+            found.append(f"strides order tuples for Base+XOR: with encoder {' or '.join(plain)} they save nothing")
     sizes: dict[str, set[int]] = {}
     for p in played:
         if p.machine.scratchpad is None and p.order is not None:
             caches = canonical_json([to_json(each) for each in p.machine.caches])
             sizes.setdefault(caches, set()).add(p.order.fast_memory.size)
     if any(len(each) > 1 for each in sizes.values()):
-        said.append(
+        found.append(
             "fast_memory.size varies while the cache does not: it changes what I/Os are counted and orders made for"
         )
-    return said
+    return found
 
 
 @cache

@@ -60,8 +60,8 @@ def load_network(point: Point, before: StepResults, progress: Progress | None) -
     return network if source.prune is None else _pruned(point, network, source.prune)
 
 
-def _pruned(point: Point, network: Network, said: Mapping[str, Any]) -> Network:
-    given: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
+def _pruned(point: Point, network: Network, options: Mapping[str, Any]) -> Network:
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     method, calibration = given.pop("method", "magnitude"), given.pop("calibration", None)
     if calibration is not None:
         from edgewatt.prune.trained import prune_one
@@ -368,10 +368,6 @@ def _machine(point: Point) -> bool:
     return point.order is None or point.measure.measure == "all"
 
 
-def _machine_if_lowered(point: Point) -> tuple[str, ...]:
-    return (*_ON_MACHINE, "format", "layout") if wants_machine(point) else ()
-
-
 @dataclass(frozen=True)
 class Step:
     """One step of a point.
@@ -433,7 +429,7 @@ STEPS: Mapping[str, Step] = {
             check=check_found_order,
             content=order_hash,
             shared_as="orderings",
-            reads_also=_machine_if_lowered,
+            reads_also=lambda point: (*_ON_MACHINE, "format", "layout") if wants_machine(point) else (),
         ),
         Step(
             "tuple_order",

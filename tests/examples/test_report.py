@@ -141,7 +141,7 @@ def test_page_is_self_contained(page: Path) -> None:
 
 
 def test_summary_is_true(results: Path) -> None:
-    from edgewatt.pages.words import summary
+    from edgewatt.pages.report import summary
 
     data = read_results(results)
     assert f"{len(data.rows)} points" in " ".join(summary(data))

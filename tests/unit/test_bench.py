@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import edgewatt as ew
-from edgewatt.checks.bench import OURS, bench
-from edgewatt.checks.clocks import measure
+from edgewatt.checks.bench import OURS, bench, measure
 from edgewatt.checks.peer import PEERS, MissingPeer, layers_of, table_of
 from edgewatt.cli import app
 from edgewatt.orders.timed import fastest_order

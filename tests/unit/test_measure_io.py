@@ -6,8 +6,9 @@ import pytest
 
 import edgewatt as ew
 from edgewatt.cli.parts.tables import show_records
+from edgewatt.results import record_rows
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import row_of
+from edgewatt.results.record_rows import Column, row_of
 
 pytestmark = pytest.mark.application
 
@@ -55,3 +56,11 @@ def test_records_hold_the_gap_to_the_best_bound(capsys: pytest.CaptureFixture[st
     older = {key: value for key, value in first.items() if "best_bound" not in key}
     row = row_of(Record({**records[0].canonical, "results": older}))
     assert (row["gap_to_bound"], row["io_bound"], row["bound"]) == (row["gap"], row["io_lower"], "theorem-1")
+
+
+def test_a_column_is_declared_in_one_place(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One with a `brief` head is on the terminal too; nothing else names it."""
+    records = ew.run({**CONFIG, "measure": "io"})
+    monkeypatch.setitem(record_rows.COLUMNS, "io_lower", Column("io_lower", "lower", "count", brief="Theorem 1"))
+    show_records(records, title="")
+    assert "Theorem 1" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from traces.base.memory import claim
 MAX_DEPTH = 32
 MAX_NODES = 1_000_000
 _TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
-MOST_TOLD = 50  # problems of one file
+MOST_PROBLEMS = 50  # problems of one file
 MAX_ALIASED = 10_000  # nodes that aliases may add: stops "billion laughs"
 MAX_BYTES = 64 << 20
 
@@ -52,10 +52,10 @@ class ConfigError(InputError):
 
     def __init__(self, problems: Iterable[tuple[Mark, str]]) -> None:
         self.problems = sorted(set(problems))
-        told = [f"{mark}: {message}" for mark, message in self.problems[:MOST_TOLD]]
-        if more := len(self.problems) - len(told):
-            told.append(f"{self.problems[MOST_TOLD][0]}: and {more} more problems from here on")
-        super().__init__("\n".join(told))
+        lines = [f"{mark}: {message}" for mark, message in self.problems[:MOST_PROBLEMS]]
+        if more := len(self.problems) - len(lines):
+            lines.append(f"{self.problems[MOST_PROBLEMS][0]}: and {more} more problems from here on")
+        super().__init__("\n".join(lines))
 
 
 @dataclass
@@ -179,12 +179,12 @@ def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None)
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError):
-            said = "no such file"
+            reason = "no such file"
         elif isinstance(error, IsADirectoryError):
-            said = "is a folder: name the YAML file in it"
+            reason = "is a folder: name the YAML file in it"
         else:
-            said = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ConfigError([(Mark(printable(path)), said)]) from error
+            reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ConfigError([(Mark(printable(path)), reason)]) from error
     if len(raw) > MAX_BYTES:
         raise ConfigError([(Mark(printable(path)), f"is larger than {MAX_BYTES >> 20} MiB, too large to configure")])
     try:

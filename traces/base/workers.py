@@ -364,12 +364,12 @@ class _Dask(_Futures):
 
         with ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
             try:
-                said = aside.submit(asyncio.run, asked()).result()
+                identity = aside.submit(asyncio.run, asked()).result()
             except Exception as error:  # whatever Dask trips over in what is no answer of a scheduler
                 raise OSError(brief(error)) from error
-        if not isinstance(said, dict) or said.get("type") != "Scheduler":
+        if not isinstance(identity, dict) or identity.get("type") != "Scheduler":
             raise OSError("what answers is no scheduler")
-        if not said.get("workers"):
+        if not identity.get("workers"):
             warnings.warn(
                 EdgewattWarning(f"the Dask scheduler at {address} has no workers: waiting for them"), stacklevel=2
             )
@@ -578,7 +578,10 @@ class _Processes(_Team):
             nonlocal left
             if alone and again:
                 return [again.popleft()]
-            some = [_Piece(key, _packed(function, arguments)) for key, arguments in islice(calls, max(n, 0))]
+            some = [
+                _Piece(key, pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL))
+                for key, arguments in islice(calls, max(n, 0))
+            ]
             left -= len(some)
             return some
 
@@ -640,7 +643,3 @@ class _Processes(_Team):
                 for worker in used:
                     worker.end()
                 self.__exit__()
-
-
-def _packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    return pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)

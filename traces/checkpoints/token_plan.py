@@ -154,8 +154,8 @@ class _Planner:
             self.notes.append("no configuration beside the tensors: all are streamed whole, once")
             return False
         given = self.config.get("architectures")
-        told = " ".join(map(str, given)) if isinstance(given, list) else ""
-        if "ForCausalLM" in told or "LMHead" in told or "ForConditionalGeneration" in told:
+        names = " ".join(map(str, given)) if isinstance(given, list) else ""
+        if "ForCausalLM" in names or "LMHead" in names or "ForConditionalGeneration" in names:
             return True
         own = str(self.config.get("model_type", ""))
         return not any(part in own.lower() for part in _ENCODERS)

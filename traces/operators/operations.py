@@ -7,7 +7,7 @@ after it. Operands are float32, or int64 in integer arithmetic; lists of axes an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,6 @@ def _gelu(x: Array, approximate: bool) -> Array:
     return np.asarray(0.5 * x * (1 + bend))
 
 
-def _gelu_of(node: Operator) -> bool:
-    return node.attributes.get("approximate") in (True, b"tanh")
-
-
 ELEMENTWISE: Mapping[str, Callable[[Array, Operator], Array]] = {
     "RELU": lambda x, node: np.maximum(x, 0),
     "RELU6": lambda x, node: np.clip(x, 0, 6),
@@ -64,7 +60,7 @@ ELEMENTWISE: Mapping[str, Callable[[Array, Operator], Array]] = {
     "ELU": lambda x, node: np.where(x < 0, _alpha(node, 1) * np.expm1(np.minimum(x, 0)), x),
     "HARD_SWISH": lambda x, node: x * np.clip(x / 6 + 0.5, 0, 1),
     "SILU": lambda x, node: x * _sigmoid(x),
-    "GELU": lambda x, node: _gelu(x, _gelu_of(node)),
+    "GELU": lambda x, node: _gelu(x, node.attributes.get("approximate") in (True, b"tanh")),
     "EXP": lambda x, node: np.exp(x),
     "LOG": lambda x, node: np.log(x),
     "SQRT": lambda x, node: np.sqrt(x),
@@ -263,10 +259,6 @@ def _reduction(node: Operator, operands: list[Array], constants: list[Array]) ->
     return [_REDUCTIONS[node.op](operands[0], axis=axes or None)]
 
 
-def _global_max(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [operands[0].max(axis=tuple(range(2, operands[0].ndim)))]  # ONNX's evaluator takes it of all channels, too
-
-
 def _transpose(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
     perm = whole(operands[1]) if len(operands) > 1 else None
     return [operands[0].transpose(perm)]
@@ -297,14 +289,6 @@ def _gather(node: Operator, operands: list[Array], constants: list[Array]) -> li
     return [operands[0].take(rows, axis=int(node.attributes.get("axis", 0)))]
 
 
-def _pack(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [np.stack(operands, axis=int(node.attributes.get("axis", 0)))]
-
-
-def _unpack(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return list(np.moveaxis(operands[0], int(node.attributes.get("axis", 0)), 0))
-
-
 def _depth_to_space(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
     n, height, width, depth = operands[0].shape
     b = int(node.attributes["block"])
@@ -318,22 +302,6 @@ def _space_to_depth(node: Operator, operands: list[Array], constants: list[Array
     return [operands[0].reshape(n, height // b, b, width // b, b, depth).transpose(0, 1, 3, 2, 4, 5)]
 
 
-def _tile(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [np.tile(operands[0], whole(operands[1]))]
-
-
-def _select(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [np.where(operands[0] != 0, operands[1], operands[2])]
-
-
-def _last_operand(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [operands[-1]]
-
-
-def _broadcast(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [np.broadcast_to(operands[0], node.output.shape)]
-
-
 def _pair(compute: Callable[[Array, Array], Array]) -> Operation:
     return lambda node, operands, constants: [compute(operands[0], operands[1])]
 
@@ -342,30 +310,24 @@ def _of_each(compute: Callable[[Array, Operator], Array]) -> Operation:
     return lambda node, operands, constants: [compute(operands[0], node)]
 
 
-def _first(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    return [operands[0]]
-
-
-def _names(operation: Operation, names: Sequence[str]) -> dict[str, Operation]:
-    return dict.fromkeys(names, operation)
-
-
 OPERATIONS: Mapping[str, Operation] = {
     **{name: _pair(compute) for name, compute in _PAIRS.items()},
     **{name: _of_each(compute) for name, compute in ELEMENTWISE.items()},
-    **_names(_reduction, tuple(_REDUCTIONS)),
-    **_names(_first, ("RESHAPE", "FLATTEN", "SQUEEZE", "EXPAND_DIMS", "UNSQUEEZE", "IDENTITY", "QUANTIZE", "DEQUANTIZE",
-                      "CAST", "DENSIFY", "DROPOUT", "READ_VARIABLE")),
-    **_names(_pool, ("MAX_POOL_2D", "AVERAGE_POOL_2D")),
-    **_names(_pad, ("PAD", "PADV2", "MIRROR_PAD")),
-    **_names(_resize, ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")),
-    **_names(_matmul, ("BATCH_MATMUL", "MATMUL")),
-    **_names(_select, ("SELECT", "SELECT_V2")),
+    **dict.fromkeys(_REDUCTIONS, _reduction),
+    **dict.fromkeys(("RESHAPE", "FLATTEN", "SQUEEZE", "EXPAND_DIMS", "UNSQUEEZE", "IDENTITY", "QUANTIZE", "DEQUANTIZE",
+                      "CAST", "DENSIFY", "DROPOUT", "READ_VARIABLE"),
+                    lambda node, operands, constants: [operands[0]]),
+    **dict.fromkeys(("MAX_POOL_2D", "AVERAGE_POOL_2D"), _pool),
+    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _pad),
+    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resize),
+    **dict.fromkeys(("BATCH_MATMUL", "MATMUL"), _matmul),
+    **dict.fromkeys(("SELECT", "SELECT_V2"),
+                    lambda node, operands, constants: [np.where(operands[0] != 0, operands[1], operands[2])]),
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _depthwise,
     "TRANSPOSE_CONV": _transposed_convolution,
     "FULLY_CONNECTED": _fully_connected,
-    "GLOBALMAXPOOL": _global_max,
+    "GLOBALMAXPOOL": lambda node, operands, constants: [operands[0].max(axis=tuple(range(2, operands[0].ndim)))],
     "SOFTMAX": _softmax,
     "SPLIT": _split,
     "SPLIT_V": _split_v,
@@ -374,11 +336,11 @@ OPERATIONS: Mapping[str, Operation] = {
     "SLICE": _slice,
     "STRIDED_SLICE": _strided_slice,
     "GATHER": _gather,
-    "PACK": _pack,
-    "UNPACK": _unpack,
+    "PACK": lambda node, operands, constants: [np.stack(operands, axis=int(node.attributes.get("axis", 0)))],
+    "UNPACK": lambda node, operands, constants: list(np.moveaxis(operands[0], int(node.attributes.get("axis", 0)), 0)),
     "DEPTH_TO_SPACE": _depth_to_space,
     "SPACE_TO_DEPTH": _space_to_depth,
-    "TILE": _tile,
-    "BROADCAST_TO": _broadcast,
-    "ASSIGN_VARIABLE": _last_operand,
+    "TILE": lambda node, operands, constants: [np.tile(operands[0], whole(operands[1]))],
+    "BROADCAST_TO": lambda node, operands, constants: [np.broadcast_to(operands[0], node.output.shape)],
+    "ASSIGN_VARIABLE": lambda node, operands, constants: [operands[-1]],
 }  # fmt: skip

@@ -19,7 +19,7 @@ from traces.base.errors import InputError, MissingExtraError, brief, did_you_mea
 from traces.base.memory import claim, read_within
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
-from traces.readers.parts.onnx_values import Values, evaluate, follows, in_running_order, load_beside, parsed_bytes
+from traces.readers.parts.onnx_values import Values, evaluate, follows, in_running_order, load_external, parsed_bytes
 from traces.readers.reader import NETWORK_READERS, ModelReader, Shapes
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
@@ -72,7 +72,7 @@ def write(path: str | Path, graph: OpGraph) -> bytes:
 
 class _Reader:
     def __init__(self, path: Path, batch: int | None = None, shapes: Shapes | None = None) -> None:
-        self.path, self.batch, self.shapes, self.beside = path, batch, dict(shapes or {}), 0
+        self.path, self.batch, self.shapes, self.external_bytes = path, batch, dict(shapes or {}), 0
         self.notes: list[str] = []
         try:
             import onnx
@@ -217,7 +217,7 @@ class _Reader:
             raise self.fail(f"{at} holds no numbers")
         if tensor.data_location == self.onnx.TensorProto.EXTERNAL or tensor.external_data:
             try:
-                self.beside = load_beside(self.onnx, tensor, self.path, self.beside)
+                self.external_bytes = load_external(self.onnx, tensor, self.path, self.external_bytes)
             except (ValueError, OSError) as error:
                 raise self.fail(f"{at} {error}") from error
         stored = len(tensor.raw_data) or sum(

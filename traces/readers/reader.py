@@ -280,8 +280,8 @@ def _reader_of(files: Sequence[Path], readers: Sequence[NetworkReader]) -> Netwo
 
 def _near(file: Path) -> str:
     try:
-        beside = [entry.name for entry in file.parent.iterdir()][:1000]
+        others = [entry.name for entry in file.parent.iterdir()][:1000]
     except OSError:
         return ""
-    hint = did_you_mean(file.name, beside)
+    hint = did_you_mean(file.name, others)
     return hint if hint.startswith(" (did") else ""

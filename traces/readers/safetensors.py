@@ -164,7 +164,7 @@ def read_network(path: Path, options: ReadOptions) -> Network:
         network = chain(layers, options.image, options.windows or {}, str(path), path.stem)
     else:
         network = from_layers(_matrices(path, layers), orientation=options.orientation, name=path.stem)
-    return network.with_(notes=(*_told(tensors, layers, options), *network.notes))
+    return network.with_(notes=(*_notes(tensors, layers, options), *network.notes))
 
 
 def _layers(tensors: Mapping[str, StoredTensor], chosen: Sequence[str]) -> list[NamedLayer]:
@@ -176,21 +176,21 @@ def _layers(tensors: Mapping[str, StoredTensor], chosen: Sequence[str]) -> list[
     return layers
 
 
-def _told(tensors: Mapping[str, StoredTensor], layers: Sequence[NamedLayer], options: ReadOptions) -> list[str]:
+def _notes(tensors: Mapping[str, StoredTensor], layers: Sequence[NamedLayer], options: ReadOptions) -> list[str]:
     taken = {layer.name for layer in layers}
     taken |= {f"{layer.name.removesuffix('.weight')}.bias" for layer in layers if layer.bias is not None}
     left = sorted(tensors.keys() - taken, key=natural_key)
     by_name = ", in order of their names (names=[...], --names: another)"  # down_proj comes before up_proj
     how = by_name if options.names is None and len(layers) > 1 else ""
-    said = [f"read {len(layers)} of {len(tensors)} tensors as layers{how}: {_few([each.name for each in layers])}"]
+    notes = [f"read {len(layers)} of {len(tensors)} tensors as layers{how}: {_few([each.name for each in layers])}"]
     if left:
         shapes = [f"{name} {list(tensors[name].shape)}" for name in left]
-        said.append(f"left {len(left)} tensors: {_few(shapes)}")
+        notes.append(f"left {len(left)} tensors: {_few(shapes)}")
     if options.image is None and any(len(tensors[name].shape) == 4 for name in left):
-        said.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
+        notes.append("convolutions are read with the size of the input image: image=(height, width), --image HxW")
     if len(layers) > 1:
-        said.append("the file names no activation: ReLU between layers (--activation: another)")
-    return said
+        notes.append("the file names no activation: ReLU between layers (--activation: another)")
+    return notes
 
 
 def _few(names: Sequence[str]) -> str:

@@ -40,10 +40,11 @@ TRACE_READERS.register("dinero", summary="Dinero IV extended: r or w, address, s
 )
 
 
-def _lines(address: list[int], size: list[int], op: list[int], cycle: list[int]) -> list[str]:
-    return [f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in zip(address, size, op, strict=True)]
-
-
 TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(
-    LineWriter(".xdin", _lines)
+    LineWriter(
+        ".xdin",
+        lambda address, size, op, cycle: [
+            f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in zip(address, size, op, strict=True)
+        ],
+    )
 )

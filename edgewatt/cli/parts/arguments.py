@@ -51,8 +51,8 @@ class CommandGroup(typer.Typer):
         """As Typer's own; examples of the docstring are printed as they may be pasted, in lines of 80 columns."""
 
         def decorate(function: Function) -> Function:
-            told = {"help": with_examples(inspect.getdoc(function) or ""), **more}
-            super(CommandGroup, self).command(name, **told)(_guarded(function))
+            options = {"help": with_examples(inspect.getdoc(function) or ""), **more}
+            super(CommandGroup, self).command(name, **options)(_guarded(function))
             return function
 
         return decorate
@@ -126,8 +126,8 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(**values)
         except InputError as error:
             for name, reads in inputs.items():
-                if said := reads.explain(values[name], str(error)):
-                    raise InputError(said) from error
+                if message := reads.explain(values[name], str(error)):
+                    raise InputError(message) from error
             raise
 
     return run
@@ -227,21 +227,21 @@ class Reads:
     def __call__(self, text: str) -> Any:
         return self.to(text)
 
-    def explain(self, given: Any, said: str) -> str | None:
+    def explain(self, given: Any, message: str) -> str | None:
         """Return better words for an error where a file given is of another kind, or is not there but its like is.
 
-        given: the argument's value, or a list of values. said: the error's message.
+        given: the argument's value, or a list of values. message: of the error.
         """
-        from edgewatt.cli.parts.recognition import beside, kind_of, told
+        from edgewatt.cli.parts.recognition import kind_of, near_name, wrong_kind
 
         for each in given if isinstance(given, list | tuple) else (given,):
             if not isinstance(each, str | Path) or not str(each):
                 continue
             kind = kind_of(Path(each))
             if kind is not None and kind not in self.kinds:
-                return told(str(each), kind, self.wanted)
-            if f"{each}: no such" in said and "did you mean" not in said and (near := beside(Path(each))):
-                return f"{said} (did you mean {near!r}?)"
+                return wrong_kind(str(each), kind, self.wanted)
+            if f"{each}: no such" in message and "did you mean" not in message and (near := near_name(Path(each))):
+                return f"{message} (did you mean {near!r}?)"
         return None
 
 
@@ -281,8 +281,8 @@ def refuse_other_kinds(wanted: str, kinds: Iterable[str], file: str) -> None:
     """Raise InputError for a file that is surely something else, before anything is read."""
     from traces.base.errors import InputError
 
-    if said := reads(wanted, *kinds).explain(file, ""):
-        raise InputError(said)
+    if message := reads(wanted, *kinds).explain(file, ""):
+        raise InputError(message)
 
 
 def names_of(what: str) -> Callable[[str], list[str]]:

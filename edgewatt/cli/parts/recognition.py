@@ -224,13 +224,13 @@ def kind_of(path: Path) -> str | None:
     return None
 
 
-def told(file: str, kind: str, wanted: str) -> str:
+def wrong_kind(file: str, kind: str, wanted: str) -> str:
     """Return the message for a file of one of KINDS where something else is wanted."""
     file_kind = KINDS[kind]
     return f"{file}: this is {file_kind.noun}, not {wanted}: {file_kind.advice.replace('{file}', shlex.quote(file))}"
 
 
-def beside(missing: Path) -> str | None:
+def near_name(missing: Path) -> str | None:
     """Return the path of the file beside a missing one that has the name most like its own."""
     try:
         names = [entry.name for entry in missing.parent.iterdir() if entry.name != missing.name][:1000]  # no dead link

@@ -78,8 +78,8 @@ def _baselines(rows: list[Row], among: Sequence[Record]) -> list[Row]:
 
 def _groups(rows: list[Row], swept: dict[str, str]) -> list[str]:
     """Return the heading above each row: its ordering, and what else differs between rows and has no column."""
-    told = ("onchip", "caches_", "scratchpad_", "layout_lanes")  # by the label of the on-chip memory, and the lanes
-    titles = {key: title for key, title in swept.items() if not key.startswith(told)}
+    by_label = ("onchip", "caches_", "scratchpad_", "layout_lanes")  # the on-chip memory's label has them
+    titles = {key: title for key, title in swept.items() if not key.startswith(by_label)}
     left_out = ("name", "trace", "ordering", "stride", "format")
     keys = [key for key in NAMING if key not in left_out] + [*titles]
     varying = [key for key in keys if len({row.get(key) for row in rows}) > 1]
@@ -209,7 +209,10 @@ def show_comparison(pairs: Comparison) -> None:
     show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
     because = largest["because"][:8]
     if because:
-        rows = [(t["term"], compact(t["count_a"]), compact(t["count_b"]), _plus(t["pj"])) for t in because]
+        rows = [
+            (t["term"], compact(t["count_a"]), compact(t["count_b"]), f"{'+' if t['pj'] > 0 else ''}{energy(t['pj'])}")
+            for t in because
+        ]
         show_table(("energy term", "count A", "count B", "change"), rows, numeric=("count A", "count B", "change"))
 
 
@@ -222,10 +225,6 @@ def _both(name: str, change: dict[str, Any]) -> list[str]:
     values = [change["a"], change["b"]]
     scale = SCALES.get(name.rpartition("_")[2])
     return [engineering(value * scale[0], scale[1]) for value in values] if scale else [compact(v) for v in values]
-
-
-def _plus(pj: float) -> str:
-    return f"{'+' if pj > 0 else ''}{energy(pj)}"
 
 
 def _signed(change: float | None) -> str:

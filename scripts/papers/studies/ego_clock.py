@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 import edgewatt as ew
-from edgewatt.checks.bench import one_thread, packed_step, peer_steps
-from edgewatt.checks.clocks import measure, one_core
+from edgewatt.checks.bench import measure, one_core, one_thread, packed_step, peer_steps
 from hwmodel.processor.inference import compile_inference
 from hwmodel.processor.limits import cpu_name
 from papers.figure import Chart, Figure, Job, Row, Table

@@ -21,7 +21,7 @@ def natural_key(name: object) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(word), "") if is_whole(word) else (1, 0, word) for word in words)
 
 
-MOST_LOOKED_AT = 1 << 24  # places of a layer's dense form, a byte each
+MOST_SCANNED = 1 << 24  # places of a layer's dense form, a byte each
 _GROUPS = ((1, 4), (2, 4), (2, 8), (4, 8))  # (most non-zeros, of so many), the stricter first
 _BLOCKS = (64, 32, 16, 8, 4)
 _FULL = 0.9  # share of a kept block that must be non-zero
@@ -199,15 +199,15 @@ def dense_layers(given: Sequence[tuple[np.ndarray, str, np.ndarray | None]]) -> 
 
 
 def _patterns(layers: Sequence[Matrix], outputs_first: bool) -> tuple[str, ...]:
-    said = []
+    notes = []
     for matrix in layers:
-        if matrix.shape[0] * matrix.shape[1] > MOST_LOOKED_AT:
+        if matrix.shape[0] * matrix.shape[1] > MOST_SCANNED:
             continue
         kept = np.zeros(matrix.shape, bool)
         kept[matrix.rows, matrix.columns] = True if matrix.values is None else matrix.values != 0
         if pattern := zero_pattern(kept if outputs_first else kept.T):
-            said.append(f"{matrix.where} is {pattern}")
-    return tuple(said)
+            notes.append(f"{matrix.where} is {pattern}")
+    return tuple(notes)
 
 
 def _check(matrix: Matrix) -> None:

@@ -19,7 +19,7 @@ from traces.networks.forward import SLOPE
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
 from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
-from traces.readers.parts.layers import MOST_LOOKED_AT, claim_network, zero_pattern
+from traces.readers.parts.layers import MOST_SCANNED, claim_network, zero_pattern
 
 Ids = npt.NDArray[np.int64]
 RELU = ACTIVATIONS.index("relu")
@@ -137,7 +137,9 @@ class Unrolled:
             source = image[(first_channel + i)[taps][:, None, None], from_y[:, None], from_x]
             target = out[o[taps][:, None, None], ys[:, None], xs]
             parts.append((source.ravel(), target.ravel(), np.repeat(taps, len(ys) * len(xs))))
-        source, target, tap = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else _nothing()
+        source, target, tap = (
+            (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else [np.zeros(0, np.int64)] * 3
+        )
         self._connect(source, target, weights[tap] if len(tap) else np.zeros(0, np.float32), self.n_weights + tap)
         self.n_weights += len(o)
         self._add_bias(out, bias, where)
@@ -294,7 +296,7 @@ class Unrolled:
         self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
 
     def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
-        pattern = zero_pattern(weights) if weights.size <= MOST_LOOKED_AT else ""
+        pattern = zero_pattern(weights) if weights.size <= MOST_SCANNED else ""
         if pattern:
             self.notes.append(f"{where} is {pattern}")
 
@@ -373,10 +375,6 @@ def _inside(n: int, stride: int, offset: int, side: int) -> tuple[Ids, Ids]:
     at = outputs * stride + offset
     inside = (at >= 0) & (at < side)
     return outputs[inside], at[inside]
-
-
-def _nothing() -> tuple[Ids, Ids, Ids]:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
@@ -511,7 +509,8 @@ class _Model:
     def _operator(self, node: Operator, at: str) -> None:
         name, op = node.output.name, node.op
         if op in LAST and self._is_last(name):
-            self._note(f"the final {op} is left out: outputs are what goes into it")
+            note = f"the final {op} is left out: outputs are what goes into it"
+            self.made.notes += [note] * (note not in self.made.notes)
             self._rename(node, at)
         elif op == "LOGISTIC" and self._gated(self._only_reader(name)) == node.inputs[0]:
             return  # with the product behind it it is SiLU
@@ -669,7 +668,7 @@ class _Model:
         for k, given in enumerate(node.operands):
             if given in self.ids:
                 ids = np.broadcast_to(self._given(given, at), shape)
-                own.append(partial(self._pass_on, ids, -1 if k and node.op == "SUB" else 1, at))
+                own.append(partial(self.made.identity, ids, where=at, weight=-1 if k and node.op == "SUB" else 1))
         total = self._sum_of(node)
         if total is not None:
             self.into.setdefault(total, []).extend(own)
@@ -678,9 +677,6 @@ class _Model:
         for add in own:
             add(out)
         self._finish(node, out, at)
-
-    def _pass_on(self, ids: Ids, weight: float, at: str, out: Ids) -> Ids:
-        return self.made.identity(ids, out, at, weight)
 
     def _affine(self, node: Operator, at: str) -> None:
         """Scale and shift by constants: in the layer before where only this reads it, else by a connection a value."""
@@ -860,7 +856,3 @@ class _Model:
             raise InputError(f"{at}: only windows of two dimensions are read")
         (top, bottom), (left, right) = pads_of(node, image.shape[1:], sides, at)
         return Window(strides, (top, left, bottom, right), dilations)
-
-    def _note(self, text: str) -> None:
-        if text not in self.made.notes:
-            self.made.notes.append(text)

@@ -128,8 +128,8 @@ class Inference:
             return self._read(process, size, until)
         except (BrokenPipeError, EOFError):
             code = process.wait()
-            said = f"took more than {CPU_S} s of processor time" if code == -signal.SIGXCPU else f"ended with {code}"
-            raise InputError(f"{self.path}: ONNX's shape inference does not survive this model: it {said}") from None
+            reason = f"took more than {CPU_S} s of processor time" if code == -signal.SIGXCPU else f"ended with {code}"
+            raise InputError(f"{self.path}: ONNX's shape inference does not survive this model: it {reason}") from None
 
     def _read(self, process: subprocess.Popen[bytes], count: int, until: float) -> bytes:
         assert process.stdout is not None

@@ -128,7 +128,7 @@ def in_running_order(nodes: list[Any]) -> list[Any]:
     return [nodes[k] for k in order] if len(order) == len(nodes) else nodes
 
 
-def load_beside(onnx: Any, tensor: Any, model: Path, before: int) -> int:
+def load_external(onnx: Any, tensor: Any, model: Path, before: int) -> int:
     """Bring the values of a tensor that lie in another file into it: a part of a file in the model's folder.
 
     before: bytes that were brought before. Returns them with these. Raises ValueError where the file is outside of the

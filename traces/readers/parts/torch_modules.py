@@ -222,10 +222,6 @@ def _sum(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
     return "ADD", {}
 
 
-def _joined(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
-    return "CONCATENATION", {"axis": int(given["dim"])}
-
-
 def _permuted(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
     axes = list(range(len(node.meta["val"].shape)))
     if "dims" in given:
@@ -248,10 +244,6 @@ def _alpha(kind: str, key: str) -> Build:
     return lambda given, node: (kind, {"alpha": float(given[key])})
 
 
-def _gelu(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
-    return "GELU", {"approximate": given.get("approximate") == "tanh"}
-
-
 def _plainly(kind: str) -> Build:
     return lambda given, node: (kind, {})
 
@@ -259,9 +251,10 @@ def _plainly(kind: str) -> Build:
 BUILDERS: Mapping[str, Build] = {
     "linear": _plainly("FULLY_CONNECTED"), "conv2d": _convolution, "max_pool2d": _pool("MAX_POOL_2D"),
     "avg_pool2d": _pool("AVERAGE_POOL_2D"), "mean": _mean, "adaptive_avg_pool2d": _adaptive, "add": _sum,
-    "cat": _joined, "permute": _permuted, "transpose": _permuted, "t": _permuted, "hardtanh": _clipped,
-    "clamp": _clipped, "leaky_relu": _alpha("LEAKY_RELU", "negative_slope"), "gelu": _gelu,
-    "elu": _alpha("ELU", "alpha"),
+    "cat": lambda given, node: ("CONCATENATION", {"axis": int(given["dim"])}), "permute": _permuted,
+    "transpose": _permuted, "t": _permuted, "hardtanh": _clipped, "clamp": _clipped, "elu": _alpha("ELU", "alpha"),
+    "leaky_relu": _alpha("LEAKY_RELU", "negative_slope"),
+    "gelu": lambda given, node: ("GELU", {"approximate": given.get("approximate") == "tanh"}),
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "_unsafe_view"), _plainly("RESHAPE")),
     **dict.fromkeys(("dropout", "clone", "contiguous", "detach", "alias", "to", "_to_copy"), _plainly("IDENTITY")),
     **{a: _plainly(b) for a, b in {
