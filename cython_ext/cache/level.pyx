@@ -9,10 +9,10 @@ from cython_ext.common.checks cimport need
 import numpy as np
 
 cdef extern from "cache/level.h" nogil:
-    ctypedef struct edgewatt_tally:
+    ctypedef struct edgewatt_miss_counts:
         int64_t stores, evictions, writebacks, skipped
-    void edgewatt_cache_tally(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                              edgewatt_tally *found)
+    void edgewatt_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                              edgewatt_miss_counts *found)
     edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
     edgewatt_loop edgewatt_wide_loop_of(const char *name)
     int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_cache *cache, const uint64_t *keys,
@@ -126,7 +126,7 @@ cdef class CacheKernel:
     """The state of one level. sets: a power of two. line_shift: to 15. Accesses end by 2^63 and have a byte or more.
 
     policy: name of a compiled policy, the address (int) or PyCapsule "edgewatt.cache_policy" of an edgewatt_policy
-    (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it is told next uses.
+    (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it gets next uses.
     """
 
     def __init__(self, int64_t sets, int64_t ways, int line_shift, policy, bint needs_future, bint through, bint allocate,
@@ -367,7 +367,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
                   Transactions *out) noexcept nogil:
     cdef const int64_t *next_use = NULL
     cdef int64_t misses, j, k
-    cdef edgewatt_tally found
+    cdef edgewatt_miss_counts found
     if self.needs_future:
         next_use = &self.next_use[self.position]
     if self.loop != NULL:
@@ -382,7 +382,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
         for j in range(misses):
             self.noted[self.noted_from + self.missed[j]] = 1
         self.noted_from += m
-    edgewatt_cache_tally(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
+    edgewatt_cache_count_misses(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
     self.store_misses += found.stores
     self.load_misses += misses - found.stores
     self.evictions += found.evictions

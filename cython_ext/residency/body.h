@@ -322,7 +322,7 @@ EW_TARGET static int EW_NAME(ew_misses)(const ew_residency *r, int64_t v, int64_
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
         const int64_t s = r->in_source[e];
 #if EW_MASKS
-        const int32_t n = 0; /* nobody asks */
+        const int32_t n = 0; /* unused */
         const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE, release = line[0];
 #else
         const int32_t n = r->source[s].n_points;
