@@ -13,7 +13,6 @@ import yaml
 
 from edgewatt.config.kinds import origins_of
 from hwmodel.coding.chain import chain_facts
-from hwmodel.dram.checker import broken_rules
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
 from hwmodel.dram.engine import load_part, simulate_dram
@@ -79,10 +78,6 @@ class PlayedRequests:
         """Least and most core energy in pJ, by what is known of the part's currents."""
         least, most = energy_range(self.part, core_rows(self.result.counts, self.part))
         return least, most
-
-    def violations(self) -> list[str]:
-        """Return what an independent checker finds wrong with the commands, which must have been kept."""
-        return broken_rules(self.result, self.part, self.controller)
 
     def write_commands(self, file: Path) -> None:
         """Write the commands, which must have been kept, as CSV."""
