@@ -17,6 +17,7 @@ IDENTIFIERS = {
     "STILL_FEWER", "SHORT_US", "FAR_TIME", "FAR_START", "ROOMS", "LATER", "HEADS", "HURRY", "WORTH", "GRACE_S",
     "ROLLED_COST", "BEYOND_S", "saves_up_to_here",
 }  # fmt: skip
+KERNELS = {"ES_NOBODY", "ep_own", "ep_note", "edgewatt_tally", "edgewatt_cache_tally", "its_word", "ew_judge", "asks"}
 """Names that there were, with what they should be, when the glossary was written (docs/glossary.md)."""
 SENTENCES = ("may end earlier for it", "segments that are none", "answered right", "saves_up_to_here")
 
@@ -40,6 +41,12 @@ def test_no_retired_name_is_an_identifier(package: str) -> None:
         if name in IDENTIFIERS
     }
     assert not found
+
+
+def test_no_retired_name_is_in_a_kernel() -> None:
+    files = [path for end in ("pyx", "pxd", "h") for path in (ROOT / "cython_ext").rglob(f"*.{end}")]
+    retired = re.compile(rf"^(?!\s*(?:/?\*|#|\"))[^\"#*]*\b({'|'.join(sorted(KERNELS))})\b *[=(),;]", re.M)
+    assert not [f"{path.relative_to(ROOT)}: {m[1]}" for path in files for m in retired.finditer(path.read_text())]
 
 
 def test_no_retired_sentence_is_printed_or_documented() -> None:
