@@ -107,7 +107,7 @@ class Bus:
 
     @property
     def counts(self) -> WireCounts:
-        """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire, by buses beside it too."""
+        """int64[n_streams, 9 * bus_bytes] each: everything sent so far, per stream and wire, on all channels."""
         counting.empty_counters(self._counters, self._counts)
         return WireCounts(self._counts.copy())
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.tuples.shards.output import Place, Shard, make_folder, write_index
+from reorder.tuples.shards.output import Shard, TensorSpec, make_folder, write_index
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.base.progress import Progress
@@ -226,7 +226,7 @@ def _streams(checkpoint: Checkpoint) -> Iterator[_Group]:
         if kind == UNREAD:
             continue
         if kind in (OTHER, EXPERT) or tensor.kind not in FLOATS or len(tensor.shape) > 2:
-            return  # it may read or write the stream, and nobody says so
+            return  # unknown: it may read or write the stream
         if kind in (EMBEDDING, LM_HEAD) or _STREAM_READERS.match(kind):
             if len(tensor.shape) == 2:
                 if tensor.shape[1] != hidden:
@@ -270,8 +270,8 @@ def _write(
     where: dict[str, Any] = {}
     for file in files:
         tensors = [tensor for tensor in checkpoint.tensors.values() if tensor.file == file]
-        places = {t.name: Place(t.kind, t.shape, t.stop - t.start) for t in tensors}
-        shard = Shard(target / file.name, places, {"note": "channels permuted"})
+        specs = {t.name: TensorSpec(t.kind, t.shape, t.stop - t.start) for t in tensors}
+        shard = Shard(target / file.name, specs, {"note": "channels permuted"})
         with shard.opened():
             for tensor in tensors:
                 if tensor.name in moves:
@@ -279,7 +279,7 @@ def _write(
                 else:
                     shard.copy(tensor)
         shard.finish()
-        where |= dict.fromkeys(places, file.name)
+        where |= dict.fromkeys(specs, file.name)
     write_index(target, where, sum(t.stop - t.start for t in checkpoint.tensors.values()), {})
 
 

@@ -29,7 +29,7 @@ typedef struct {
     const int32_t *source, *target; /* [W], by connection */
     int64_t w;
     const edgewatt_policy *policy;
-    edgewatt_sets its; /* what the policy sees; its.state lies in `state` */
+    edgewatt_sets policy_sets; /* what the policy sees; policy_sets.state lies in `state` */
     /* state[0] to state[compared - 1]: held neurons, the line looked up last, a sum over all words, words (2 * line +
      * dirty), ways filled per set, the policy's state of the sets; then rows open in memory, the policy's shared state and generator, which are not compared */
     int64_t *state, *line, *filled, *open;
@@ -41,7 +41,7 @@ typedef struct {
 
 /* Say how many places the state takes, and where what lies (state may still be null). */
 static void oc_lay_out(oc_cache *c, int64_t *state) {
-    const int64_t lines = c->sets * c->ways, set_places = (c->its.set_bytes * c->sets + 7) / 8;
+    const int64_t lines = c->sets * c->ways, set_places = (c->policy_sets.set_bytes * c->sets + 7) / 8;
     c->compared = 3 + lines + c->sets + set_places;
     c->shared = c->compared + c->banks;
     c->size = c->shared + 1 + (c->policy->shared_bytes + 7) / 8;
@@ -49,9 +49,9 @@ static void oc_lay_out(oc_cache *c, int64_t *state) {
     if (!state) return;
     c->line = state + 3;
     c->filled = c->line + lines;
-    c->its.state = (uint8_t *)(c->filled + c->sets);
+    c->policy_sets.state = (uint8_t *)(c->filled + c->sets);
     c->open = state + c->compared;
-    c->its.shared = (uint8_t *)(state + c->shared + 1);
+    c->policy_sets.shared = (uint8_t *)(state + c->shared + 1);
 }
 
 static void oc_clear(oc_cache *c) {
@@ -102,17 +102,17 @@ static inline void oc_touch(oc_cache *c, int64_t line, int store) {
     if (k < ways) {
         words[k] |= store;
         if (c->policy->hit && (!repeated || (c->policy->flags & EDGEWATT_EVERY_LOOKUP)))
-            c->policy->hit(&c->its, set, k, 0);
+            c->policy->hit(&c->policy_sets, set, k, 0);
         return;
     }
     if (c->policy->flags & EDGEWATT_IN_TURN) {
         k = c->filled[set];
         c->filled[set] = k + 1 == ways ? 0 : k + 1;
     } else
-        k = c->filled[set] < ways ? c->filled[set]++ : c->policy->victim(&c->its, set);
+        k = c->filled[set] < ways ? c->filled[set]++ : c->policy->victim(&c->policy_sets, set);
     oc_miss(c, words[k], line);
     words[k] = 2 * line + store;
-    if (c->policy->fill) c->policy->fill(&c->its, set, k, 0);
+    if (c->policy->fill) c->policy->fill(&c->policy_sets, set, k, 0);
 }
 
 static inline void oc_access(oc_cache *c, int64_t address, int64_t bytes, int store) {
@@ -172,7 +172,7 @@ static void oc_save(oc_cache *c, int64_t *state) {
     c->state[2] = (int64_t)sum;
     c->state[0] = ((int64_t)c->held_source << 32) | (uint32_t)c->held_target;
     c->state[1] = c->previous;
-    c->state[c->shared] = (int64_t)c->its.random;
+    c->state[c->shared] = (int64_t)c->policy_sets.random;
     memcpy(state, c->state, (size_t)c->size * sizeof *state);
 }
 
@@ -181,7 +181,7 @@ static void oc_load(oc_cache *c, const int64_t *state) {
     c->held_source = (int32_t)(state[0] >> 32);
     c->held_target = (int32_t)(uint32_t)(state[0] & 0xffffffff);
     c->previous = state[1];
-    c->its.random = (uint64_t)state[c->shared];
+    c->policy_sets.random = (uint64_t)state[c->shared];
 }
 
 static inline int32_t oc_at(const oc_search *q, int64_t k) {
@@ -249,7 +249,7 @@ static void oc_accept(oc_search *q) {
     q->from = q->to = 0;
 }
 
-/* Let the places [i, j) and [j, k) change places; 0 where a neuron finished in the first is used in the second. */
+/* Swap positions [i, j) and [j, k); 0 where a neuron finished in the first is used in the second. */
 static int oc_swap(oc_search *q, int64_t i, int64_t j, int64_t k) {
     const int64_t mark = ++q->now_stamp;
     const oc_cache *const c = &q->now;

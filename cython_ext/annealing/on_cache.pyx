@@ -40,7 +40,7 @@ cdef extern from "annealing/on_cache.h" nogil:
         const int32_t *source, *target
         int64_t w
         const edgewatt_policy *policy
-        edgewatt_sets its
+        edgewatt_sets policy_sets
         int64_t size
     ctypedef struct oc_search:
         oc_cache now
@@ -91,7 +91,7 @@ cdef class OnCache:
     cdef int32_t[::1] order_, place, piece
     cdef int64_t[::1] state, stamp, counts_, changed
     cdef edgewatt_policy lru
-    cdef object kept
+    cdef object policy_owner
     cdef int64_t[:, ::1] saved, fresh
     cdef const int32_t[::1] by_source, by_target
     cdef const int64_t[::1] out_start, in_start
@@ -163,9 +163,9 @@ cdef class OnCache:
         c.policy = &self.lru
         if policy is not None:
             c.policy = <const edgewatt_policy *> PyCapsule_GetPointer(policy, "edgewatt.cache_policy")
-            self.kept = policy
-        c.its.sets, c.its.ways, c.its.random = c.sets, c.ways, 0
-        c.its.set_bytes = c.policy.bytes_per_set + c.ways * c.policy.bytes_per_way
+            self.policy_owner = policy
+        c.policy_sets.sets, c.policy_sets.ways, c.policy_sets.random = c.sets, c.ways, 0
+        c.policy_sets.set_bytes = c.policy.bytes_per_set + c.ways * c.policy.bytes_per_way
         oc_lay_out(c, NULL)
         self.state = np.zeros(c.size, np.int64)
         oc_lay_out(c, &self.state[0])
@@ -199,7 +199,7 @@ cdef class OnCache:
         self.weigh(np.array([self.q.weight[k] for k in range(OC_COUNTS)]))
 
     def swap(self, int64_t i, int64_t j, int64_t k):
-        """Let places [i, j) and [j, k) change places and return the value's change; None where the order forbids it."""
+        """Swap positions [i, j) and [j, k) and return the value's change; None where the order forbids it."""
         if not 0 <= i < j < k <= self.q.now.w or not oc_swap(&self.q, i, j, k):
             return None
         cdef double difference = oc_evaluate(&self.q)
@@ -208,12 +208,12 @@ cdef class OnCache:
         return difference
 
     def run(self, int64_t moves, double hot, double cold, int64_t reach):
-        """Anneal for `moves` moves from temperature `hot` to `cold`, both in the value's unit; return how many were kept.
+        """Anneal for `moves` moves from temperature `hot` to `cold`, both in the value's unit; return how many were accepted.
 
         A move takes a connection with those beside it that share its target (or it alone) to another connection of its
         source or target, or up to `reach` places away, past what lies between.
         """
-        cdef int64_t n, kept = 0, w = self.q.now.w, p, a, b, other, length
+        cdef int64_t n, accepted = 0, w = self.q.now.w, p, a, b, other, length
         cdef int32_t e, neuron
         cdef double temperature = hot, difference, ratio = cold / hot if hot > 0 else 1.0
         cdef double chance
@@ -257,5 +257,5 @@ cdef class OnCache:
                 if difference <= 0 or _unit(&self.random) < exp(-difference / temperature):
                     oc_accept(&self.q)
                     self.value += difference
-                    kept += 1
-        return kept
+                    accepted += 1
+        return accepted

@@ -227,7 +227,7 @@ static inline ew_agreement ew_agree(const ew_queue *new, const ew_queue *old, in
     return (ew_agreement){old->size, shift, same == most && known ? same + known->same : same};
 }
 
-/* Fill the two queues with what is in fast memory before e, and, where that is less, with a neuron N that nobody asks
+/* Fill the two queues with what is in fast memory before e, and, where that is less, with a neuron N that is never asked
  * for. */
 __attribute__((noinline)) static void ew_rr_fill(const ew_counter *c, const ew_order *o, int32_t e, int64_t segment) {
     const ew_link *const links = o->links;

@@ -32,7 +32,7 @@ cdef extern from "arena/search.h" nogil:
         int64_t n_trail, trail_room
         int64_t nodes, limit, next_capacity
         int (*tick)(void *) noexcept nogil
-        void *told
+        void *caller
         int status
     int ar_run(ar_search *)
 
@@ -210,7 +210,7 @@ cdef class Search:
         if stop is not None:
             self.q.tick = _tick
         self.stop = stop
-        self.q.told = <void *>self
+        self.q.caller = <void *>self
         cdef int status
         with nogil:
             status = ar_run(&self.q)
@@ -237,8 +237,8 @@ cdef class Search:
         return np.array(self.arrays["best_offset"], np.int64)
 
 
-cdef int _tick(void *told) noexcept with gil:
-    cdef Search search = <Search>told
+cdef int _tick(void *caller) noexcept with gil:
+    cdef Search search = <Search>caller
     try:
         return bool(search.stop())
     except BaseException as error:  # Ctrl-C too: raised again when the kernel has returned

@@ -51,7 +51,7 @@ typedef struct {
     int64_t nodes, limit;
     int64_t next_capacity;      /* the least capacity at which a pruned node would not have been, AR_NEVER if none */
     int (*tick)(void *);
-    void *told;
+    void *caller;
     int status;
 } ar_search;
 
@@ -256,7 +256,7 @@ static int ar_part(ar_search *q, int32_t start, int32_t stop, int32_t first, int
         }
         if (where < 0) return AR_EXHAUSTED;
         if (q->nodes >= q->limit) return AR_LIMIT;
-        if (++q->nodes % AR_TICK == 0 && q->tick && q->tick(q->told)) return AR_STOPPED;
+        if (++q->nodes % AR_TICK == 0 && q->tick && q->tick(q->caller)) return AR_STOPPED;
         int32_t j = q->items[where];
         q->items[where] = q->items[stop - 1];
         q->items[stop - 1] = j;

@@ -6,7 +6,7 @@
 
 typedef struct { /* what became of misses: those of stores, displaced lines, dirty ones, stores that filled nothing */
     int64_t stores, evictions, writebacks, skipped;
-} edgewatt_tally;
+} edgewatt_miss_counts;
 
 #include "cache/policies.h" /* made by the build: policies/policy_*.h, and a list of their names */
 
@@ -62,8 +62,8 @@ static int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes
     return EDGEWATT_BY_LEVEL(edgewatt_keys)(address, bytes, halves, op, n, shift, keys);
 }
 
-static void edgewatt_cache_tally(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                                 edgewatt_tally *found) {
+static void edgewatt_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                                 edgewatt_miss_counts *found) {
     EDGEWATT_BY_LEVEL(edgewatt_count_misses)(keys, missed, displaced, misses, found);
 }
 

@@ -8,11 +8,75 @@ from cython_ext.common.checks cimport need
 
 import numpy as np
 
+ctypedef const uint8_t const_uint8_t
+ctypedef const uint16_t const_uint16_t
+ctypedef fused size_type:
+    const_uint8_t
+    const_uint16_t
+
+
+cdef extern from "cache/policy.h" nogil:
+    int EDGEWATT_POLICY_VERSION, EDGEWATT_IN_ORDER, EDGEWATT_IN_TURN, EDGEWATT_EVERY_LOOKUP
+    ctypedef struct edgewatt_sets:
+        int64_t sets, ways, set_bytes
+        uint8_t *state
+        uint8_t *shared
+        uint64_t random
+        void *owner
+        int failed
+    ctypedef struct edgewatt_policy:
+        int32_t version, flags
+        int64_t bytes_per_way, bytes_per_set, shared_bytes
+        void (*hit)(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) noexcept nogil
+        void (*fill)(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) noexcept nogil
+        int64_t (*victim)(edgewatt_sets *sets, uint64_t set) noexcept nogil
+
+
+cdef extern from "cache/wide.h" nogil:
+    int EDGEWATT_WIDE_WAY_BITS
+    ctypedef struct edgewatt_wide:
+        uint32_t *place
+        uint64_t mask
+        int bits
+        uint64_t *last
+        uint32_t *recent
+        uint64_t *heap
+        int64_t room
+        int64_t *now
+        int64_t *tail
+
+
+cdef extern from "cache/sets.h" nogil:
+    uint64_t EDGEWATT_NO_LINE, EDGEWATT_NO_FILL
+    ctypedef struct edgewatt_cache:
+        edgewatt_sets sets
+        uint64_t *words
+        uint32_t *filled
+        uint64_t set_mask, dirty
+        int64_t ways, stride
+        int allocate
+        edgewatt_wide *wide
+    ctypedef int64_t (*edgewatt_loop)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
+                                      uint32_t *missed, uint64_t *displaced) noexcept nogil
+
+
+cdef extern from "cache/transactions.h" nogil:
+    ctypedef struct Transactions "edgewatt_transactions":
+        uint64_t *address
+        uint16_t *size
+        uint8_t *is_write
+        int64_t *access
+        int64_t n, capacity
+    int reserve "edgewatt_reserve"(Transactions *out, int64_t extra)
+    void release "edgewatt_release"(Transactions *out)
+    void put "edgewatt_put"(Transactions *out, uint64_t address, int64_t size, int is_write, int64_t access)
+
+
 cdef extern from "cache/level.h" nogil:
-    ctypedef struct edgewatt_tally:
+    ctypedef struct edgewatt_miss_counts:
         int64_t stores, evictions, writebacks, skipped
-    void edgewatt_cache_tally(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                              edgewatt_tally *found)
+    void edgewatt_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                              edgewatt_miss_counts *found)
     edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
     edgewatt_loop edgewatt_wide_loop_of(const char *name)
     int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_cache *cache, const uint64_t *keys,
@@ -126,8 +190,27 @@ cdef class CacheKernel:
     """The state of one level. sets: a power of two. line_shift: to 15. Accesses end by 2^63 and have a byte or more.
 
     policy: name of a compiled policy, the address (int) or PyCapsule "edgewatt.cache_policy" of an edgewatt_policy
-    (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it is told next uses.
+    (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it gets next uses.
     """
+
+    cdef edgewatt_cache core
+    cdef edgewatt_loop loop  # of a compiled policy; null: the policy decides through its functions
+    cdef const edgewatt_policy *policy
+    cdef edgewatt_policy in_python
+    cdef edgewatt_wide wide  # where it looks up sets of many ways
+    cdef Transactions out  # kept between calls; all zero at first
+    cdef object _arrays, _owner
+    cdef uint64_t[::1] keys, displaced
+    cdef uint32_t[::1] missed
+    cdef int64_t[::1] access_of
+    cdef const int64_t[::1] next_use
+    cdef uint8_t[::1] noted  # of the next call of `access`: whether each look-up missed
+    cdef int64_t noted_from
+    cdef bint needs_future, knows_future, noting
+    cdef int64_t position, sets, first_access
+    cdef int line_shift, through, one_to_one
+    cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
+    cdef readonly int64_t fills, through_writes
 
     def __init__(self, int64_t sets, int64_t ways, int line_shift, policy, bint needs_future, bint through, bint allocate,
                  uint64_t seed):
@@ -191,19 +274,20 @@ cdef class CacheKernel:
         with nogil:
             while i < address.shape[0]:
                 m = _expand(self, op, address, size, &i, &line)
-                failed = _look_up(self, m, emit, address, size, &self.out)
+                failed = _look_up(self, m, emit, address, size)
                 if failed:
                     break
         self.noting = False
         if failed:
             self.fail()
         if emit:
-            return self.arrays_of(&self.out)
+            return self._transactions()
 
     def __dealloc__(self):
         release(&self.out)
 
-    cdef arrays_of(self, Transactions *out):
+    cdef _transactions(self):
+        cdef Transactions *out = &self.out
         if out.n == 0:
             return np.zeros(0, np.uint64), np.zeros(0, np.uint16), np.zeros(0, np.uint8), np.zeros(0, np.int64)
         return (
@@ -363,11 +447,11 @@ cdef inline int64_t _access_of(CacheKernel self, int64_t k) noexcept nogil:
     return self.first_access + k if self.one_to_one else self.access_of[k]
 
 
-cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] address, size_type[::1] size,
-                  Transactions *out) noexcept nogil:
+cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] address, size_type[::1] size) noexcept nogil:
+    cdef Transactions *out = &self.out
     cdef const int64_t *next_use = NULL
     cdef int64_t misses, j, k
-    cdef edgewatt_tally found
+    cdef edgewatt_miss_counts found
     if self.needs_future:
         next_use = &self.next_use[self.position]
     if self.loop != NULL:
@@ -382,7 +466,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
         for j in range(misses):
             self.noted[self.noted_from + self.missed[j]] = 1
         self.noted_from += m
-    edgewatt_cache_tally(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
+    edgewatt_cache_count_misses(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
     self.store_misses += found.stores
     self.load_misses += misses - found.stores
     self.evictions += found.evictions

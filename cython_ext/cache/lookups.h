@@ -9,12 +9,12 @@ CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_l
     const int64_t stride = cache->stride, ways = cache->ways;
     const uint64_t dirty = cache->dirty;
     const uint64_t set_mask = cache->set_mask;
-    uint64_t previous = EDGEWATT_NO_LINE, *its_word = NULL;
+    uint64_t previous = EDGEWATT_NO_LINE, *last_word = NULL;
     int64_t misses = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t key = keys[i], set = (key >> 1) & set_mask;
         if ((key ^ previous) <= 1 && !every) {
-            i = edgewatt_repeats(keys, i, n, previous, dirty, its_word);
+            i = edgewatt_repeats(keys, i, n, previous, dirty, last_word);
             continue;
         }
         uint64_t *words = cache->words + set * stride;
@@ -53,7 +53,7 @@ CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_l
             if (!hit && policy->fill) policy->fill(&cache->sets, set, way, next_use ? next_use[i] : 0);
         }
         previous = key;
-        its_word = words + way;
+        last_word = words + way;
     }
     return misses;
 }
@@ -112,7 +112,7 @@ CORE_TARGET static int64_t CORE(edgewatt_keys)(const uint64_t *restrict address,
 
 CORE_TARGET static void CORE(edgewatt_count_misses)(const uint64_t *restrict keys, const uint32_t *restrict missed,
                                                     const uint64_t *restrict displaced, int64_t misses,
-                                                    edgewatt_tally *found) {
+                                                    edgewatt_miss_counts *found) {
     uint64_t stores = 0, evictions = 0, writebacks = 0, skipped = 0;
     for (int64_t j = 0; j < misses; j++) {
         const uint64_t victim = displaced[j], held = victim < EDGEWATT_NO_FILL;
@@ -121,5 +121,5 @@ CORE_TARGET static void CORE(edgewatt_count_misses)(const uint64_t *restrict key
         writebacks += held & victim;
         skipped += victim == EDGEWATT_NO_FILL;
     }
-    *found = (edgewatt_tally){(int64_t)stores, (int64_t)evictions, (int64_t)writebacks, (int64_t)skipped};
+    *found = (edgewatt_miss_counts){(int64_t)stores, (int64_t)evictions, (int64_t)writebacks, (int64_t)skipped};
 }

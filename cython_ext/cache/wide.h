@@ -139,14 +139,14 @@ static inline __attribute__((always_inline)) int64_t edgewatt_wide_look_up(
     const int policy, edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n, uint32_t *missed,
     uint64_t *displaced) {
     edgewatt_wide *wide = cache->wide;
-    uint64_t *words = cache->words, *its_word = NULL, previous = EDGEWATT_NO_LINE;
+    uint64_t *words = cache->words, *last_word = NULL, previous = EDGEWATT_NO_LINE;
     const int64_t ways = cache->ways;
     const uint64_t dirty = cache->dirty;
     int64_t misses = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t key = keys[i], line = key >> 1, set = line & cache->set_mask;
         if (policy != EDGEWATT_WIDE_MIN && (key ^ previous) <= 1) {
-            i = edgewatt_repeats(keys, i, n, previous, dirty, its_word);
+            i = edgewatt_repeats(keys, i, n, previous, dirty, last_word);
             continue;
         }
         if (i + 8 < n) __builtin_prefetch(&wide->place[edgewatt_wide_home(wide, keys[i + 8] >> 1)]);
@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) int64_t edgewatt_wide_look_up(
         if (policy == EDGEWATT_WIDE_LRU) edgewatt_wide_touch(wide, set, last, way);
         if (policy == EDGEWATT_WIDE_MIN) edgewatt_wide_note(wide, set, last, ways, way, next_use ? next_use[i] : 0);
         previous = key;
-        its_word = words + first + way;
+        last_word = words + first + way;
     }
     return misses;
 }

@@ -217,7 +217,7 @@ static void cdr_descend(cdr_search *q) {
     }
 }
 
-/* Two neighbouring segments of random length change places (a local double bridge). */
+/* Swap two neighbouring segments of random length (a local double bridge). */
 static void cdr_kick(cdr_search *q) {
     const int n = q->s->n;
     int span = n - 1 < 12 ? n - 1 : 12;

@@ -15,7 +15,7 @@ typedef struct {
     int64_t w;
     uint64_t *met;    /* [(W + 63) / 64], zero at first: the connections that were taken; not used without an order */
     uint8_t *closed;  /* [N], zero at first: forwards the sources that were taken, backwards the targets */
-    int32_t beside;   /* target of the connection taken last, -1 at first */
+    int32_t previous_target;   /* target of the connection taken last, -1 at first */
     int64_t runs;     /* stretches of connections with one target */
 } ew_processing;
 
@@ -29,19 +29,19 @@ static inline void ew_fetch_ends(const int32_t *ends, int64_t edge) {
 }
 
 /* Put the ends of the connections at the places [from, to) of the order into source and target; return whether they
- * are valid so far. Of an order that is not, the arrays mean nothing. asks: for those that come. */
+ * are valid so far. Of an order that is not, the arrays mean nothing. fetch_ahead: the ends of those to come. */
 static inline __attribute__((always_inline)) int ew_take(ew_processing *given, int64_t from, int64_t to, int32_t *source,
                                                          int32_t *target, const int backwards, const int stored,
-                                                         const int asks) {
+                                                         const int fetch_ahead) {
     const ew_processing p = *given;
     const int64_t step = backwards ? -1 : 1, n = to - from;
     int64_t i = backwards ? to - 1 : from, runs = p.runs;
-    int32_t beside = p.beside;
+    int32_t previous_target = p.previous_target;
     uint64_t wrong = 0;
     for (int64_t k = 0; k < n; k++, i += step) {
         int64_t edge = i;
         if (!stored) {
-            if (asks && (backwards ? i >= EW_AHEAD : i < p.w - EW_AHEAD))
+            if (fetch_ahead && (backwards ? i >= EW_AHEAD : i < p.w - EW_AHEAD))
                 ew_fetch_ends(p.ends, p.order[i + step * EW_AHEAD]);
             edge = p.order[i];
             if ((uint64_t)edge >= (uint64_t)p.w) return 0;
@@ -52,11 +52,11 @@ static inline __attribute__((always_inline)) int ew_take(ew_processing *given, i
         const int32_t a = p.ends[2 * edge], b = p.ends[2 * edge + 1];
         wrong |= p.closed[backwards ? a : b];
         p.closed[backwards ? b : a] = 1;
-        runs += b != beside;
-        beside = b;
+        runs += b != previous_target;
+        previous_target = b;
         source[i - from] = a, target[i - from] = b;
     }
-    given->runs = runs, given->beside = beside;
+    given->runs = runs, given->previous_target = previous_target;
     return !wrong;
 }
 

@@ -10,7 +10,7 @@ cdef extern from "common/processing.h" nogil:
         int64_t w
         uint64_t *met
         uint8_t *closed
-        int32_t beside
+        int32_t previous_target
         int64_t runs
     bint ew_take_forwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)
     bint ew_take_backwards(ew_processing *, int64_t, int64_t, int32_t *, int32_t *)

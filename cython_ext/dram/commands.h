@@ -32,7 +32,7 @@ static void unpack_levels(dram_engine *e) {
     e->n_levels = 0;
 }
 
-static inline uint64_t rotated(uint64_t word, int places) { return word << (places & 63) | word >> (-places & 63); }
+static inline uint64_t rotated(uint64_t word, int bits) { return word << (bits & 63) | word >> (-bits & 63); }
 
 /* Play a command's levels on the command wires: they rest at their idle level unless one command follows directly on
  * another. */

@@ -135,7 +135,7 @@ typedef struct { /* a channel while a period is measured */
     dram_engine *before, *wires; /* before: as it was; wires: its command wires, played again */
     stream_command *log, last;   /* log: the first and the last command, those with a row, and what follows these */
     int64_t n, room, commands;
-    int32_t kept, rows[COMMANDS]; /* kept: the last command is in the log; rows: commands that carry a row */
+    int32_t stored, rows[COMMANDS]; /* stored: the last command is in the log; rows: commands that carry a row */
     uint64_t first;               /* levels before the period */
 } stream_period;
 
@@ -154,7 +154,7 @@ static int period_begin(stream_period *p, dram_engine *e, int64_t t) {
     memcpy(p->before, e, channel_bytes(e->n_banks));
     p->wires->tables = e->tables, p->wires->c = e->c;
     p->wires->ca_end = e->ca_end, p->wires->ca_last = p->first = e->ca_last;
-    p->kept = 1; /* the last command of the period before */
+    p->stored = 1; /* the last command of the period before */
     for (int k = 0; k < COMMANDS; k++)
         for (int beat = 0; beat < e->c->ca_beats[k]; beat++)
             for (int x = 0; x < e->c->ca_level[k][beat].n_pieces; x++) p->rows[k] |= e->c->ca_level[k][beat].source[x] < COLUMN_BIT;
@@ -180,10 +180,10 @@ static int period_take(stream_period *p, dram_engine *e) {
         const int32_t bank = (c->rank * e->c->bank_groups + c->group) * e->c->banks_per_group + c->bank;
         if (!e->tables->n_beats[c->command]) continue;
         const int after_row = p->commands == 0 || p->rows[p->last.command], joined = c->cycle <= wires->ca_end;
-        p->last = (stream_command){wires->ca_last, c->command, bank, c->row, c->column, joined, !p->kept};
+        p->last = (stream_command){wires->ca_last, c->command, bank, c->row, c->column, joined, !p->stored};
         drive_command_wires(wires, c->cycle, c->command, &e->bank[bank], c->row, c->column);
-        p->kept = p->commands++ == 0 || p->rows[c->command] || (joined && after_row);
-        if (p->kept && !period_keep(p)) return 0;
+        p->stored = p->commands++ == 0 || p->rows[c->command] || (joined && after_row);
+        if (p->stored && !period_keep(p)) return 0;
     }
     e->n_trace = 0;
     return 1;
@@ -217,7 +217,7 @@ static int period_repeat(
     const int left = are_left(e, reads);
     int64_t ones[MAX_WIRES], rising[MAX_WIRES];
     const dram_engine *before = p->before;
-    if (p->commands && !p->kept && !period_keep(p)) return 0;
+    if (p->commands && !p->stored && !period_keep(p)) return 0;
     p->wires->n_levels = 0, p->wires->ca_last = p->first;
     play_log(p, e, 1, 0, 0);
     memcpy(ones, p->wires->ca_ones, sizeof ones), memcpy(rising, p->wires->ca_rising, sizeof rising);

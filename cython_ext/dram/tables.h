@@ -1,4 +1,4 @@
-/* What a memory is told once, as its channels read it: constants of the part and the controller, and what follows.
+/* Constants of a memory, as its channels read them: constants of the part and the controller, and what follows.
  *
  * Timing is one table: after command `from`, command `to` may follow after gap[scope][from][to] clocks, where scope says
  * how close the two are (same bank, bank group, rank, or another rank). Parts differ in the table alone. Most gaps are
@@ -79,7 +79,7 @@ typedef struct { /* levels of the command wires in one beat: a constant and runs
     SETTING(int32_t, second_starts_rcd, 0, 1) /* tRCD counts from ACT-2 */ \
     /* JEDEC's freedoms and duties, 0 without: refreshes that may be postponed and pulled in (per set of banks), idle
      * clocks before one is pulled in; idle clocks before self-refresh; activates of a bank before refresh management
-     * and its clocks; clocks after which the oldest request of a bank goes first; masked writes are told apart. */ \
+     * and its clocks; clocks after which the oldest request of a bank goes first; masked writes are distinguished. */ \
     SETTING(int32_t, refresh_postpone, 0, 8) \
     SETTING(int32_t, refresh_pull_in, 0, 8) \
     SETTING(int32_t, pull_in_idle, 0, 1 << 24) \
@@ -176,7 +176,7 @@ static int is_covered(const dram_config *c, int scope, int from, int to) {
     return scope < SAME_RANK && c->gap[SAME_RANK][from][to] >= clocks;
 }
 
-/* Nobody asks when a column command with auto-precharge may go (as without), nor a bank when all may be precharged. */
+/* No rule limits when a column command with auto-precharge may go (as without), nor a bank when all may be precharged. */
 static void list_gaps(dram_tables *tables) {
     const int kept = issued_commands(&tables->c);
     for (int scope = 0; scope < SCOPES; scope++)

@@ -61,9 +61,9 @@ EW_VNNI static void ew_int8_vnni(const uint32_t *p, const uint32_t *end, char *v
         const int8_t *weight = (const int8_t *)(source + n);
         char *target = values + (size_t)p[0] * EW_UNIT, *sums = values + (size_t)p[3] * EW_UNIT;
         for (int64_t column = 0; column < columns; column += 64) {
-            __m512i sum[4], *kept = (__m512i *)(sums + column * 4);
+            __m512i sum[4], *stored = (__m512i *)(sums + column * 4);
             for (int k = 0; k < 4; k++)
-                sum[k] = p[1] & EW_FIRST ? _mm512_set1_epi32((int32_t)p[2]) : _mm512_load_si512(kept + k);
+                sum[k] = p[1] & EW_FIRST ? _mm512_set1_epi32((int32_t)p[2]) : _mm512_load_si512(stored + k);
             for (uint32_t i = 0; i < n; i += 4) {
                 const __m512i a = _mm512_load_si512(from + (size_t)source[i] * EW_UNIT + column);
                 const __m512i b = _mm512_load_si512(from + (size_t)source[i + 1] * EW_UNIT + column);
@@ -80,7 +80,7 @@ EW_VNNI static void ew_int8_vnni(const uint32_t *p, const uint32_t *end, char *v
                 sum[3] = _mm512_dpbusd_epi32(sum[3], _mm512_unpackhi_epi16(ab_high, cd_high), w);
             }
             if (!(p[1] & EW_LAST) || p[1] & EW_WIDE)
-                for (int k = 0; k < 4; k++) _mm512_store_si512(kept + k, sum[k]);
+                for (int k = 0; k < 4; k++) _mm512_store_si512(stored + k, sum[k]);
             if (p[1] & EW_LAST) {
                 const __m512 factor = _mm512_set1_ps(ew_float(p[4]));
                 const __m512 low = _mm512_set1_ps(-1024.0f), high = _mm512_set1_ps(1024.0f);
@@ -118,11 +118,11 @@ EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, c
         const int8_t *weight = (const int8_t *)(source + n);
         char *target = values + (size_t)p[0] * EW_UNIT, *sums = values + (size_t)p[3] * EW_UNIT;
         for (int64_t column = 0; column < columns; column += 32) { /* half a row of 64 */
-            char *kept = sums + column / 64 * 256 + column % 64;
+            char *stored = sums + column / 64 * 256 + column % 64;
             __m256i sum[4];
             for (int k = 0; k < 4; k++)
                 sum[k] = p[1] & EW_FIRST ? _mm256_set1_epi32((int32_t)p[2])
-                                         : _mm256_load_si256((const __m256i *)(kept + 64 * k));
+                                         : _mm256_load_si256((const __m256i *)(stored + 64 * k));
             for (uint32_t i = 0; i < n; i += 2) {
                 const __m256i a = _mm256_load_si256((const __m256i *)(from + (size_t)source[i] * EW_UNIT + column));
                 const __m256i b = _mm256_load_si256((const __m256i *)(from + (size_t)source[i + 1] * EW_UNIT + column));
@@ -130,7 +130,7 @@ EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, c
                 ew_int8_add2(sum, a, b, (int32_t)(low | high << 16));
             }
             if (!(p[1] & EW_LAST) || p[1] & EW_WIDE)
-                for (int k = 0; k < 4; k++) _mm256_store_si256((__m256i *)(kept + 64 * k), sum[k]);
+                for (int k = 0; k < 4; k++) _mm256_store_si256((__m256i *)(stored + 64 * k), sum[k]);
             if (p[1] & EW_LAST) {
                 const __m256 factor = _mm256_set1_ps(ew_float(p[4]));
                 const __m256 least = _mm256_set1_ps(-1024.0f), most = _mm256_set1_ps(1024.0f);

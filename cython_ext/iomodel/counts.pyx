@@ -124,7 +124,7 @@ def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const u
     need(0 < w <= MAX_CONNECTIONS and order.shape[0] == w, "an order has a place for each connection")
     need(memory >= 3 and ends_within(ends, is_output.shape[0]), "a memory of at least 3, neurons that are there")
     given.ends, given.order, given.w = &ends[0, 0], &order[0], w
-    given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
+    given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
     work.source = work.target = NULL
     work.order, work.w, work.pin_both, work.loads, work.moves = &given, w, pinning, NULL, NULL
     if policy != MIN:
@@ -298,7 +298,7 @@ cdef bint _walk(played *work, ew_fast_memory *m, void *state, connections run) e
 
 cdef bint _lru(played *work, const uint8_t[::1] is_output, int64_t memory, int64_t[::1] row) except -1:
     cdef ew_lru state
-    kept = _begin(&state.m, work, memory, is_output)
+    owners = _begin(&state.m, work, memory, is_output)
     state.room = 4096  # of 4 bytes: half of the smallest first-level cache
     while state.room < min(4 * state.m.capacity, 2 * work.w + 2):
         state.room *= 2
@@ -317,7 +317,7 @@ cdef bint _rr(played *work, const uint8_t[::1] is_output, int64_t memory, int64_
     cdef int64_t n = is_output.shape[0]
     cdef uint8_t[::1] values = np.zeros(n + 1, np.uint8)
     cdef int32_t[::1] slot = np.full(min(memory - 1, n), n, np.int32)
-    kept = _begin(&state.m, work, memory, is_output)
+    owners = _begin(&state.m, work, memory, is_output)
     state.value, state.slot, state.pointer = &values[0], &slot[0], 0
     valid = _walk(work, &state.m, &state, ew_rr_run)
     ew_rr_end(&state, n, work.w)
@@ -337,7 +337,7 @@ cdef bint _min(played *work, const uint8_t[::1] is_output, int64_t memory, const
         level = np.zeros(size, np.uint64)
         levels.append(level)
         state.level[k] = &level[0]
-    kept = _begin(&state.m, work, memory, is_output)
+    owners = _begin(&state.m, work, memory, is_output)
     state.side[0], state.side[1], state.next_use = work.source, work.target, &next_use[0]
     state.top = 0
     state.ceiling = -1

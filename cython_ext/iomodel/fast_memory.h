@@ -86,7 +86,7 @@ EW_INLINE int64_t ew_oldest(const ew_lru *s, int64_t p) {
 }
 
 /* Move the entries that stand for something to the end of the list; return the new tail. It takes no ew_lru: one whose
- * address nobody has stays in registers. */
+ * address is never taken stays in registers. */
 static int64_t ew_pack_recent(uint32_t *value, int32_t *recent, int64_t room, int64_t tail, int64_t now) {
     int64_t to = now;
     for (int64_t p = now - 1; p >= tail; p--) {
@@ -115,12 +115,12 @@ EW_INLINE void ew_lru_touch(ew_lru *s, int32_t x, uint32_t dirty) {
 }
 
 EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
-                           const int pin_both, const int note, const int asks) {
+                           const int pin_both, const int note, const int fetch_ahead) {
     ew_lru s = *state;
     const int32_t *const ends = s.m.ends;
     const int64_t *const coming = s.m.coming;
     for (int64_t i = from; i < to; i++) {
-        if (asks) ew_fetch_ends(ends, coming[i - from]);
+        if (fetch_ahead) ew_fetch_ends(ends, coming[i - from]);
         const int32_t a = source[i - from], b = target[i - from];
         if (s.now + 2 - s.tail > s.room) s.tail = ew_pack_recent(s.value, s.recent, s.room, s.tail, s.now);
         uint32_t dirty = s.value[a] & 1;
@@ -215,12 +215,12 @@ EW_INLINE void ew_rr_load(ew_rr *s, int32_t x, int32_t pinned, int64_t position,
 }
 
 EW_INLINE void ew_rr_play(ew_rr *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
-                          const int pin_both, const int note, const int asks) {
+                          const int pin_both, const int note, const int fetch_ahead) {
     ew_rr s = *state;
     const int32_t *const ends = s.m.ends;
     const int64_t *const coming = s.m.coming;
     for (int64_t i = from; i < to; i++) {
-        if (asks) ew_fetch_ends(ends, coming[i - from]);
+        if (fetch_ahead) ew_fetch_ends(ends, coming[i - from]);
         const int32_t a = source[i - from], b = target[i - from];
         if (!(s.value[a] & EW_RESIDENT)) ew_rr_load(&s, a, pin_both ? b : -1, 2 * i, note);
         if (!(s.value[b] & EW_RESIDENT)) ew_rr_load(&s, b, a, 2 * i + 1, note);

@@ -149,7 +149,7 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssi
     given.order = NULL
     if not stored:
         given.order = &order[0]
-    given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
+    given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
     with nogil:
         valid = ew_take_forwards(&given, 0, w, &source[0], &target[0])
     return sources, targets, given.runs, valid
@@ -171,7 +171,7 @@ def is_valid(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ss
     given.order = NULL
     if not stored:
         given.order = &order[0]
-    given.met, given.closed, given.beside, given.runs = &met[0], &closed[0], -1, 0
+    given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
     with nogil:
         while valid and begin < w:
             valid = ew_take_forwards(&given, begin, min(begin + EW_BLOCK, w), source, target)

@@ -101,7 +101,7 @@ EW_TARGET static inline void EW_NAME(ew_check)(ew_residency *r, const ew_change 
 
 /* Search the listed sources again, as long as what is left to gain leaves a chance. Returns 1 if the new cost is
  * accepted; the new points are then in `fresh`. */
-EW_TARGET static int EW_NAME(ew_judge)(ew_residency *r, int64_t n_listed, int64_t limit) {
+EW_TARGET static int EW_NAME(ew_evaluate)(ew_residency *r, int64_t n_listed, int64_t limit) {
     EW_LANE *const fresh = (EW_LANE *)r->fresh;
     int64_t delta = 0, hope = 0, fresh_end = 0;
     for (int64_t k = 0; k < n_listed; k++) {
@@ -216,7 +216,7 @@ EW_TARGET static int EW_NAME(ew_weigh)(ew_residency *r, const ew_proposal *p, in
         if (t >= 0) EW_NAME(ew_list)(r, &n_listed, t, 0, INT32_MAX, 0);
     }
     for (int64_t k = 0; k < r->n_changes; k++) EW_NAME(ew_check)(r, &r->changes[k], &n_listed);
-    if (!EW_NAME(ew_judge)(r, n_listed, limit)) return 0;
+    if (!EW_NAME(ew_evaluate)(r, n_listed, limit)) return 0;
     EW_NAME(ew_accept)(r, n_listed);
     return 1;
 }
@@ -322,7 +322,7 @@ EW_TARGET static int EW_NAME(ew_misses)(const ew_residency *r, int64_t v, int64_
     for (int32_t e = r->in_start[v]; e < r->in_start[v + 1]; e++) {
         const int64_t s = r->in_source[e];
 #if EW_MASKS
-        const int32_t n = 0; /* nobody asks */
+        const int32_t n = 0; /* unused */
         const EW_LANE *const line = (const EW_LANE *)r->lines + 2 * s * EW_LINE, release = line[0];
 #else
         const int32_t n = r->source[s].n_points;

@@ -213,7 +213,7 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
     EW_LANE *const early = (EW_LANE *)r->early + r->source[s].points;
     const EW_LANE *most = NULL; /* the table, once there are many to look for */
     EW_LANE point = (EW_LANE)EW_NEVER_POINT, old_point = point;
-    int64_t looked = 0;
+    int64_t examined = 0;
     if (lanes <= 128) { /* a few vectors */
         EW_NAME(ew_find_early)(r, s);
         return;
@@ -228,7 +228,7 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
             again = (((EW_LANE)change->old_finish < point) & ((EW_LANE)change->old_open == old)) |
                     (((EW_LANE)change->finish < point) & ((EW_LANE)change->open > old));
         }
-        if (again && !most && EW_TABLED(r, lanes, ++looked)) most = EW_NAME(ew_most_by_stage)(r, s);
+        if (again && !most && EW_TABLED(r, lanes, ++examined)) most = EW_NAME(ew_most_by_stage)(r, s);
         if (!again)
             point = old;
         else if (most)

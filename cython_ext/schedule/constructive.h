@@ -52,7 +52,7 @@ static inline void sk_weigh(const sg_graph *g, sk_greedy_state *s, int32_t v) {
         if (!s->begun[g->writes[i]]) entry.allocated += g->bytes[g->writes[i]];
     entry.change = entry.allocated;
     for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++)
-        if (s->left[g->touches[i]] == 1 && !g->kept[g->touches[i]]) entry.change -= g->bytes[g->touches[i]];
+        if (s->left[g->touches[i]] == 1 && !g->retained[g->touches[i]]) entry.change -= g->bytes[g->touches[i]];
     s->weight[v] = entry;
     sk_put(s->heap, &s->n_heap, entry);
 }

@@ -38,7 +38,7 @@ typedef struct {
     int64_t n_heap, heap_capacity;
     int64_t read_bytes, written_bytes;
     int64_t *changed;           /* block -> access that last wrote it */
-    int64_t *log;               /* if kept: (access, block, is_write, changed) of every off-chip transfer */
+    int64_t *log;               /* if retained: (access, block, is_write, changed) of every off-chip transfer */
     int64_t n_log, log_capacity, most_log;
     int keep_log;
     int64_t stop_ns;            /* of sc_now, when counting traffic is given up; 0: never */
@@ -140,7 +140,7 @@ static inline void sc_lifetimes(sc_scratch *s, const int32_t *order) {
         for (int32_t k = g->touches_start[order[i]]; k < g->touches_start[order[i] + 1]; k++) {
             int32_t b = g->touches[k];
             if (s->first[b] < 0) s->first[b] = i;
-            s->end[b] = g->kept[b] ? g->n_nodes : i + 1;
+            s->end[b] = g->retained[b] ? g->n_nodes : i + 1;
         }
 }
 
@@ -268,7 +268,7 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
                 s->dirty[block] = 1;
                 s->changed[block] = e;
             }
-            if (next < 0 && !g->kept[b]) {
+            if (next < 0 && !g->retained[b]) {
                 s->next_use[block] = -1;
                 s->dirty[block] = 0;
                 resident--;

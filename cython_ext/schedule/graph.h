@@ -19,7 +19,7 @@ typedef struct {
     const int32_t *writers_start, *writers; /* buffer -> nodes */
     const int32_t *users_start, *users;     /* buffer -> nodes that read or write it, distinct */
     const int64_t *bytes;                   /* buffer -> size */
-    const uint8_t *kept;                    /* buffer -> 1 for outputs */
+    const uint8_t *retained;                    /* buffer -> 1 for outputs */
     int64_t live_at_start;                  /* 0; in a reversed graph the outputs */
 } sg_graph;
 
@@ -73,7 +73,7 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
     int32_t *reads_start = writes + touched, *touches_start = reads_start + n, *touches = touches_start + n;
     int32_t *writers_start = touches + written, *writers = writers_start + m;
     int32_t *users_start = writers + touched, *users = users_start + m;
-    uint8_t *kept = (uint8_t *)(users + written);
+    uint8_t *retained = (uint8_t *)(users + written);
     int32_t n_before = 0, n_after = 0, n_writes = 0, n_touches = 0, last = g->n_nodes - 1;
     *r = *g;
     r->live_at_start = 0;
@@ -88,12 +88,12 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
         for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++) before[n_before++] = last - g->after[i];
         for (int32_t i = g->before_start[v]; i < g->before_start[v + 1]; i++) after[n_after++] = last - g->before[i];
         for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++)
-            if (!g->kept[g->touches[i]]) writes[n_writes++] = g->touches[i];
+            if (!g->retained[g->touches[i]]) writes[n_writes++] = g->touches[i];
         for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++) touches[n_touches++] = g->writes[i];
     }
     for (int32_t b = 0; b < g->n_buffers; b++)
-        if (g->kept[b]) r->live_at_start += g->bytes[b];
-    memset(kept, 0, m);
+        if (g->retained[b]) r->live_at_start += g->bytes[b];
+    memset(retained, 0, m);
     sg_transpose(g->n_nodes, writes_start, writes, g->n_buffers, writers_start, writers);
     sg_transpose(g->n_nodes, touches_start, touches, g->n_buffers, users_start, users);
     r->before_start = before_start, r->before = before;
@@ -103,7 +103,7 @@ static inline void *sg_reverse(const sg_graph *g, sg_graph *r) {
     r->touches_start = touches_start, r->touches = touches;
     r->writers_start = writers_start, r->writers = writers;
     r->users_start = users_start, r->users = users;
-    r->kept = kept;
+    r->retained = retained;
     return before_start;
 }
 
@@ -155,7 +155,7 @@ static inline int64_t sg_allocated(const sg_graph *g, const uint64_t *done, int3
 static inline int64_t sg_freed(const sg_graph *g, const uint64_t *done, int32_t v) {
     int64_t total = 0;
     for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) {
-        int32_t b = g->touches[i], over = !g->kept[b];
+        int32_t b = g->touches[i], over = !g->retained[b];
         for (int32_t k = g->users_start[b]; k < g->users_start[b + 1] && over; k++)
             over = g->users[k] == v || sg_has(done, g->users[k]);
         if (over) total += g->bytes[b];

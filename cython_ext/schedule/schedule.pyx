@@ -17,7 +17,7 @@ cdef extern from "schedule/graph.h" nogil:
         const int32_t *before_start, *before, *after_start, *after, *writes_start, *writes, *reads_start
         const int32_t *reads, *touches_start, *touches, *writers_start, *writers, *users_start, *users
         const int64_t *bytes
-        const uint8_t *kept
+        const uint8_t *retained
         int64_t live_at_start
     void *sg_complete(sg_graph *)
     void *sg_reverse(const sg_graph *, sg_graph *)
@@ -73,7 +73,7 @@ cdef class Graph:
     """The rows of reorder.operators.schedule.operator_problem.OperatorProblem for the kernels.
 
     before: node -> its predecessors, writes, reads: node -> buffers; each (start int32[n + 1], values int32[...]), where
-    one value more than needed keeps empty ones addressable. sizes: int64[buffers], kept: uint8[buffers].
+    one value more than needed keeps empty ones addressable. sizes: int64[buffers], retained: uint8[buffers].
     """
 
     cdef sg_graph g
@@ -86,11 +86,11 @@ cdef class Graph:
     def __dealloc__(self):
         free(self.block)
 
-    def __init__(self, before, writes, reads, const int64_t[::1] sizes, const uint8_t[::1] kept):
+    def __init__(self, before, writes, reads, const int64_t[::1] sizes, const uint8_t[::1] retained):
         cdef const int32_t[::1] before_start = before[0], befores = before[1], writes_start = writes[0]
         cdef const int32_t[::1] written = writes[1], reads_start = reads[0], read = reads[1]
         cdef int32_t n = before_start.shape[0] - 1, v, i
-        need(n > 0 and kept.shape[0] == sizes.shape[0] > 0, "a graph with operators and buffers")
+        need(n > 0 and retained.shape[0] == sizes.shape[0] > 0, "a graph with operators and buffers")
         need(writes_start.shape[0] == reads_start.shape[0] == n + 1,
              "a beginning for each operator")
         need(rises(before_start, before_start[n]) and before_start[n] < befores.shape[0]
@@ -106,11 +106,11 @@ cdef class Graph:
         self.g.n_buffers = sizes.shape[0]
         self.g.words = (n + 63) // 64
         self.g.bytes = &sizes[0]
-        self.g.kept = &kept[0]
+        self.g.retained = &retained[0]
         self.g.before_start, self.g.before = &before_start[0], &befores[0]
         self.g.writes_start, self.g.writes = &writes_start[0], &written[0]
         self.g.reads_start, self.g.reads = &reads_start[0], &read[0]
-        self.alive = before, writes, reads, sizes, kept
+        self.alive = before, writes, reads, sizes, retained
         self.block = sg_complete(&self.g)
         if self.block == NULL:
             raise MemoryError("operator scheduling: not enough memory")

@@ -167,7 +167,7 @@ static inline void ss_point_of(const ss_search *s, uint32_t state, sg_point *p) 
  * branches, at most SS_CHAIN deep and 16 x SS_CHAIN operators looked at. */
 static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit, int32_t *trail, int32_t *n_trail) {
     const sg_graph *g = &s->g;
-    int32_t *path = s->stack, *branch = s->stack + SS_CHAIN + 1, depth = 0, looked = 0;
+    int32_t *path = s->stack, *branch = s->stack + SS_CHAIN + 1, depth = 0, examined = 0;
     int64_t start = p->live, live = start;
     int64_t *gain = (int64_t *)(s->stack + 2 * ((SS_CHAIN + 2) & ~1) + 4);
     int32_t v = p->ready[at], found = 0;
@@ -175,7 +175,7 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
         int32_t went = 0;
         if (v >= 0) {
             int64_t held = live + sg_allocated(g, p->done, v);
-            looked++;
+            examined++;
             if (held <= limit && depth < SS_CHAIN) {
                 gain[depth] = live;
                 live = held - sg_freed(g, p->done, v);
@@ -190,7 +190,7 @@ static inline int ss_chain(ss_search *s, sg_point *p, int32_t at, int64_t limit,
             }
         }
         if (!went && !depth) break;
-        if (looked > 16 * SS_CHAIN) break;
+        if (examined > 16 * SS_CHAIN) break;
         /* next branch of the deepest operator, or one step back */
         v = -1;
         while (depth) {

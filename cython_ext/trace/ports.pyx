@@ -22,7 +22,7 @@ cdef double rate(value):
 cdef edgewatt_ports open_ports(engine):
     """Return the ports of an engine (hwmodel.machine.EngineSpec, which has checked its values)."""
     cdef edgewatt_ports ports
-    one = engine.accesses_per_ns is not None  # port for everything, and nothing beside it
+    one = engine.accesses_per_ns is not None  # one port for everything
     ports.records, ports.loads = rate(None if one else engine.records_per_cycle), rate(None if one else engine.loads_per_cycle)
     ports.stores = rate(None if one else engine.stores_per_cycle)
     ports.accumulates = rate(None if one else engine.accumulates_per_cycle)

@@ -51,7 +51,7 @@ cdef extern from "trace/walk.h" nogil:
 
 cdef class ForwardWalk:
     cdef edgewatt_walk walk
-    cdef object kept  # the arrays that `walk` points into
+    cdef object owners  # the arrays that `walk` points into
     cdef int64_t widest  # bytes of an access
 
 

@@ -99,7 +99,7 @@ cdef class ForwardWalk:
         _check_steps(plan, source, target, weight, bias, finish, hand_over)
         self.widest = _check_places(plan, image, bias.shape[0], slot, element, event_step, event_offset, event_size,
                                     event_stream)
-        self.kept = source, target, weight, bias, slope, finish, hand_over, event_size, event_stream, slot, event_step, event_offset, \
+        self.owners = source, target, weight, bias, slope, finish, hand_over, event_size, event_stream, slot, event_step, event_offset, \
             rows, whole, image, plan.integers
         walk.n_steps, walk.n_events, walk.n_elements = len(source), len(event_step), len(element)
         if walk.n_steps:

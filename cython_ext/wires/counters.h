@@ -35,21 +35,21 @@ typedef struct {
 } ew_sent;
 
 /* Place p of a window is on lane p modulo lanes. Of what it carries, each kind is byte EW_LANES + p: a beat of what was before
- * lies in front. Vectors may go on behind the places. */
+ * lies in front. Vectors may go on behind the positions. */
 typedef struct {
     uint8_t kind[EW_KINDS][EW_LANES + EW_WINDOW + EW_VECTOR], flag[EW_LANES + EW_WINDOW];
-    int64_t places; /* filled */
+    int64_t positions; /* filled */
 } ew_window;
 
 /* What a stream has sent and is not in its counts yet; all zeros at first. Behind this, for each kind: a batch of bytes, the
  * planes of a row, and for each carry plane (eights, twos of those, ...) its sum and a carry that waits for a second one where
  * that bit of `batches` is set. */
 typedef struct {
-    int64_t filled, batches; /* places that wait; batches in the planes */
+    int64_t filled, batches; /* positions that wait; batches in the planes */
 } ew_counters;
 
 typedef struct {
-    int64_t lanes, step, batch; /* places of a row, of a batch */
+    int64_t lanes, step, batch; /* positions of a row, of a batch */
     int64_t row, room, size;    /* bytes of a plane; of a batch; of a stream's counters */
 } ew_layout;
 
@@ -83,7 +83,7 @@ static void ew_find_kinds(ew_window *w, int64_t lanes) {
     const uint8_t *before = now - lanes, *flag_before = flag - lanes;
     uint8_t *restrict toggles = w->kind[EW_TOGGLES] + EW_LANES, *restrict rising = w->kind[EW_RISING] + EW_LANES;
     uint8_t *restrict flags = w->kind[EW_FLAGS] + EW_LANES;
-    for (int64_t p = 0, places = w->places; p < places; p++) {
+    for (int64_t p = 0, positions = w->positions; p < positions; p++) {
         toggles[p] = now[p] ^ before[p];
         rising[p] = (uint8_t)(now[p] & ~before[p]);
         flags[p] = (uint8_t)(flag[p] | (flag[p] ^ flag_before[p]) << EW_TOGGLES | (flag[p] & ~flag_before[p]) << EW_RISING);
@@ -189,7 +189,7 @@ static void ew_append_zeros(const ew_layout *of, ew_counters *c, int64_t n) {
     c->filled += n;
 }
 
-/* Puts n places of a window, from `place` on, behind those of a stream. */
+/* Puts n positions of a window, from `place` on, behind those of a stream. */
 static void ew_append(const ew_layout *of, ew_counters *c, const ew_window *w, int64_t place, int64_t n, int64_t *counts) {
     const int64_t batch = of->batch, room = of->room, pitch = sizeof w->kind[0];
     int64_t zeros = ew_lane(place + batch - c->filled, of->lanes); /* to the lane of the first */
@@ -233,7 +233,7 @@ static void ew_empty(uint8_t *counters, int64_t n_streams, int64_t lanes, int64_
 
 /* ---- sending ---- */
 
-/* Takes the n bytes from i on, and their flags, to places from `start` on. */
+/* Takes the n bytes from i on, and their flags, to positions from `start` on. */
 static void ew_take_bytes(ew_window *w, const ew_sent *sent, int64_t i, int64_t start, int64_t n) {
     if (n <= 0) return;
     uint8_t *flag = w->flag + EW_LANES + start;
@@ -277,12 +277,12 @@ static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *count
         w.kind[EW_ONES][at] = bus->level[lane];
         w.flag[at] = bus->flag[lane];
     }
-    w.places = bus->place;
+    w.positions = bus->place;
     while (k < sent->segments) {
         struct {
             int64_t start, end, stream;
         } piece[EW_SEGMENTS];
-        int64_t p = w.places, from = p, pieces = 0; /* bytes of places before `from` are in the window */
+        int64_t p = w.positions, from = p, pieces = 0; /* bytes of positions before `from` are in the window */
         while (k < sent->segments && p + 2 * lanes <= EW_WINDOW && pieces < EW_SEGMENTS) {
             const int64_t stream = sent->streams[k];
             int64_t start = p;
@@ -301,23 +301,23 @@ static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *count
             if (some == left) k++, rested = 0;
         }
         ew_take_bytes(&w, sent, i - (p - from), from, p - from);
-        w.places = p;
+        w.positions = p;
         ew_find_kinds(&w, lanes);
         for (int64_t s = 0; s < pieces; s++) {
             const int64_t stream = piece[s].stream;
             ew_append(&of, (ew_counters *)(counters + stream * of.size), &w, piece[s].start, piece[s].end - piece[s].start,
                       counts + 27 * lanes * stream);
         }
-        w.places = p % lanes; /* the next window goes on behind the last beat, on the lane that is next */
-        memmove(w.kind[EW_ONES] + EW_LANES + w.places - lanes, w.kind[EW_ONES] + EW_LANES + p - lanes, (size_t)lanes);
-        memmove(w.flag + EW_LANES + w.places - lanes, w.flag + EW_LANES + p - lanes, (size_t)lanes);
+        w.positions = p % lanes; /* the next window goes on behind the last beat, on the lane that is next */
+        memmove(w.kind[EW_ONES] + EW_LANES + w.positions - lanes, w.kind[EW_ONES] + EW_LANES + p - lanes, (size_t)lanes);
+        memmove(w.flag + EW_LANES + w.positions - lanes, w.flag + EW_LANES + p - lanes, (size_t)lanes);
     }
     for (int64_t lane = 0; lane < lanes; lane++) {
-        const int64_t at = EW_LANES + lane - (lane < w.places ? 0 : lanes);
+        const int64_t at = EW_LANES + lane - (lane < w.positions ? 0 : lanes);
         bus->level[lane] = w.kind[EW_ONES][at];
         bus->flag[lane] = w.flag[at];
     }
-    bus->place = w.places;
+    bus->place = w.positions;
 }
 
 #if EDGEWATT_X86

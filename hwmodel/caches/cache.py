@@ -183,7 +183,7 @@ class CacheLevel:
         return lines
 
     def set_future(self, lines: npt.NDArray[np.uint64]) -> None:
-        """Tell a policy that needs the future the line number of every look-up of the run (uint64), in order."""
+        """Give a policy that needs the future the line number of every look-up of the run (uint64), in order."""
         self._kernel.set_future(next_uses(lines))
 
     def flush(self) -> LineTransactions:

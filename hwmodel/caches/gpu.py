@@ -86,8 +86,8 @@ class GpuResult:
     """l1: counts summed over the SMs. l2: counts of the L2. l1_accesses: int64[len(STREAMS)] sector accesses.
 
     misses_by_stream: int64[len(STREAMS)] L1 load misses. memory_address uint64[n], memory_is_write uint8[n],
-    memory_stream uint8[n], memory_cycle int64[n]: what leaves the L2, in order, with stream and clock of the access
-    that caused it. busy_cycles: clocks the L1s need, the busiest one of each product counted.
+    memory_cycle int64[n]: what leaves the L2, in order, with the clock of the access that caused it. busy_cycles:
+    clocks the L1s need, the busiest one of each product counted.
     """
 
     l1: CacheCounts
@@ -96,7 +96,6 @@ class GpuResult:
     misses_by_stream: Int64Array
     memory_address: npt.NDArray[np.uint64]
     memory_is_write: npt.NDArray[np.uint8]
-    memory_stream: npt.NDArray[np.uint8]
     memory_cycle: Int64Array
     busy_cycles: int
 
@@ -111,7 +110,7 @@ def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuR
     l2 = CacheLevel(spec.l2)
     accesses, misses = np.zeros(len(STREAMS), np.int64), np.zeros(len(STREAMS), np.int64)
     clock = np.zeros(spec.sms, np.int64)
-    out: list[tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8], npt.NDArray[np.uint8], Int64Array]] = []
+    out: list[tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8], Int64Array]] = []
     for product in range(len(problem.x_shift)):
         requests = []
         for sm, made in enumerate(warp_accesses(problem, spec, product)):
@@ -120,33 +119,18 @@ def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuR
             fills = wanted.access_index[wanted.is_write == 0]
             misses += np.bincount(made.stream[fills], minlength=len(STREAMS))
             at = wanted.access_index
-            requests.append((made.step[at], np.full(len(at), sm), clock[sm] + made.clock[at], wanted, made.stream[at]))
+            columns = made.step[at], np.full(len(at), sm), np.arange(len(at)), clock[sm] + made.clock[at]
+            requests.append((*columns, wanted.address, wanted.size, wanted.is_write))
             clock[sm] += made.clock[-1] + 1 if len(made.clock) else 0
-        order = np.lexsort(
-            (
-                np.concatenate([np.arange(len(r[0])) for r in requests]),
-                np.concatenate([r[1] for r in requests]),
-                np.concatenate([r[0] for r in requests]),
-            )
-        )
-        address, size, is_write, cycle, stream = (
-            np.concatenate(columns)[order]
-            for columns in (
-                [r[3].address for r in requests],
-                [r[3].size for r in requests],
-                [r[3].is_write for r in requests],
-                [r[2] for r in requests],
-                [r[4] for r in requests],
-            )
-        )
+        step, unit, turn, cycle, address, size, is_write = map(np.concatenate, zip(*requests, strict=True))
+        order = np.lexsort((turn, unit, step))
+        address, size, is_write, cycle = address[order], size[order], is_write[order], cycle[order]
         missed = l2.access(is_write, address, size)
-        at = missed.access_index
-        caused = np.where(missed.is_write, _OUTPUTS, stream[at]).astype(np.uint8)  # only y is ever written
-        out.append((missed.address, missed.is_write, caused, cycle[at]))
+        out.append((missed.address, missed.is_write, cycle[missed.access_index]))
         clock[:] = clock.max()  # the next kernel starts when the last SM is done
     counts = l2.counts
     rest = l2.flush()
-    out.append((rest.address, rest.is_write, np.full(len(rest), _OUTPUTS, np.uint8), np.full(len(rest), clock.max())))
+    out.append((rest.address, rest.is_write, np.full(len(rest), clock.max())))
     return GpuResult(
         l1=_sum([level.counts for level in l1]),
         l2=counts,
@@ -154,8 +138,7 @@ def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuR
         misses_by_stream=misses,
         memory_address=np.concatenate([part[0] for part in out]),
         memory_is_write=np.concatenate([part[1] for part in out]),
-        memory_stream=np.concatenate([part[2] for part in out]),
-        memory_cycle=np.maximum.accumulate(np.concatenate([part[3] for part in out])),
+        memory_cycle=np.maximum.accumulate(np.concatenate([part[2] for part in out])),
         busy_cycles=int(clock.max()),
     )
 
@@ -248,16 +231,16 @@ def _issue(problem: SpmvProblem, spec: GpuSpec, p: int, rows: Int64Array, length
     order = np.lexsort((key_sector, key_instruction, key_issue))
     keys = np.stack((key_issue[order], key_instruction[order], key_sector[order]))
     new = np.r_[True, (np.diff(keys, axis=1) != 0).any(axis=0)] if keys.shape[1] else np.zeros(0, bool)
-    kept = order[new]
+    unique = order[new]
     # A new clock with each new line of an instruction.
     keys = keys[:, new]
     keys[2] //= spec.l1_bytes_per_clock // sector
     clock = np.cumsum((np.diff(keys, axis=1, prepend=keys[:, :1]) != 0).any(axis=0))
     return WarpAccesses(
-        (key_sector[kept] * sector).astype(np.uint64),
-        (key_instruction[kept] == 5).astype(np.uint8),
-        streams[kept],
-        step_of[key_issue[kept]],
+        (key_sector[unique] * sector).astype(np.uint64),
+        (key_instruction[unique] == 5).astype(np.uint8),
+        streams[unique],
+        step_of[key_issue[unique]],
         clock,
     )
 

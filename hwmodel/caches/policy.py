@@ -17,7 +17,7 @@ class Policy:
 
     kernel: the name of a compiled policy, the address (int) of an `edgewatt_policy` or a PyCapsule
     "edgewatt.cache_policy" that holds one; None: the methods of this class decide.
-    needs_future: it is told when each line is looked up next, so the whole run is looked through first (8 bytes a
+    needs_future: it gets the next use of each line, so the whole run is looked through first (8 bytes a
     look-up), several engines are refused.
     """
 

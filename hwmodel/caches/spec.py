@@ -34,8 +34,8 @@ class CacheSpec:
 
     size_bytes = sets x ways x line_bytes; sets and line_bytes are powers of two. policy: a name of CACHE_POLICIES
     (`edgewatt list cache-policies`). write: 'back' or 'through'. allocate: whether a store miss fills the line.
-    bypass: streams of connections (traces.trace.chunks.STREAMS) that pass by, as non-temporal loads do: a buffer holds
-    the last line of each, and nothing is allocated. Raises InputError naming the field.
+    prefetch: none. bypass: streams of connections (traces.trace.chunks.STREAMS) that pass by, as non-temporal loads do:
+    a buffer holds the last line of each, and nothing is allocated. Raises InputError naming the field.
     """
 
     size_bytes: int

@@ -67,9 +67,9 @@ def chain_facts(encoder: str) -> ChainFacts:
 def _facts_of(stages: tuple[type[Stage], ...]) -> ChainFacts:
     for stage in stages:
         for name in ("flag_wires", "latency_cycles"):
-            if type(said := getattr(stage, name)) is not int or not 0 <= said < 2**16:
+            if type(declared := getattr(stage, name)) is not int or not 0 <= declared < 2**16:
                 raise InputError(
-                    f"the encoder {stage.__name__} declares {name} as {shown(said)}: a whole number from 0"
+                    f"the encoder {stage.__name__} declares {name} as {shown(declared)}: a whole number from 0"
                 )
         if not (isinstance(stage.element_sizes, tuple) and set(stage.element_sizes) <= set(range(65))):
             raise InputError(f"the encoder {stage.__name__} declares element_sizes as {shown(stage.element_sizes)}")
@@ -163,8 +163,8 @@ class Chain:
         if not n:
             return
         if (wires and coded.flags is None) or (wires > 1 and coded.extra is None):
-            beside = "flags" if wires == 1 else "flags and extra wires"
-            raise InputError(f"{self.encoder!r} needs the {beside} that were sent beside the data")
+            missing = "flags" if wires == 1 else "flags and extra wires"
+            raise InputError(f"{self.encoder!r} needs the {missing} that were sent beside the data")
         for name, given, size in (("flags", coded.flags, (n + 7) // 8), ("extra", coded.extra, n)):
             if wires and given is not None and (len(given) < size or (name == "extra" and len(given) > size)):
                 raise InputError(f"{n} bytes of {self.encoder!r} need {size} bytes of {name}, not {len(given)}")

@@ -31,7 +31,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
     # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
-    # They also add tDQSCK, preambles and tDQSS to turnarounds, tell masked writes apart, let up to 8 refreshes be
+    # They also add tDQSCK, preambles and tDQSS to turnarounds, distinguish masked writes, let up to 8 refreshes be
     # postponed while a rank is busy and pulled in while it idles, ask for refresh management, and let a rank that idles
     # long refresh itself. A request that waited as long as a refresh may (some 9 tREFI of LPDDR4-3200) goes first.
     "jedec": {

@@ -279,7 +279,7 @@ def open_memory(
 ) -> kernel.Memory:
     """Return compiled channels with the part's tables and the controller's policies.
 
-    ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: tell
+    ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: report
     which requests drove the wires, in what order. stream: to repeat the periods of `play_stream`.
     """
     return kernel.Memory(

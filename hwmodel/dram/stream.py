@@ -39,7 +39,7 @@ from traces.base.errors import InputError
 PIECE_BYTES = 1 << 20
 """Bytes that go to the wires together: many for a call, few enough for the processor's caches."""
 PRIMED = len(WAYS)
-"""The stream of a bus whose counts nobody asks for."""
+"""The stream of a bus whose counts are discarded."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class StreamCounts:
     """What some reads (and writes) moved; those of all reads add up to those of the whole stream.
 
     bytes: asked for. bursts: commands for them; each read begins with a burst of its own. ones, toggles: unit intervals
-    at 1 and edges of the data wires; dbi_ones, dbi_toggles: of the wires beside them. known_bytes: bytes whose data
+    at 1 and edges of the data wires; dbi_ones, dbi_toggles: of the flag wires. known_bytes: bytes whose data
     were given: what the wires did is counted for these alone.
     """
 
@@ -69,7 +69,7 @@ class StreamResult:
 
     commands: issued by name, over all channels (RD and RDA are apart). cycles: clocks up to the last data, time_ns
     the same. rows: all terms of the energy, dynamic and static; the wires of unknown bytes are taken to carry random
-    ones (an estimate): unknown_ones and unknown_toggles, of the data wires and of those beside them. driven: unit
+    ones (an estimate): unknown_ones and unknown_toggles, of the data wires and of the flag wires. driven: unit
     intervals of a burst on either. repeated: bursts that were counted as repeating others, not played.
     """
 
@@ -111,12 +111,12 @@ class StreamResult:
     def _weight(self, row: EnergyRow, counts: StreamCounts) -> float:
         if not isinstance(row, WireRow) or row.group not in ("dq", "dbi", "extra"):
             return counts.bursts
-        beside, edges, whole = row.group != "dq", row.current == "dynamic", self.counts
+        of_flags, edges, whole = row.group != "dq", row.current == "dynamic", self.counts
         unknown = (counts.bytes - counts.known_bytes) / max(whole.bytes - whole.known_bytes, 1)
         if edges:
-            return (counts.dbi_toggles if beside else counts.toggles) + unknown * self.unknown_toggles[beside]
-        ones = (counts.dbi_ones if beside else counts.ones) + unknown * self.unknown_ones[beside]
-        return self.driven[beside] * counts.bursts - ones if self.part.interface.costly_level == 0 else ones
+            return (counts.dbi_toggles if of_flags else counts.toggles) + unknown * self.unknown_toggles[of_flags]
+        ones = (counts.dbi_ones if of_flags else counts.ones) + unknown * self.unknown_ones[of_flags]
+        return self.driven[of_flags] * counts.bursts - ones if self.part.interface.costly_level == 0 else ones
 
 
 def side_by_side(part: Part, channels: int, *, widen: bool = True) -> Part:
@@ -264,11 +264,11 @@ class StreamPlayer:
         return counts
 
     def _sent(self) -> tuple[int, int, int, int]:
-        """Return ones and toggles so far of the data wires and of those beside them."""
+        """Return ones and toggles so far of the data wires and of the flag wires."""
         data, flags, extra = self._wires()
         ones, toggles, _ = (int(n) for n in data.sum(axis=(0, 1, 3)))
-        beside = flags.sum(axis=(0, 1, 3)) + (0 if extra is None else extra.sum(axis=(0, 1, 3)))
-        return ones, toggles, int(beside[0]), int(beside[1])
+        of_flags = flags.sum(axis=(0, 1, 3)) + (0 if extra is None else extra.sum(axis=(0, 1, 3)))
+        return ones, toggles, int(of_flags[0]), int(of_flags[1])
 
     def _wires(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return counts int64[way, 1, 3, wires] of data wires, flag wires and those beyond the first of a lane."""
@@ -385,11 +385,11 @@ class StreamPlayer:
         wires = [w if g is None or w is None else w + g for w, g in zip(self._wires(), guess, strict=True)]
         rows: list[EnergyRow] = []
         flag_wires = self._chain.flag_wires
-        beside = "dbi" if "dbi" in self.part.interface.wires else "extra"
+        flag_group = "dbi" if "dbi" in self.part.interface.wires else "extra"
         of_burst = (o.burst_beats * o.dq_bits, min(flag_wires, 1) * o.burst_bytes, (flag_wires - 1) * o.burst_bytes)
         for k, way in enumerate(WAYS):
             groups: dict[str, list[GroupCounts]] = {}
-            for name, counts, driven in zip(("dq", beside, "extra"), wires, of_burst, strict=True):
+            for name, counts, driven in zip(("dq", flag_group, "extra"), wires, of_burst, strict=True):
                 if counts is not None and driven > 0:
                     group = sent_group(name, way, WireCounts(counts), k, bursts[k] * driven, self.part)
                     groups.setdefault(name, []).append(group)

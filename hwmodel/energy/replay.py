@@ -67,8 +67,8 @@ def _wires(result: ReplayResult, machine: Machine, part: Part) -> tuple[Interfac
 
 def _wire_rows(counts: InterfaceCounts, extra: list[list[GroupCounts]], part: Part) -> tuple[WireRow, ...]:
     """Return the rows of all wires; flag wires that are no DBI pins are taken to be driven like DQ wires."""
-    beside = (row for groups in extra for row in wire_rows("extra", "dq", groups, part))
-    return (*interface_rows(counts, part), *beside)
+    extra_rows = (row for groups in extra for row in wire_rows("extra", "dq", groups, part))
+    return (*interface_rows(counts, part), *extra_rows)
 
 
 def _data_groups(
@@ -90,9 +90,9 @@ def _data_groups(
         flags = sent_group("dbi", way, total.way_wires.flag, k, min(flag_wires, 1) * n_bytes, part)
         if has_pins:
             groups.append(flags)
-        beside = [] if has_pins or not flag_wires else [flags]
+        flag_groups = [] if has_pins or not flag_wires else [flags]
         if total.way_extra_wires is not None:
-            beside.append(sent_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
-        if beside:
-            extra.append(beside)
+            flag_groups.append(sent_group("extra", way, total.way_extra_wires, k, (flag_wires - 1) * n_bytes, part))
+        if flag_groups:
+            extra.append(flag_groups)
     return groups, extra

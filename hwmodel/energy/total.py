@@ -7,7 +7,7 @@ leakage is the machine's own and billed whole. With 'none' nothing static is bil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -140,15 +140,8 @@ def run_energy(result: ReplayResult, machine: Machine, time_ns: float) -> RunEne
         moved_bytes=result.total.bursts * result.block_bytes,
         footprint_bytes=result.footprint_bytes,
     )
-    return billed_energy(memory.interface, memory.core, chip, billed, machine.part)
-
-
-def billed_energy(
-    interface: Sequence[WireRow], core: Sequence[EnergyRow], chip: OnChipEnergy | None, billed: Bill, part: Part
-) -> RunEnergy:
-    """Return rows of a run as they are billed."""
-    every = [*interface, *core, *([] if chip is None else chip.memory)]
+    every = [*memory.interface, *memory.core, *([] if chip is None else chip.memory)]
     whole = sum(row.energy_pj for row in every if row.kind == "static")
     if chip is not None:
         chip = replace(chip, memory=billed.of(chip.memory, float(billed.leaks)))
-    return RunEnergy(billed.of(interface), billed.of(core), chip, billed, part, whole)
+    return RunEnergy(billed.of(memory.interface), billed.of(memory.core), chip, billed, machine.part, whole)

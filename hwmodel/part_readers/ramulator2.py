@@ -90,8 +90,8 @@ def _named(tree: Tree) -> Tree | None:
     for key in keys:
         channels = max(channels, len(node)) if isinstance(node, list) else channels
         node = node[int(key) if isinstance(node, list) else key]
-    places = {place[len(keys) :]: at for place, at in tree.positions.items() if place[: len(keys)] == keys}
-    own = Tree(dict(node), places, tree.where)
+    positions = {place[len(keys) :]: at for place, at in tree.positions.items() if place[: len(keys)] == keys}
+    own = Tree(dict(node), positions, tree.where)
     own.problems = tree.problems
     org, timing = node["org"], node["timing"]
     if isinstance(timing, list) and isinstance(org, dict) and isinstance(org.get("count"), list):

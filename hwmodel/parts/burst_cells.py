@@ -56,21 +56,21 @@ class BurstCells:
         self._blocks = o.burst_beats // (CELL_BEATS * len(cells))
         self._block_beats = CELL_BEATS * len(cells)
         self._block_bytes = o.burst_bytes // self._blocks
-        places: dict[str, list[int]] = {kind: [] for kind in KINDS}
+        positions: dict[str, list[int]] = {kind: [] for kind in KINDS}
         for group, row in enumerate(cells):
             for wire, kind in enumerate(row.split()):
                 for beat in range(CELL_BEATS * group, CELL_BEATS * (group + 1)):
-                    places[kind].append(beat * 8 * self.lanes + wire)
-        self._places = {kind: np.array(at, np.int64) for kind, at in places.items()}
-        self.flags = self._blocks * len(places["I"])
+                    positions[kind].append(beat * 8 * self.lanes + wire)
+        self._positions = {kind: np.array(at, np.int64) for kind, at in positions.items()}
+        self.flags = self._blocks * len(positions["I"])
         self.share_bytes = o.burst_bytes // self.flags if self.flags else 0
-        self.metadata_bits = len(places["M"])
+        self.metadata_bits = len(positions["M"])
         source = np.full(o.burst_beats * 8 * self.lanes, -1, np.int32)
         for block in range(self._blocks):
             start = block * self._block_beats * 8 * self.lanes
-            n_data, n_flags = (len(self._places[kind]) for kind in "DI")
-            source[start + self._places["D"]] = block * n_data + np.arange(n_data)
-            source[start + self._places["I"]] = -2 - block * n_flags - np.arange(n_flags)
+            n_data, n_flags = (len(self._positions[kind]) for kind in "DI")
+            source[start + self._positions["D"]] = block * n_data + np.arange(n_data)
+            source[start + self._positions["I"]] = -2 - block * n_flags - np.arange(n_flags)
         self.source = source.reshape(o.burst_beats, 8 * self.lanes)
 
     @property
@@ -112,17 +112,17 @@ class BurstCells:
         if self.flags and not as_sent:
             data = data ^ (np.repeat(flags, self.share_bytes, axis=1) * np.uint8(255))
         words = np.array([metadata[block % len(metadata)] for block in range(self._blocks)], np.uint64)
-        width = len(self._places["M"])
+        width = len(self._positions["M"])
         meta = (words[:, None] >> np.arange(width, dtype=np.uint64) & np.uint64(1)).astype(np.uint8)
         bits = {
             "D": np.unpackbits(data.reshape(n, self._blocks, self._block_bytes), axis=2, bitorder="little"),
             "M": np.broadcast_to(meta, (n, self._blocks, width)),
-            "I": flags.reshape(n, self._blocks, len(self._places["I"])),
+            "I": flags.reshape(n, self._blocks, len(self._positions["I"])),
         }
         sent = {}
         for kind, values in bits.items():
             wires = np.zeros((n, self._blocks, self._block_beats * 8 * self.lanes), np.uint8)
-            wires[:, :, self._places[kind]] = values
+            wires[:, :, self._positions[kind]] = values
             sent[kind] = np.packbits(
                 wires.reshape(n, self._blocks * self._block_beats * 8 * self.lanes), axis=1, bitorder="little"
             )

@@ -1,7 +1,7 @@
 """A DRAM part as frozen data: what the timing engine, the trace checker and the energy functions read.
 
 Every number comes from a part file (docs/concepts/dram-parts.md) with its source; what is computed here from other
-constants is said to be derived.
+constants is marked as derived.
 """
 
 from __future__ import annotations

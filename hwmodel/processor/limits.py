@@ -14,12 +14,12 @@ SAMPLES = 4
 
 
 def l1_bytes() -> int:
-    """Return the bytes of a core's first data cache, as the C library tells them; 32 KiB where it does not."""
+    """Return the bytes of a core's first data cache, from the C library; 32 KiB where it does not."""
     try:
-        told = os.sysconf("SC_LEVEL1_DCACHE_SIZE")
+        size = os.sysconf("SC_LEVEL1_DCACHE_SIZE")
     except (ValueError, OSError, AttributeError):
-        told = 0
-    return told if told > 0 else 32 << 10
+        size = 0
+    return size if size > 0 else 32 << 10
 
 
 def rows_held(cache_bytes: int, lanes: int) -> int:

@@ -128,7 +128,7 @@ class Wires:
 
     @property
     def chain(self) -> StreamChain:
-        """The encoder chain of all wires beside these."""
+        """The encoder chain of all channels."""
         return self._at_rest.chain
 
     @cached_property
@@ -160,8 +160,8 @@ class Wires:
     ) -> Traffic:
         """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each).
 
-        bursts: int64[2, len(STREAMS)] of reads and writes; None: each request is one. Wires that are beside each other
-        have one traffic together.
+        bursts: int64[2, len(STREAMS)] of reads and writes; None: each request is one. Channels are
+        counted together.
         """
         _, bus, extra = self._at_rest
         extra_wires = None if extra is None else _by_way(extra.counts.data, which_set)
@@ -170,7 +170,7 @@ class Wires:
 
 
 class ChannelWires:
-    """The wires of all channels of a memory, beside each other, whose counts of a run and of its flush are apart.
+    """The wires of all channels of a memory, whose counts of a run and of its flush are apart.
 
     first: the wires of channel 0.
     """

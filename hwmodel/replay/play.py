@@ -87,11 +87,6 @@ class ReplayResult(OneLineRepr):
         return self.run + self.flush
 
     @property
-    def engine_accesses(self) -> int:
-        """Accesses of the engine, none wider than its access_bytes."""
-        return self.work.accesses
-
-    @property
     def multiply_adds(self) -> int:
         """Multiply-adds over all lanes, padding included; 0 of a recorded trace."""
         return self.work.multiply_adds

@@ -149,7 +149,7 @@ class DmaEngine:
         return int(self.env.now)
 
     def _hand_over(self, block: _Block) -> None:
-        """Tell the engine that a block has arrived."""
+        """Notify the engine that a block has arrived."""
         self.memory.collect()
         if self._done[block.first : block.end].min() < 0:
             block.arrival = int(self.env.now)

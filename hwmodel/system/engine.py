@@ -43,7 +43,7 @@ class Turns:
         rows = [np.zeros((0, 3), np.int64) if each is None else each for each in waits]
         self.waits = [{int(at): each[each[:, 0] == at, 1:].tolist() for at in np.unique(each[:, 0])} for each in rows]
         every = np.concatenate(rows)
-        self.told = [set(every[every[:, 1] == e, 2].tolist()) for e in range(len(waits))]
+        self.wakes = [set(every[every[:, 1] == e, 2].tolist()) for e in range(len(waits))]
         """Counts of accesses of each engine that another one waits for."""
         self._waiting: list[dict[int, Any]] = [{} for _ in waits]
 
@@ -101,7 +101,7 @@ class Engine:
 
     def process(self) -> Generator[Any, Any, None]:
         """Make all accesses (a SimPy process). The first engine keeps its port for the final flush."""
-        env, told = self._env, self._turns.told[self.number]
+        env, wakes = self._env, self._turns.wakes[self.number]
         position = accepted = 0  # the engine's own clock at its last burst, or when it went on, and the time then
         burst = 0  # when its last burst was accepted
         for chunk, end in self._pieces():
@@ -129,7 +129,7 @@ class Engine:
                 position, accepted = int(when[-1]), int(env.now)
                 burst = accepted
             self._on_accesses()
-            if self.accesses in told:
+            if self.accesses in wakes:
                 yield from self._compute(accepted + self._clocks(end) - position)
                 self._turns.reach(self.number, self.accesses)
         self._computing = self._clocks(self.side.work.cycles)
@@ -149,7 +149,7 @@ class Engine:
 
     def _pieces(self) -> Iterator[tuple[Chunk, float]]:
         """Yield the trace in slices, which end where an engine is to wait, and the engine's cycles by then."""
-        breaks = np.array(sorted({*self._turns.waits[self.number], *self._turns.told[self.number]}), np.int64)
+        breaks = np.array(sorted({*self._turns.waits[self.number], *self._turns.wakes[self.number]}), np.int64)
         made = 0
         for chunk in slices(self.side.trace, self._slice):
             inside = breaks[(breaks > made) & (breaks < made + len(chunk))] - made

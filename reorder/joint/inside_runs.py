@@ -61,7 +61,7 @@ def order_run_tuples(
     """Return int64[W]: `edges` with the connections of each run reordered for few ones on the wires.
 
     A run is consecutive connections with one target. Sources of a run are complete before it starts, so the result is
-    topological and has the same runs. stride: tuples that may change places (from the start of each run, or of the
+    topological and has the same runs. stride: tuples that may be swapped (from the start of each run, or of the
     order with stride_restart='continuous'), or 'row' for whole runs.
     encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
     inverts: whether the bus inverts bytes (DBI); None: where `encoder` does, and where CHAINS does not know it.

@@ -27,7 +27,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
         r"kind|type\(matrix\)\.__module__\.partition\('\.'\)\[0\]",
         "SciPy's own format of the file; a package's name",
     ),
-    "hwmodel/dram/checker.py": (r"refresh", "whether a controller refreshes"),
+    "hwmodel/caches/spec.py": (r"self\.kind", "the prefetcher that is none, the only one"),
     "hwmodel/dram/engine.py": (r"behaviour", "what the engine does for a refresh policy"),
     "hwmodel/dram/interface.py": (r"part\.interface\.dbi|rule", "what a part inverts for"),
     "hwmodel/fastmemory/iomodel.py": (r"policy", "the I/O model's three evictions, which define it"),
@@ -51,8 +51,6 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "traces/operators/folding.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
     "edgewatt/memory/exports.py": (r"matrix\.format", "SciPy's own format"),
     "edgewatt/results/record_rows.py": (r"section|k|idle\['billed'\]", "a key of a record's section; what is billed"),
-    "edgewatt/runs/plan.py": (r"wanted", "a key of a configuration"),
-    "edgewatt/runs/optimization.py": (r"key", "a key of a configuration"),
 }
 
 

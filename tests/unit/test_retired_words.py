@@ -18,6 +18,7 @@ IDENTIFIERS = {
     "ROLLED_COST", "BEYOND_S", "saves_up_to_here", "PayPoint", "Pays", "pays_machine", "order_pages", "judges",
     "load_beside", "_told", "MOST_LOOKED_AT", "MOST_TOLD", "PruneRequest",
 }  # fmt: skip
+KERNELS = {"ES_NOBODY", "ep_own", "ep_note", "edgewatt_tally", "edgewatt_cache_tally", "its_word", "ew_judge", "asks"}
 """Names that there were, with what they should be, when the glossary was written (docs/glossary.md)."""
 OF_ONE_PACKAGE = {"edgewatt": {"judge", "judged", "said", "told", "beside", "hopeless", "roomy", "looked", "quiet"}}
 OF_ONE_PACKAGE["traces"] = OF_ONE_PACKAGE["edgewatt"]
@@ -52,6 +53,12 @@ def test_no_retired_name_is_left_in_compiled_code() -> None:
     files = [path for path in (ROOT / "cython_ext").rglob("*") if path.suffix in (".pyx", ".pxd", ".h")]
     retired = re.compile(rf"\b({'|'.join(sorted(IDENTIFIERS))})\b(?=\()")
     assert not [f"{path.name}: {found[0]}" for path in files if (found := retired.search(path.read_text()))]
+
+
+def test_no_retired_name_is_in_a_kernel() -> None:
+    files = [path for end in ("pyx", "pxd", "h") for path in (ROOT / "cython_ext").rglob(f"*.{end}")]
+    retired = re.compile(rf"^(?!\s*(?:/?\*|#|\"))[^\"#*]*\b({'|'.join(sorted(KERNELS))})\b *[=(),;]", re.M)
+    assert not [f"{path.relative_to(ROOT)}: {m[1]}" for path in files for m in retired.finditer(path.read_text())]
 
 
 def test_no_retired_sentence_is_printed_or_documented() -> None:

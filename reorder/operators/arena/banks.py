@@ -28,7 +28,8 @@ ROUNDS = 100  # choices that are tried
 MASTER_WORK = 200_000  # branches of one integer programme times its variables
 PLACEMENT_NODES = 500_000  # placements of one buffer that one search of a bank may try
 SHRINKING = 20_000  # the same for making a forbidden set smaller, each time
-SPARE, SPARINGS = 0.985, 12  # share of a bank that is planned with where no placement is found, and how often
+PLANNED_SHARE = 0.985  # of a bank, each time that no placement is found for what was planned in all of it
+MOST_REDUCTIONS = 12  # of that share
 ROOM = 1e-6  # relative, below which bounds of the integer programme are not told from what is reached
 
 
@@ -166,14 +167,14 @@ class _Search:
         """Return a smaller set that is proved to have no placement in a bank either."""
         room = self.problem.banks[k].size_bytes
         assert room is not None
-        kept = chosen.copy()
+        remaining = chosen.copy()
         for i in np.argsort(self.problem.buffers.size, kind="stable").tolist():
-            if kept[i] and not self.late():
-                kept[i] = False
-                kept[i] = self.place(k, kept, min(SHRINKING, self.nodes)).lower_bound <= room
-        return kept
+            if remaining[i] and not self.late():
+                remaining[i] = False
+                remaining[i] = self.place(k, remaining, min(SHRINKING, self.nodes)).lower_bound <= room
+        return remaining
 
-    def judge(self, chosen: Int64Array) -> tuple[list[int], bool]:
+    def check(self, chosen: Int64Array) -> tuple[list[int], bool]:
         """Return the banks of which nothing is known, and whether a set was forbidden."""
         undecided, forbidden = [], False
         for k, bank in enumerate(self.problem.banks):
@@ -310,16 +311,16 @@ def place_in_banks(
             lower, impossible = max(lower, bound), none
         if chosen is None:
             break
-        undecided, forbidden = search.judge(chosen)
+        undecided, forbidden = search.check(chosen)
         if not undecided and not forbidden:
             if best is None or problem.total(chosen) < problem.total(best):
                 best = chosen
             break
         if undecided:
             exact = False
-            rounds = min(rounds, choices + SPARINGS)
+            rounds = min(rounds, choices + MOST_REDUCTIONS)
             for k in undecided:
-                search.planned[k] *= SPARE
+                search.planned[k] *= PLANNED_SHARE
     if best is None:
         outcome = "no way found in the time limit" if search.late() else "no way found"
         raise InputError(

@@ -22,7 +22,8 @@ from traces.base.errors import InputError
 
 MAX_BUFFERS = 20_000  # of the exact search, which recurses once per buffer
 MAX_PAIRS = 50_000_000  # overlapping pairs that are held (4 bytes each)
-FIRST_NODES, GROWTH = 16, 4  # per buffer, of the first start; factor between rounds
+FIRST_NODES = 16  # per buffer, of the first start
+NODE_GROWTH = 4  # factor from one round to the next
 SHORT_NODES = 8  # per buffer, of the first starts of preferences that are drawn
 KEPT = 8  # preferences that are tried in every round: those of the start and drawn ones that were lucky
 # weights of the logarithms of width, size, largest load, mean load and number of neighbours, by which drawn preferences
@@ -203,5 +204,5 @@ def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) ->
             else:
                 step //= 2
                 misses += 1
-        limit *= GROWTH
+        limit *= NODE_GROWTH
     return Placement(offset, height, min(lower, height), decider.spent, decider.late)

@@ -61,7 +61,7 @@ def read_buffers(path: str | Path, alignment: int | None = None) -> NamedBuffers
 
 
 Rows = Iterable[tuple[str, Mapping[str, Any]]]
-"""Where a buffer stands in its file, in words, and what is said of it there: texts, or what JSON has."""
+"""Position of a buffer in its file, for messages, and its fields: texts, or JSON values."""
 
 
 def _named(rows: Rows, alignment: int) -> NamedBuffers:
@@ -87,7 +87,7 @@ def _named(rows: Rows, alignment: int) -> NamedBuffers:
             pinned[len(numbers)] = bank
         numbers.append((lower, upper, size))
     if traffic and len(traffic) != len(numbers):
-        raise InputError("'traffic' is said of some buffers and not of others")
+        raise InputError("'traffic' is given for some buffers and not for others")
     table = np.array(numbers, np.int64).reshape(-1, 3)
     return NamedBuffers(
         tuple(seen),

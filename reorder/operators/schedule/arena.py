@@ -41,7 +41,7 @@ def lifetimes(
                 numbers.append(b)
         for b in rows["touches"][v]:
             upper[b] = step + 1
-    upper[problem.kept != 0] = len(order)
+    upper[problem.retained != 0] = len(order)
     by = np.array(numbers, np.int64)
     return Buffers(lower[by], upper[by], problem.graph.buffer_bytes[by].astype(np.int64), alignment), by
 

@@ -44,14 +44,14 @@ class CutBound:
         self.infinite = total + 1
         self.usable = 4 * self.infinite < MAX_BYTES
         arcs: list[tuple[int, int, int]] = []  # (tail, head, capacity); the source side of a cut is S
-        kept = problem.kept
+        retained = problem.retained
         rows = problem.buffer_rows
         # begun_b (node n + b) is on the source side once a writer of b is; open_b (n + nb + b) only if all users are.
         for b, size in enumerate(graph.buffer_bytes.tolist()):
-            arcs.append((n + b, self.sink if kept[b] else n + nb + b, size))
+            arcs.append((n + b, self.sink if retained[b] else n + nb + b, size))
         for v in range(n):
             arcs += [(v, n + b, self.infinite) for b in rows["writes"][v]]
-            arcs += [(n + nb + b, v, self.infinite) for b in rows["touches"][v] if not kept[b]]
+            arcs += [(n + nb + b, v, self.infinite) for b in rows["touches"][v] if not retained[b]]
             arcs += [(v, u, self.infinite) for u in graph.predecessors[v]]
         self.arcs = np.array(arcs, np.int64)
         self.problem = problem

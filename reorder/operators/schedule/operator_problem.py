@@ -55,7 +55,7 @@ class OperatorProblem:
         return {"writes": list(writes), "reads": list(reads), "touches": list(touches)}
 
     @cached_property
-    def kept(self) -> npt.NDArray[np.uint8]:
+    def retained(self) -> npt.NDArray[np.uint8]:
         """uint8[buffers]: 1 for storage that is never freed."""
         outputs = self.graph.output_buffers
         return np.array([name in outputs for name in self.graph.buffers], np.uint8)
@@ -65,7 +65,7 @@ class OperatorProblem:
         graph = copy(self.graph)
         graph.__dict__["buffer_bytes"] = buffer_bytes
         made = OperatorProblem(graph)
-        for name in ("buffer_rows", "kept"):  # neither depends on sizes
+        for name in ("buffer_rows", "retained"):  # neither depends on sizes
             made.__dict__[name] = getattr(self, name)
         made.__dict__["compiled"] = self.compiled.with_sizes(buffer_bytes)
         return made
@@ -79,7 +79,7 @@ class OperatorProblem:
             _rows, (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
         )
         sizes = np.ascontiguousarray(self.graph.buffer_bytes)
-        return kernel.Graph(before, writes, reads, sizes, self.kept)
+        return kernel.Graph(before, writes, reads, sizes, self.retained)
 
     @cached_property
     def reversed(self) -> Any:

@@ -132,7 +132,7 @@ def schedule(
     if evaluations < 0:
         raise InputError(f"evaluations must be at least 0, not {evaluations}")
     entry = SCHEDULERS[method]
-    ALLOCATORS[allocator]  # an unknown name is said before the work starts
+    ALLOCATORS[allocator]  # an unknown name is refused before the work starts
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
     problem = OperatorProblem(rewrite_graph(graph, rewrite))
     problem.check_room_for_arena()

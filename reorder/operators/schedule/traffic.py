@@ -69,7 +69,7 @@ def seconds_until(deadline: float) -> float:
 
 
 def too_late(graph: OpGraph) -> InputError:
-    """Return what is said where a time limit ends before the off-chip transfers are counted."""
+    """Return the error of a time limit that ends before the off-chip transfers are counted."""
     return InputError(
         f"{graph.source or graph.name}: the off-chip transfers cannot be counted within the time limit: "
         "raise it, or use larger blocks (block_bytes)"

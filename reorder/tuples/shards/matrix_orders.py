@@ -18,7 +18,7 @@ import reorder.tuples.groups as groups
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
 from reorder.tuples.request import Storage, TupleRequest, WireRequest
-from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Place, Shard, csr_places, make_folder, write_index
+from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Shard, TensorSpec, csr_specs, make_folder, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
 from reorder.tuples.tuple_problem import TuplesBefore
 from traces.base.errors import InputError, did_you_mean
@@ -156,17 +156,17 @@ class _Run:
         weight_map: dict[str, str] = {}
         shards: dict[Path, Shard] = {}
         for file in self.weights.files:
-            places = [
-                (name, place)
+            specs = [
+                (name, spec)
                 for matrix in by_file.get(file, [])
-                for name, place in csr_places(matrix, self._id_bits(matrix)).items()
+                for name, spec in csr_specs(matrix, self._id_bits(matrix)).items()
             ]
-            places += [(t.name, Place(t.kind, t.shape, t.stop - t.start)) for t in others[file]]
-            for name, _ in places:
+            specs += [(t.name, TensorSpec(t.kind, t.shape, t.stop - t.start)) for t in others[file]]
+            for name, _ in specs:
                 if name in weight_map:
                     raise InputError(f"{file}: a matrix written as CSR takes the name of tensor {name!r}: exclude it")
                 weight_map[name] = file.name
-            shards[file] = Shard(self.target / file.name, dict(places))
+            shards[file] = Shard(self.target / file.name, dict(specs))
         results = []
         for file, shard in shards.items():
             matrices = by_file.get(file, [])
@@ -183,7 +183,7 @@ class _Run:
                         shard.copy(tensor)
                 self.finished.put(shard=file.name, crc=shard.finish())
             results += [self._result(matrix, file.name) for matrix in matrices]
-        size = sum(place.n_bytes for shard in shards.values() for place in shard.places.values())
+        size = sum(spec.n_bytes for shard in shards.values() for spec in shard.tensors.values())
         write_index(self.target, weight_map, size, {"ordered": self.chosen})
         return results
 

@@ -1,6 +1,6 @@
 """Shards that are filled in any order and continued after a kill: the reordered matrices of a model, and all else.
 
-A shard NAME.safetensors is written as NAME.safetensors.partial, whose places are known from the counts of entries, and
+A shard NAME.safetensors is written as NAME.safetensors.partial, whose layout is known from the counts of entries, and
 gets its name when it is whole and on the disk. What is in it stands in journal.jsonl: a line a group with the checksum
 of what was written, and a line a whole shard with that of its file. A line that does not fit the file does not count:
 of a shard that was whole groups are then looked at one by one, and all else is written again.
@@ -35,7 +35,7 @@ _VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorSpec:
     """A tensor in a shard to be written."""
 
     kind: str
@@ -43,29 +43,29 @@ class Place:
     n_bytes: int
 
 
-def csr_places(matrix: RowMatrix, id_bits: int) -> dict[str, Place]:
+def csr_specs(matrix: RowMatrix, id_bits: int) -> dict[str, TensorSpec]:
     """Return the tensors of a matrix as CSR, by their names in the file."""
     count, rows = int(matrix.pointers[-1]), matrix.shape[0]
     word = np.dtype(matrix.word).itemsize
     return {
-        f"{matrix.name}.data": Place(_VALUES[matrix.value_format], (count,), count * word),
-        f"{matrix.name}.indices": Place(_BITS[id_bits], (count,), count * id_bits // 8),
-        f"{matrix.name}.indptr": Place("I64", (rows + 1,), 8 * (rows + 1)),
-        f"{matrix.name}.shape": Place("I64", (2,), 16),
+        f"{matrix.name}.data": TensorSpec(_VALUES[matrix.value_format], (count,), count * word),
+        f"{matrix.name}.indices": TensorSpec(_BITS[id_bits], (count,), count * id_bits // 8),
+        f"{matrix.name}.indptr": TensorSpec("I64", (rows + 1,), 8 * (rows + 1)),
+        f"{matrix.name}.shape": TensorSpec("I64", (2,), 16),
     }
 
 
 class Shard:
     """One shard to be written; `write` and `copy` put bytes into its tensors."""
 
-    def __init__(self, path: Path, places: Mapping[str, Place], about: Mapping[str, str] = ABOUT) -> None:
+    def __init__(self, path: Path, specs: Mapping[str, TensorSpec], about: Mapping[str, str] = ABOUT) -> None:
         self.path, self.partial = path, path.with_name(f"{path.name}.partial")
-        self.places = dict(places)
+        self.tensors = dict(specs)
         self.starts: dict[str, int] = {}
         at, header = 0, {"__metadata__": dict(about)}
-        for name, place in self.places.items():
-            header[name] = {"dtype": place.kind, "shape": list(place.shape), "data_offsets": [at, at + place.n_bytes]}  # type: ignore[dict-item]
-            self.starts[name], at = at, at + place.n_bytes
+        for name, spec in self.tensors.items():
+            header[name] = {"dtype": spec.kind, "shape": list(spec.shape), "data_offsets": [at, at + spec.n_bytes]}  # type: ignore[dict-item]
+            self.starts[name], at = at, at + spec.n_bytes
         text = json.dumps(header, separators=(",", ":")).encode()
         self.header = len(text + b" " * (-len(text) % 8)).to_bytes(8, "little") + text + b" " * (-len(text) % 8)
         self.size = len(self.header) + at
@@ -85,7 +85,7 @@ class Shard:
             yield self
             self.flush()
         finally:
-            with contextlib.suppress(OSError):  # what could not be written was said
+            with contextlib.suppress(OSError):  # the failed write raised already
                 self.stream.close()
 
     @contextlib.contextmanager

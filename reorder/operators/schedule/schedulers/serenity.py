@@ -19,7 +19,8 @@ from traces.operators.opgraph import INPUT, OpGraph
 SLICE_STATES = 8192
 SOFT_BUDGETS = ("ours", "printed", "unbounded")
 PRINTED_STEPS = 40
-STEPS, LONGER = 100, 4  # first step of the budget as a part of the hard one; factor of the limit on a search step
+FIRST_STEPS = 100  # the first step of the budget is this part of the hard one
+STEP_LIMIT_GROWTH = 4  # factor of the limit on a search step
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _passing(problem: OperatorProblem) -> list[bool]:
             last[b] = v
     passing = [False] * n
     for b, v in first.items():
-        for passed in range(v + 1, n if problem.kept[b] else last[b]):
+        for passed in range(v + 1, n if problem.retained[b] else last[b]):
             passing[passed] = True
     return passing
 
@@ -199,12 +200,12 @@ class _Part:
                 return order
             if status == kernel.EXHAUSTED:
                 below = max(tau, min(next_peak, hard) - 1)
-                step = 2 * step if step else max(1, hard // STEPS)
+                step = 2 * step if step else max(1, hard // FIRST_STEPS)
             else:
-                if tau == below + 1 or above - below <= hard // STEPS:  # no lower budget can help: more time can
+                if tau == below + 1 or above - below <= hard // FIRST_STEPS:  # no lower budget can help: more time can
                     if limit >= self.parameters.max_states:
                         return None
-                    limit, above = limit * LONGER, hard + 1
+                    limit, above = limit * STEP_LIMIT_GROWTH, hard + 1
                 else:
                     above = tau
                 step = 0

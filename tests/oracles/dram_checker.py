@@ -203,11 +203,11 @@ class _Checker:
             self.acts[rank] = [*recent[-3:], cycle]
         self._remember(name, cycle, rank, group, flat)
 
-    def _places(self, rank: int, group: int, flat: int) -> dict[str, tuple[int, ...]]:
+    def _scope_keys(self, rank: int, group: int, flat: int) -> dict[str, tuple[int, ...]]:
         return {"bank": (rank, flat), "group": (rank, group), "rank": (rank,)}
 
     def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int) -> Iterable[tuple[str, str]]:
-        places = self._places(rank, group, flat)
+        keys = self._scope_keys(rank, group, flat)
         whole_rank = name in WHOLE_RANK
         concerned = range(len(self.banks[rank])) if whole_rank else self._set(flat) if name == "REFpb" else [flat]
         for rule in self.rules:
@@ -228,7 +228,7 @@ class _Checker:
                 elif rule.scope == "group" and whole_rank:
                     at = []
                 else:
-                    at = [self.last.get((rule.scope, places[rule.scope], before))]
+                    at = [self.last.get((rule.scope, keys[rule.scope], before))]
                 for earlier in at:
                     if earlier is not None and cycle < earlier + clocks:
                         yield (
@@ -349,7 +349,7 @@ class _Checker:
             per_group = self.part.organisation.banks_per_group
             for bank in self._set(flat):
                 self.last[("bank", (rank, bank), name)] = self.last[("group", (rank, bank // per_group), name)] = cycle
-        for scope, place in self._places(rank, group, flat).items():
+        for scope, place in self._scope_keys(rank, group, flat).items():
             if name in (*WHOLE_RANK, "CAS") and scope != "rank":
                 continue
             self.last[(scope, place, name)] = cycle
