@@ -174,7 +174,7 @@ DRAM_SCHEDULERS.register("one-hit", summary="one row hit before an older miss")(
         "address = np.arange(64, dtype=np.uint64) * 4096\n"
         "spec = {'part': 'lpddr4-3200', 'controller': {'scheduler': 'one-hit'}}\n"
         "assert ew.simulate_dram(address, np.zeros(64, bool), np.arange(64), **spec).total_cycles > 0",
-        ("dram", "trace.npz", "--set", "scheduler=one-hit", "--json", "-"), '"one-hit"',
+        ("dram", "trace.npz", "--set", "scheduler=one-hit", "--check", "--json", "-"), '"one-hit"',
         {"dram": {"controller": {"scheduler": "one-hit"}}},
     ),
     Case(
@@ -189,7 +189,7 @@ PAGE_POLICIES.register("short-open", summary="a row idle for 20 clocks is closed
         "address = np.arange(64, dtype=np.uint64) * 4096\n"
         "spec = {'part': 'lpddr4-3200', 'controller': {'page_policy': 'short-open'}}\n"
         "assert ew.simulate_dram(address, np.zeros(64, bool), np.arange(64), **spec).total_cycles > 0",
-        ("dram", "trace.npz", "--set", "page_policy=short-open", "--json", "-"), '"short-open"',
+        ("dram", "trace.npz", "--set", "page_policy=short-open", "--check", "--json", "-"), '"short-open"',
         {"dram": {"controller": {"page_policy": "short-open"}}},
     ),
     Case(
@@ -204,7 +204,7 @@ REFRESH_POLICIES.register("bank-wise", summary="per bank, with one pulled in")(
         "address = np.arange(64, dtype=np.uint64) * 4096\n"
         "spec = {'part': 'lpddr4-3200', 'controller': {'refresh': 'bank-wise'}}\n"
         "assert ew.simulate_dram(address, np.zeros(64, bool), np.arange(64), **spec).total_cycles > 0",
-        ("dram", "trace.npz", "--set", "refresh=bank-wise", "--json", "-"), '"bank-wise"',
+        ("dram", "trace.npz", "--set", "refresh=bank-wise", "--check", "--json", "-"), '"bank-wise"',
         {"dram": {"controller": {"refresh": "bank-wise"}}},
     ),
     Case(

@@ -118,6 +118,7 @@ def dram(
     ),
     encoder: str = typer.Option("raw", help="Encoder of the data wires, where the trace carries its bytes."),
     explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
+    check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
     commands: Path = writes("Write the command trace as CSV.", "--commands"),
     json_file: str = json_option(),
 ) -> None:
@@ -129,16 +130,18 @@ def dram(
 
       edgewatt dram requests.trc --part ddr4-3200-x8 --set page_policy=closed --explain
 
-      edgewatt dram requests.trc --commands commands.csv
+      edgewatt dram requests.trc --check --commands commands.csv
     """
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.dram import play_requests
 
     played = play_requests(
         trace, part=part, format=format, controller=_parameters(controller), encoder=encoder,
-        commands=commands is not None,
+        commands=check or commands is not None,
     )  # fmt: skip
     report = played.as_dict()
+    if check:
+        report["violations"] = played.violations()
     if commands is not None:
         played.write_commands(commands)
     if not write_json(report, json_file):
@@ -169,6 +172,10 @@ def dram(
             show_table(("latency from", "reads"), steps, title="read latency, clocks")
             names = ("channel", "bank", "bursts", "hits", "conflicts", "activates", "closed")
             show_table(names, [[row[n] for n in names] for row in report["banks"]], title="rows by bank")
+        if check:
+            say("\n".join(report["violations"]) or "every command is legal")
+    if report.get("violations"):
+        raise typer.Exit(1)
 
 
 def token(

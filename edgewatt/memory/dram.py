@@ -13,6 +13,7 @@ import yaml
 
 from edgewatt.config.kinds import origins_of
 from hwmodel.coding.chain import chain_facts
+from hwmodel.dram.checker import broken_rules
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
 from hwmodel.dram.engine import load_part, simulate_dram

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 from dram_parts import made, of_reference_runs
-from oracles.dram_checker import check_trace
 
+from hwmodel.dram.checker import check_trace
 from hwmodel.dram.energy import core_energy, interface_energy, wire_constants_pj
 from hwmodel.dram.engine import load_part, simulate_dram
 

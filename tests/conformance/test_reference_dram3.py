@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 import yaml
-from oracles.dram_checker import broken_rules
 
+from hwmodel.dram.checker import broken_rules
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.engine import load_part, simulate_dram
 from hwmodel.part_readers.reader import import_part

@@ -8,9 +8,9 @@ import pytest
 from dram_parts import PARTS, variant, with_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.dram_checker import check_trace
 
 from cython_ext.dram.engine import DONE, first_bad_request
+from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_wires, count_commands, from_trace
 from hwmodel.dram.controller import SPACINGS, controller_spec, effective_part
 from hwmodel.dram.engine import ControllerSpec, DramEngine, simulate_dram

@@ -95,7 +95,7 @@ def test_nothing_below_a_command_imports_what_computes() -> None:
     "code",
     [
         "def f():\n    import numpy as np",
-        "def f():\n    from hwmodel.dram.stream import StreamPlayer",
+        "def f():\n    from hwmodel.dram.checker import check_trace",
         "def f():\n    from reorder.tuples import TUPLE_ORDERS",
         "def f(before, after):\n    return 100 * after / before",
         "def f(rows):\n    total = 0\n    for row in rows:\n        total -= row",

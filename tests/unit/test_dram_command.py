@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from oracles.dram_checker import check_trace
 from typer.testing import CliRunner
 
 import cython_ext.dram.engine as kernel
 from edgewatt.cli import app
+from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_table, count_commands
 from hwmodel.dram.engine import ControllerSpec, load_part, open_memory, simulate_dram
 from hwmodel.energy.replay import replay_energy
@@ -27,11 +27,11 @@ def requests(tmp_path):
     return file
 
 
-def test_table_explain_and_command_trace(requests, tmp_path):
+def test_table_explain_check_and_command_trace(requests, tmp_path):
     out = tmp_path / "commands.csv"
-    shown = CliRunner().invoke(app, ["dram", str(requests), "--explain", "--commands", str(out)])
+    shown = CliRunner().invoke(app, ["dram", str(requests), "--explain", "--check", "--commands", str(out)])
     assert shown.exit_code == 0, shown.output
-    assert "activates" in shown.output
+    assert "every command is legal" in shown.output and "activates" in shown.output
     part = load_part("lpddr4-3200")
     table = command_table(out, part=part)
     assert not check_trace(table, part=part)

@@ -107,7 +107,7 @@ COMMANDS = (
     "arena {in}/buffers.csv",
     "cache {in}/accesses.din --level 4KiB:64:4:srrip",
     "dram {in}/dram.trc --explain",
-    "dram {in}/dram.trc",
+    "dram {in}/dram.trc --check",
     "accelerator {in}/counts.csv --tensors {in}/tensors.npz",
     "export {in}/accesses.din -f dinero -o {out}.din",
     "export {in}/net.npz -f c -o {out}.c",
