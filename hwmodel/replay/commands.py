@@ -8,6 +8,7 @@ reads it back.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,62 @@ from traces.base.files import whole_file
 from traces.trace.chunks import Trace
 
 DATA_COMMANDS = ("RD", "RDA", "WR", "WRA", "MWR")
+MOVES_DATA = tuple(COMMANDS.index(name) for name in DATA_COMMANDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Commands:
+    """table: structured [n] (cycle, request, command, rank, group, bank, row, column) in the order of issue. data:
+    uint8[r, block_bytes] and stream: uint8[r] of the requests, by number. end_cycle: of the run, None if it was left
+    early."""
+
+    table: np.ndarray
+    data: np.ndarray
+    stream: np.ndarray
+    end_cycle: int | None
+
+    @property
+    def moves_data(self) -> np.ndarray:
+        """Return bool[n]: which commands read or write."""
+        return np.isin(self.table["command"], MOVES_DATA)
+
+
+def commands_of(trace: Trace, machine: Machine, channel: int, *, bursts: int | None = None) -> Commands:
+    """Play a trace on a machine with a part; stop early once `bursts` reads and writes of the channel are issued.
+
+    Memory grows by 32 + block_bytes a burst. Raises InputError for a channel that the part has not, or a trace without
+    data.
+    """
+    if not trace.has_data:
+        raise InputError("what commands carry is asked for, and this trace has addresses only")
+    assert machine.part is not None
+    engine = DramEngine(machine.part, machine.memory_controller(), trace=True)
+    if not 0 <= channel < engine.memory.n_channels:
+        raise InputError(f"channel {channel} does not exist: the part has {engine.memory.n_channels}")
+    data = [np.zeros((0, machine.bus.block_bytes), np.uint8)]
+    stream = [np.zeros(0, np.uint8)]
+    tables: list[np.ndarray] = []
+    last, moved = 0, 0
+
+    def keep(issued: tuple[np.ndarray, ...] | None) -> int:
+        assert issued is not None
+        tables.append(issued[channel])
+        return int(np.isin(tables[-1]["command"], MOVES_DATA).sum())
+
+    for chunk in burst_trace(trace, machine):
+        assert chunk.payload is not None and chunk.cycle is not None
+        arrival = np.maximum.accumulate(np.maximum(chunk.cycle, last))
+        last = int(arrival[-1]) if len(arrival) else last
+        data.append(chunk.payload.reshape(-1, machine.bus.block_bytes))
+        stream.append(np.asarray(chunk.stream, np.uint8))
+        moved += keep(engine.feed(chunk.address, chunk.op, arrival).commands)
+        if bursts is not None and moved >= bursts:
+            return Commands(np.concatenate(tables), np.concatenate(data), np.concatenate(stream), None)
+    keep(engine.finish().commands)
+    end = engine.result(np.zeros(0, np.int64)).end_cycle
+    return Commands(np.concatenate(tables), np.concatenate(data), np.concatenate(stream), end)
+
+
 _NAMES = {"REFab": "REFA", "REFpb": "REFB"}
 _CLOSES = ("PRE", "RDA", "WRA")
 
@@ -29,29 +86,15 @@ def export_commands(trace: Trace, machine: Machine, path: str | Path, *, channel
     """Play a trace on a machine and write the commands one channel's memory receives; return their number.
 
     The file is complete or absent. A burst that the controller merges with another one has no command. Memory grows by
-    32 + block_bytes a burst. Raises InputError without a part, for a channel it has not, or a trace without data.
+    32 bytes a burst. Raises InputError without a part, for a channel it has not, or a trace without data.
     """
     if machine.part is None:
         raise InputError("a command trace needs a memory part")
-    if not trace.has_data:
-        raise InputError("what commands carry is asked for, and this trace has addresses only")
-    engine = DramEngine(machine.part, machine.memory_controller(), trace=True)
-    if not 0 <= channel < engine.memory.n_channels:
-        raise InputError(f"channel {channel} does not exist: the part has {engine.memory.n_channels}")
-    data, issued, last = [np.zeros((0, machine.bus.block_bytes), np.uint8)], [], 0
-    for chunk in burst_trace(trace, machine):
-        assert chunk.payload is not None and chunk.cycle is not None
-        arrival = np.maximum.accumulate(np.maximum(chunk.cycle, last))
-        last = int(arrival[-1]) if len(arrival) else last
-        data.append(chunk.payload.reshape(-1, machine.bus.block_bytes))
-        issued.append(engine.feed(chunk.address, chunk.op, arrival).commands)
-    issued.append(engine.finish().commands)
-    table = np.concatenate([commands[channel] for commands in issued if commands is not None])
-    end = engine.result(np.zeros(0, np.int64)).end_cycle
+    played = commands_of(trace, machine, channel)
     with whole_file(path) as stream:
-        stream.writelines(_lines(table, np.concatenate(data)))
-        stream.write(f"{end},END,0,0,0,0,0\n".encode())
-    return len(table)
+        stream.writelines(_lines(played.table, played.data))
+        stream.write(f"{played.end_cycle},END,0,0,0,0,0\n".encode())
+    return len(played.table)
 
 
 def _lines(table: np.ndarray, data: np.ndarray) -> list[bytes]:

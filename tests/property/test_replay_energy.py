@@ -1,8 +1,5 @@
 """The energy of a replay equals that of the same bursts as a command table, wire group by wire group."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import numpy as np
 import pytest
 from dram_parts import with_channels
@@ -15,8 +12,9 @@ from hwmodel.dram.energy import interface_energy
 from hwmodel.dram.engine import load_part
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
-from hwmodel.replay.commands import export_commands
+from hwmodel.replay.commands import commands_of
 from hwmodel.system.simulation import simulate
 from traces.generators.networks import random_layered
 from traces.trace.build import build_trace
@@ -136,11 +134,14 @@ def test_one_rule_for_levels_in_gaps(seed: int, part: str) -> None:
         bus=BusSpec(loaded.organisation.byte_lanes, loaded.organisation.burst_bytes),
         part=loaded,
     )
-    result = replay(trace, machine)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "commands.csv"
-        export_commands(trace, machine, path)
-        counts = interface_energy(path, part=loaded, dbi=False, gaps="hold").counts
+    result, played = replay(trace, machine), commands_of(trace, machine, 0)
+    table, moves = played.table, played.moves_data
+    hexed = np.full(len(table), "", object)
+    hexed[moves] = [played.data[k].tobytes().hex() for k in table["request"][moves]]
+    names = np.array(COMMANDS)[table["command"]]
+    commands = {"timestamp_cycles": table["cycle"], "command": names, "data_hex": hexed}
+    commands |= {column: table[column] for column in ("rank", "bank_group", "bank", "row", "column")}
+    counts = interface_energy(commands, part=loaded, dbi=False, gaps="hold").counts
     for k, way in enumerate(("read", "write")):
         group, wires = counts.group("dq", way), result.total.way_wires
         assert wires is not None
