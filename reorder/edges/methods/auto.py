@@ -32,7 +32,7 @@ class Shares:
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
-    nearer: the same against a streamed start (measured on grids, stencils and convolutions).
+    nearer: the same against a streamed start under a time limit (measured on grids, stencils and convolutions).
     spilled: single-depth plans with more extra I/Os a neuron than this, each value written and read once more, have
     strips whose fronts do not fit.
     """
@@ -254,7 +254,8 @@ def start_from_plans(items: Items, best: Best, bound: float) -> None:
     plans = plan_search(items, best.task.memory)
     if plans is None or least_plan(plans) - bound > SHARES.promising * (best.value - bound):
         return
-    if least_plan(plans) - bound > SHARES.nearer * (start_value(items, best) - bound):
+    timed = best.task.time_limit_s is not None  # else both have all their moves
+    if timed and least_plan(plans) - bound > SHARES.nearer * (start_value(items, best) - bound):
         return
     ends = SHARES.changed_plans * (best.task.time_limit_s or math.inf)
     if least_plan(plans) <= best.value:
