@@ -89,11 +89,10 @@ def order_network(
 
     from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
-    from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz
+    from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, save
     from edgewatt.orders.timed import speed_in_words
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
-    from traces.readers.native import save
 
     need_npz("-o", output, "an order")
     need_npz("--renumber", renumber, "a network")

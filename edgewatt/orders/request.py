@@ -27,7 +27,7 @@ from traces.layout.settings import MACHINE_LANES, Layout
 from traces.networks.network import Network
 from traces.readers.native import save
 
-__all__ = ["Interrupts"]  # what commands take from here besides
+__all__ = ["Interrupts", "save"]  # what commands take from here besides
 
 
 REPORT_OVERRUN_S = 1.0  # seconds after a time limit that are said
