@@ -97,7 +97,7 @@ def accelerator(
         return
     columns, rows = played.table()
     show_table(columns, rows, title=f"{run.name} on {played.part}, {encoder}", numeric=columns[2:])
-    lines, never_moved = played.in_words()
+    lines, never_moved = played.describe()
     for line in lines:
         say(line)
     if never_moved:
@@ -249,7 +249,7 @@ def token(
         heads, rows = result.table(sums, what)
         show_table(heads, rows, title=title, numeric=heads[1:])
         title = ""
-    for line in (*result.in_words(), *orders.get("in_words", ())):
+    for line in (*result.describe(), *orders.get("describe", ())):
         say(line)
 
 
@@ -307,10 +307,10 @@ def import_(
 
     Example:  edgewatt part import MICRON_4Gb_DDR4-2400.json -o my-ddr4.yaml
     """
-    from edgewatt.memory.dram import import_file, imported_in_words
+    from edgewatt.memory.dram import describe_imported, import_file
 
     imported = import_file(file, output, base=base, name=name, format=format)
-    first, *others = imported_in_words(imported)
+    first, *others = describe_imported(imported)
     say("\n".join([f"{output}: {first}", *others]))
 
 

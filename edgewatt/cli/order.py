@@ -90,7 +90,7 @@ def order_network(
     from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, save
-    from edgewatt.orders.timed import speed_in_words
+    from edgewatt.orders.timed import describe_speed
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
 
@@ -141,7 +141,7 @@ def order_network(
             for words in filter(None, (view.sure, view.sentence, view.choices, view.note)):
                 say(words)
         elif "measured_us" in result:
-            say(speed_in_words(result, made.lanes))
+            say(describe_speed(result, made.lanes))
     if result.get("parameters", {}).get("interrupted"):
         raise typer.Exit(130)
 
@@ -235,7 +235,7 @@ def break_even_command(
     from edgewatt.orders.break_even_page import LAYOUT_WORDS, break_even_page
     from edgewatt.orders.request import Interrupts, orders_of
     from traces.base.files import check_writable, whole_file
-    from traces.base.units import shares_in_words
+    from traces.base.units import describe_shares
 
     check_writable(output, json_file)
     loaded = network_of(network, "break-even")
@@ -263,7 +263,7 @@ def break_even_command(
             *p.energies,
             *(change(p.saving(metric)) for metric in METRICS),
             *p.sure,
-            shares_in_words(p.order["bound_by"]),
+            describe_shares(p.order["bound_by"]),
         )
         for p in study.points
     ]  # fmt: skip
@@ -271,10 +271,10 @@ def break_even_command(
         *varied, "on-chip", "M", *(f"{name} energy" for name in (study.names[1], "blocking", study.names[0])),
         *(f"{WORDS[metric]} ±%" for metric in METRICS), "energy on blocking ±%", "sure %", "bound by, %",
     )  # fmt: skip
-    layout_words = LAYOUT_WORDS.get(study.layout, study.layout)
+    describe_layout = LAYOUT_WORDS.get(study.layout, study.layout)
     title = (
         f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}; energy per inference; "
-        f"layout: {layout_words}"
+        f"layout: {describe_layout}"
     )
     show_table(heads, rows, title=title, numeric=heads[len(varied) :])
     marked = any(map(study.marked, study.points))

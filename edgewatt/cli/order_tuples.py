@@ -80,7 +80,7 @@ def order_tuples(
 
     from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.cli.parts.tables import show_weights
-    from edgewatt.orders.tuples import in_words, order_file, order_folder, rows_of
+    from edgewatt.orders.tuples import describe, order_file, order_folder, rows_of
     from traces.base.errors import InputError
     from traces.base.files import check_writable
 
@@ -108,7 +108,7 @@ def order_tuples(
     sizes = f"{len(tuple_order.positions)} tuples, {value_format}, stride {tuple_order.parameters['stride']}, {encoder}"
     heads = ("wires", "as given", "reordered", "change")
     show_table(heads, rows_of(tuple_order), title=f"{Path(matrix).name}: {sizes}", numeric=heads[1:3])
-    bound, warning = in_words(tuple_order, metric, encoder, value_format)
+    bound, warning = describe(tuple_order, metric, encoder, value_format)
     if bound:
         say(bound)
     if warning:

@@ -300,12 +300,12 @@ def rerun(
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """
     from edgewatt.cli.parts.output import show_table, write_json
-    from edgewatt.results.record_rows import cut_words
+    from edgewatt.results.record_rows import describe_cut
     from edgewatt.runs.compute import rerun as repeat
     from edgewatt.runs.records import load_records
 
     differences = repeat(record)
-    cut = cut_words(load_records(record)[0])
+    cut = describe_cut(load_records(record)[0])
     if not write_json({"record": record, "differences": differences, "search": cut}, json_file):
         if cut:
             say(f"the search of this record was {cut} by its time limit: another run may find another order")

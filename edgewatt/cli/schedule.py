@@ -99,7 +99,7 @@ def schedule(
 
 def _print(scheduled: Any) -> None:
     from edgewatt.cli.parts.output import show_table
-    from edgewatt.operators.words import arena_in_words, order_lines, proof_in_words
+    from edgewatt.operators.words import describe_arena, describe_proof, order_lines
     from traces.base.units import engineering
 
     result, rows = scheduled.result, scheduled.rows
@@ -115,8 +115,8 @@ def _print(scheduled: Any) -> None:
     )
     for reason in dict.fromkeys(row["traffic_left_out"] for row in rows if "traffic_left_out" in row):
         say(f"off-chip traffic left out: {reason}")
-    say(proof_in_words(result))
-    say(arena_in_words(result))
+    say(describe_proof(result))
+    say(describe_arena(result))
     times = [engineering(seconds, "s") for seconds in (scheduled.read_s, scheduled.search_s)]
     say(f"{result.states:,} states; read in {times[0]}, scheduled in {times[1]}")
 

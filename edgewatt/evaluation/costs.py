@@ -95,7 +95,7 @@ MOST_NAMED = 3  # parts of a change on a side; what is below NAMED_SHARE of the 
 NAMED_SHARE = 0.05
 
 
-def change_in_words(cost: dict[str, Any], other: dict[str, Any], what: str = "energy") -> str:
+def describe_change(cost: dict[str, Any], other: dict[str, Any], what: str = "energy") -> str:
     """Say how `what` ('energy', 'bytes', 'time') and then bytes or energy change from `other` to `cost`."""
     streams, terms = _changes(cost, other, "streams"), _changes(cost, other, "terms")
     energy = _balance("energy", {name: 1e-12 * pj for name, pj in terms.items()}, "J")

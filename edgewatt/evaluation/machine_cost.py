@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, check_timing, costs_of, differs, rows_of
+from edgewatt.evaluation.costs import LEAST_CHANGE, check_timing, costs_of, describe_change, differs, rows_of
 from edgewatt.results.verdict import Gain, gain_of
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
@@ -25,7 +25,7 @@ from reorder.order import check_limits
 from reorder.order import order as order_edges
 from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
-from traces.base.units import engineering, shares_in_words
+from traces.base.units import describe_shares, engineering
 from traces.layout.kind import LAYOUTS
 from traces.layout.settings import AUTO, BEST, Layout
 from traces.networks.checks import checked_memory
@@ -321,7 +321,7 @@ def view_on_machine(model: MachineCost, ordering: Ordering, progress: Progress |
 
 def settled(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> Ordering:
     """Return an order no worse than two-optimal by whole simulations; samples alone may miss that."""
-    if ordering.parameters.get("judged_by") != "sample":
+    if ordering.parameters.get("evaluated_by") != "sample":
         return ordering
     mine, plain = (float(model.costs(edges, progress)[model.objective]) for edges in (ordering.edges, model.plain))
     if mine <= plain:
@@ -331,10 +331,10 @@ def settled(model: MachineCost, ordering: Ordering, progress: Progress | None = 
 
 
 def what_is_open(ordering: Ordering) -> str:
-    missed = [name for name in str(ordering.parameters.get("unjudged", "")).split(", ") if name]
+    missed = [name for name in str(ordering.parameters.get("not_evaluated", "")).split(", ") if name]
     if not missed:
         return ""
-    if ordering.parameters["judged_by"] == "sample":
+    if ordering.parameters["evaluated_by"] == "sample":
         return "The time limit left no room to simulate whole orders; samples compared them and may miss the best."
     named = missed if len(missed) <= NAMED else [*missed[: NAMED - 1], f"{len(missed) - NAMED + 1} more"]
     return f"Not simulated for want of time, and one of them may cost less: {', '.join(named)}."
@@ -350,7 +350,7 @@ def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     where = f"{describe_machine(model.machine)}, layout {model.layout.kind}, {inputs}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
-    because = f"{change_in_words(dict(cost), dict(plain), what)}; {_time_in_words(name, cost, plain)}"
+    because = f"{describe_change(dict(cost), dict(plain), what)}; {_describe_time(name, cost, plain)}"
     if mine == other:
         return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
     if not differs(mine, other):
@@ -367,9 +367,9 @@ def _per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
     return {**cost, **shares, **parts}
 
 
-def _time_in_words(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+def _describe_time(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
     each = (
-        f"{write_amount(one['time'], 'time')} for {order}, bound by {shares_in_words(one['bound_by'])} %"
+        f"{write_amount(one['time'], 'time')} for {order}, bound by {describe_shares(one['bound_by'])} %"
         for order, one in (("two-optimal", plain), (name, cost))
     )
     return f"time {' and '.join(each)}"

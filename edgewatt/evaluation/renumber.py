@@ -76,7 +76,9 @@ def renumber_on_machine(
             given=(("tiles by number", edges),), **parameters,
         )  # fmt: skip
         value = ordering.parameters["value"]
-        if ordering.parameters["judged_by"] != best.ordering.parameters["judged_by"]:  # not simulated the same way
+        if (
+            ordering.parameters["evaluated_by"] != best.ordering.parameters["evaluated_by"]
+        ):  # not simulated the same way
             value, best = other(ordering.edges), replace(best, value=best.model(best.ordering.edges))
         if value < best.value:
             best = replace(

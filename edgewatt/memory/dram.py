@@ -175,7 +175,7 @@ def import_file(
     return imported
 
 
-def imported_in_words(imported: Imported) -> list[str]:
+def describe_imported(imported: Imported) -> list[str]:
     part = imported.part
     lines = [
         f"{part.name}, {part.standard}, {part.data_rate_mts:.0f} MT/s, "

@@ -165,14 +165,14 @@ class TokenEnergy:
         return token_page(
             f"A token of {name} in joules",
             f"{self.part} x {self.channels} channels, {self.format}, {self.layout}, encoder {self.encoder}",
-            self.in_words(),
+            self.describe(),
             [("By kind of tensor", *self.table(kinds, "kind"), [each.energy_pj for each in kinds.values()]),
              ("By layers", *self.table(layers, "layers"), [each.energy_pj for each in layers.values()])],
             (("tensor", "kind", "layer", "bytes", "ones", "toggles", "energy"), rows),
             len(self.tensors) - len(rows),
         )  # fmt: skip
 
-    def in_words(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return what is to be said of it, the answer first."""
         pj, tokens, c = self.energy_pj, self.plan.tokens, self.stream.counts
         least, most = self.stream.range_pj
@@ -371,7 +371,7 @@ def order_and_compare(
         )
     groups = [{"name": each.name, "rows": each.rows, **{k: getattr(each, k) for k in _SHARES}} for each in found]
     return after, {
-        "channel_orders": groups, "before": {"toggles": edges[0], "energy_pj": before.energy_pj}, "in_words": lines
+        "channel_orders": groups, "before": {"toggles": edges[0], "energy_pj": before.energy_pj}, "describe": lines
     }  # fmt: skip
 
 

@@ -92,7 +92,7 @@ class AcceleratorMemory:
         columns = ("layer", "tensor", "bytes", "reads", "writes", "ones", "toggles", joules, seconds)
         return columns, [(*row, *cells) for row, *cells in zip(rows, energies, times, strict=True)]
 
-    def in_words(self) -> tuple[list[str], str]:
+    def describe(self) -> tuple[list[str], str]:
         lines = [
             f"{energy(self.total_pj, 4)} in {duration(self.time_ns, 4)}; "
             "'shared' is activates, background, refresh, strobes, clock and commands"

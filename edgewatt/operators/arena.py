@@ -13,7 +13,7 @@ from pydantic import Field
 from edgewatt.config.kinds import origins_of
 from edgewatt.config.loading import validate
 from edgewatt.config.sections import Section, section_for
-from edgewatt.operators.words import bank_summary, banks_in_words, placement_in_words
+from edgewatt.operators.words import bank_summary, describe_banks, describe_placement
 from reorder.operators.arena.allocate import allocate
 from reorder.operators.arena.banks import Bank, BankedPlacement, place_in_banks
 from reorder.operators.arena.base import Placement
@@ -181,12 +181,12 @@ def place_buffers(
             **how,
         )  # fmt: skip
         names = placed.names
-        words += banks_in_words(placed)
+        words += describe_banks(placed)
         summary |= {**bank_summary(placed), "bank": dict(zip(given.names, names, strict=True))}
     else:
         placed = allocate(b.lower, b.upper, b.size, capacity=capacity, **how)
         fits = capacity is None or placed.height <= capacity
-        words.append(placement_in_words(placed.height, placed.lower_bound, capacity))
+        words.append(describe_placement(placed.height, placed.lower_bound, capacity))
         summary |= {"fits": fits, "height": placed.height, "lower_bound": placed.lower_bound, "proved": placed.proved}
         summary |= {"nodes": placed.nodes, "truncated": placed.truncated}
     if output is not None and fits:

@@ -12,7 +12,7 @@ from typing import Any
 from edgewatt.config.kinds import origins_of
 from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_banks, write_page
 from edgewatt.operators.energy import operator_energy, schedule
-from edgewatt.operators.words import bank_summary, banks_in_words, written_in_words
+from edgewatt.operators.words import bank_summary, describe_banks, describe_written
 from reorder.operators.arena.base import PlacementTask
 from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
@@ -182,4 +182,4 @@ def _write(scheduled: FoundSchedule, r: ScheduleRequest, graph: Any, patterns: l
         scheduled.summary["placement_in_banks"] = bank_summary(placed)
     if r.page is not None:
         write_page(of_schedule(result, placed), r.page)
-    scheduled.words += [*written_in_words(back, result), *([] if placed is None else banks_in_words(placed))]
+    scheduled.words += [*describe_written(back, result), *([] if placed is None else describe_banks(placed))]

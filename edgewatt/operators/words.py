@@ -21,7 +21,7 @@ def order_lines(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[tupl
     return lines
 
 
-def proof_in_words(result: Any) -> str:
+def describe_proof(result: Any) -> str:
     if result.objective == "peak" and result.proved:
         return f"peak of {result.peak_bytes:,} B: proved, no order of these operators needs less"
     if result.objective == "peak":
@@ -44,7 +44,7 @@ def proof_in_words(result: Any) -> str:
     return f"off-chip traffic of {result.traffic_bytes:,} B: {word}; its peak is {result.peak_bytes:,} B, {bound}"
 
 
-def arena_in_words(result: Any) -> str:
+def describe_arena(result: Any) -> str:
     where = f"arena of {result.arena_bytes:,} B at an alignment of {result.alignment}"
     if result.arena_bytes == result.peak_bytes:
         return f"{where}: the peak, no byte is lost to placement"
@@ -53,7 +53,7 @@ def arena_in_words(result: Any) -> str:
     return f"{where}: no order has one below {result.arena_lower_bound_bytes:,} B"
 
 
-def placement_in_words(height: int, lower_bound: int, capacity: int | None) -> str:
+def describe_placement(height: int, lower_bound: int, capacity: int | None) -> str:
     if capacity is not None and height > capacity:
         if lower_bound > capacity:
             return f"they do not fit in {capacity:,} B: proved, every placement needs at least {lower_bound:,} B"
@@ -67,7 +67,7 @@ def placement_in_words(height: int, lower_bound: int, capacity: int | None) -> s
     return f"placed in {height:,} B{room}: no placement needs less than {lower_bound:,} B"
 
 
-def banks_in_words(placed: Any) -> list[str]:
+def describe_banks(placed: Any) -> list[str]:
     lines = []
     for k, (bank, height) in enumerate(zip(placed.banks, placed.heights, strict=True)):
         room = "" if bank.size_bytes is None else f" of {bank.size_bytes:,} B"
@@ -100,7 +100,7 @@ def bank_summary(placed: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def written_in_words(back: Any, result: Any) -> list[str]:
+def describe_written(back: Any, result: Any) -> list[str]:
     if back is None:
         return []
     lines = []

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import DEFAULT_SYSTEM
-from edgewatt.evaluation.costs import LEAST_CHANGE, change_in_words, differs, rows_of
+from edgewatt.evaluation.costs import LEAST_CHANGE, describe_change, differs, rows_of
 from edgewatt.evaluation.machine_cost import gain_between
 from edgewatt.orders.order_comparison import (
     MOST_PROBES,
@@ -100,7 +100,7 @@ class BreakEvenPoint:
 
     def reason(self) -> str:
         """Return how energy and bytes change and by which terms and streams, in words: what is saved, at what cost."""
-        return change_in_words(dict(self.order), dict(self.against))
+        return describe_change(dict(self.order), dict(self.against))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgewatt.orders.break_even import METRICS, WORDS, BreakEven, BreakEvenPoint, change, kib
 from edgewatt.pages.html.page import Page, text
-from traces.base.units import shares_in_words
+from traces.base.units import describe_shares
 
 LAYOUT_WORDS = {"auto": "chosen for each order"}
 
@@ -59,7 +59,7 @@ def break_even_page(study: BreakEven) -> str:
 
 
 def _tip(point: BreakEvenPoint) -> str:
-    bounds = (shares_in_words(each["bound_by"]) for each in (point.order, point.against))
+    bounds = (describe_shares(each["bound_by"]) for each in (point.order, point.against))
     return "M = {}; time bound by {} % (against: {} %)".format(point.memory, *bounds)
 
 

@@ -58,7 +58,7 @@ def speed_up(network: Network, order: Any, lanes: int) -> dict[str, float]:
     return {"measured_us": own * 1e6, "csr_us": csr * 1e6, "times_faster_than_csr": csr / own}
 
 
-def speed_in_words(speed: Mapping[str, Any], lanes: int | None) -> str:
+def describe_speed(speed: Mapping[str, Any], lanes: int | None) -> str:
     ours, theirs = (engineering(speed[key] * 1e-6, "s") for key in ("measured_us", "csr_us"))
     return (
         f"a pass of {lanes} vectors takes {ours}, target after target (CSR) {theirs}: "

@@ -137,7 +137,7 @@ def sums_of(tuple_order: TupleOrder) -> list[tuple[str, int, int]]:
     return rows
 
 
-def in_words(tuple_order: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
+def describe(tuple_order: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
     lost = f"warning: {tuple_order.zeroed} stored non-zeros become zero in {value_format}" if tuple_order.zeroed else ""
     if tuple_order.lower_bound is None:
         return f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride", lost

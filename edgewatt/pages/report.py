@@ -26,7 +26,7 @@ from edgewatt.pages.data import SIGNIFICANT, ReportData, gather
 from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title, distinct, value_in_words
+from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title, distinct, format_value
 from edgewatt.results.store import open_records
 from traces.base.errors import InputError
 from traces.base.units import SCALES, prefixed
@@ -233,27 +233,27 @@ def summary(data: ReportData) -> list[str]:
     played = data.played
     if not played:
         counted = f"{len(data.rows)} points, counted with the I/O model alone."
-        return [counted, *swept_words(data), *_work_words(data)]
+        return [counted, *describe_swept(data), *_describe_work(data)]
     inputs = distinct(data.rows, "inputs")
     many = "" if inputs == [1] else f", {' or '.join(map(str, sorted(inputs)))} inputs at a time"
-    lines = [f"{len(played)} points; energy and time per inference{many}.", *swept_words(data)]
+    lines = [f"{len(played)} points; energy and time per inference{many}.", *describe_swept(data)]
     if idle := ", ".join(distinct(data.rows, "idle")):
         lines.append(f"Of the DRAM's static energy is billed: {idle}.")
     if data.verdict.proxies:
         rho = ", ".join(f"{name} {value:.2f}" for name, value in data.verdict.proxies.items())
         lines.append(f"Rank correlation with energy over the points: {rho}.")
-    return lines + _work_words(data)
+    return lines + _describe_work(data)
 
 
 _MOST_VALUES = 6
 
 
-def swept_words(data: ReportData) -> list[str]:
+def describe_swept(data: ReportData) -> list[str]:
     parts, named = [], titles(data)
     for key in varying_fields(data):
         title = named[key]
         name, given = title.partition(" (")[0], in_order(distinct(data.rows, key))
-        values = [value_in_words(title, value).removeprefix(f"{name} ") for value in given]
+        values = [format_value(title, value).removeprefix(f"{name} ") for value in given]
         more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
         parts.append(f"{name} ({', '.join(values[:_MOST_VALUES])}{more})")
     seeds = distinct(data.rows, "seed")
@@ -261,7 +261,7 @@ def swept_words(data: ReportData) -> list[str]:
     return [f"What differs: {'; '.join(parts)}."] if parts else []
 
 
-def _work_words(data: ReportData) -> list[str]:
+def _describe_work(data: ReportData) -> list[str]:
     lines = []
     io, bound = list(data.rows.values("io")), list(data.rows.values("io_bound"))
     counted = [i for i, number in enumerate(io) if number]

@@ -10,7 +10,7 @@ from sys import intern
 from typing import Any
 
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import METRICS, Table, flat, row_of, value_in_words
+from edgewatt.results.record_rows import METRICS, Table, flat, format_value, row_of
 from edgewatt.results.store import open_records
 from edgewatt.results.swept import ABSENT, Axis, Configs, swept_axes
 from traces.base.errors import InputError
@@ -143,7 +143,7 @@ class Comparison(Sequence[dict[str, Any]]):
         pairs = [(key, self._first.rows.values(key)[a]) for key in self._names]
         names = [f"{_WORDS.get(key, '')}{value}" for key, value in pairs if value is not None]
         swept = [(axis.title, axis.values[at]) for axis in self._axes]
-        return " / ".join([*names, *(value_in_words(title, value) for title, value in swept if value is not None)])
+        return " / ".join([*names, *(format_value(title, value) for title, value in swept if value is not None)])
 
     def _because(self, a: int, b: int) -> list[dict[str, Any]]:
         mine, other = self._first.terms[a], self._second.terms[b]

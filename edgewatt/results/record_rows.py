@@ -13,7 +13,7 @@ from typing import Any, Literal
 from edgewatt.config.kinds import AS_GIVEN
 from edgewatt.results.record import Record, of_our_shape
 from traces.base.errors import InputError
-from traces.base.units import shares_in_words
+from traces.base.units import describe_shares
 
 
 @dataclass(frozen=True)
@@ -259,10 +259,10 @@ def words_of(key: str, value: Any, title: str | None) -> str:
     """Return the value of a column in words; title: of one that was swept and is no column of NAMING."""
     prefix = {"stride": "" if value != AS_GIVEN else "stride "}
     prefix |= {"memory": "M ", "seed": "seed ", "lanes": "lanes ", "engines": "engines "}
-    return value_in_words(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
+    return format_value(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"
 
 
-def value_in_words(title: str, value: Any) -> str:
+def format_value(title: str, value: Any) -> str:
     """Return a swept value in words: ('L1 size (bytes)', 8192) is 'L1 size 8 KiB'."""
     name, _, unit = title.partition(" (")
     if unit == "bytes)" and isinstance(value, int):
@@ -296,7 +296,7 @@ def _row_of(record: Record) -> dict[str, Any]:
     row |= config_columns(config)
     if "ordering" in config:
         io = results["io"]
-        if cut := cut_words(record):
+        if cut := describe_cut(record):
             row["ordering"] += f", {cut}"
         row |= {"runs": io["runs"], "reads": io["reads"], "writes": io["writes"], "io": io["total"]}
         row |= {"io_lower": results["bounds"]["lower_total"], "io_upper": results["bounds"]["upper_total"]}
@@ -330,7 +330,7 @@ def searches(config: Mapping[str, Any]) -> bool:
     return kind in ORDERINGS and bool(ORDERINGS[kind].item.searches)
 
 
-def cut_words(record: Record) -> str:
+def describe_cut(record: Record) -> str:
     """Say where a time limit ended the search of a record's order ('cut at 300 of 20000'); empty where none did."""
     found = record.results.get("ordering", {})
     if not found.get("truncated"):
@@ -397,7 +397,7 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
         "area_um2": results.get("area_um2"),
     }
     if "bound_by" in results:
-        row["bound_by"] = shares_in_words(results["bound_by"])
+        row["bound_by"] = describe_shares(results["bound_by"])
         row |= {f"bound_by_{name}": results["bound_by"][name] for name in BOUNDS}
         row |= {f"roofline_{name}_ns": results["roofline_ns"][name] for name in ("bandwidth", "engine")}
     return row

@@ -22,11 +22,11 @@ from edgewatt.results.record_rows import (
     column,
     column_title,
     distinct_labels,
+    format_value,
     label_of,
     order_label,
     shorten_names,
     telling,
-    value_in_words,
 )
 from edgewatt.results.swept import Axis
 
@@ -470,9 +470,7 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
         for value, pairs in changes.items():
             energy, time = ((median(each), min(each), max(each)) for each in zip(*pairs, strict=True))
             title = titles.get(key, column_title(key))
-            words, usual = (
-                value_in_words(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first)
-            )
+            words, usual = (format_value(title, v).removeprefix(f"{title.partition(' (')[0]} ") for v in (value, first))
             found.append(Effect(title.partition(" (")[0], words, usual, energy, time, len(pairs)))
     return found
 

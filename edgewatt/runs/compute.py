@@ -174,7 +174,7 @@ def answer(task: Mapping[str, Any]) -> dict[str, Any]:
 def rerun(record: str | Path | Record) -> list[dict[str, Any]]:
     """Repeat the run behind a record; return what differs in its canonical part (nothing, if all is well).
 
-    A search that a time limit cut may differ: `edgewatt.results.record_rows.cut_words` says whether it was.
+    A search that a time limit cut may differ: `edgewatt.results.record_rows.describe_cut` says whether it was.
 
     The files are looked for where the record says they lay, then beside the record. An outside member that has changed
     since is a difference, too. Raises InputError if a file is missing or has another content.

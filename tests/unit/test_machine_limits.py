@@ -1,4 +1,4 @@
-"""Orders for machines in little time: the best construction is judged first, nothing is judged twice."""
+"""Orders for machines in little time: the best construction is evaluated first, nothing is evaluated twice."""
 
 from dataclasses import replace
 
@@ -83,7 +83,7 @@ def test_nothing_is_simulated_twice(network: Network, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(judging, "costs_of", counted)
     found = order_on_machine(judge, "auto", moves=500)
-    assert len(set(runs)) == len(runs) == found.parameters["judged"]
+    assert len(set(runs)) == len(runs) == found.parameters["evaluated"]
     view = view_on_machine(judge, found)
     assert view.cost["energy"] == found.parameters["value"]
     edges = np.array(found.edges)  # an order that its owner changes is another order
@@ -152,9 +152,11 @@ def test_simulations_after_the_limit_are_said(monkeypatch: pytest.MonkeyPatch) -
     assert note.endswith("took 2.2 s more")
 
 
-@pytest.mark.parametrize(("judge_s", "limit_s", "what"), [(0.01, 10, "all"), (0.2, 0.2, "some"), (5, 3, "samples")])
+@pytest.mark.parametrize(
+    ("evaluation_s", "limit_s", "what"), [(0.01, 10, "all"), (0.2, 0.2, "some"), (5, 3, "samples")]
+)
 def test_what_no_time_was_left_for_is_said(
-    slow_judge: MachineCost, judge_s: float, limit_s: float, what: str, monkeypatch: pytest.MonkeyPatch
+    slow_judge: MachineCost, evaluation_s: float, limit_s: float, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge and samples of it take a time of their own here, so the test does not depend on the machine."""
     judge, now, asked = slow_judge, [0.0], []
@@ -163,12 +165,12 @@ def test_what_no_time_was_left_for_is_said(
     monkeypatch.setattr(candidates, "LIMITS", replace(candidates.LIMITS, sample=512))  # of 11,050 connections
 
     def slow(edges: np.ndarray) -> float:
-        now[0] += judge_s
+        now[0] += evaluation_s
         asked.append(edges)
         return judge(edges)
 
     def sampler(edges: np.ndarray, n: int) -> tuple[Network, float]:
-        now[0] += judge_s * n / len(edges)
+        now[0] += evaluation_s * n / len(edges)
         return judge.sample(edges, n)
 
     found = order_for_machine(
@@ -176,7 +178,7 @@ def test_what_no_time_was_left_for_is_said(
         time_limit_s=limit_s,
     )  # fmt: skip
     known, note = found.parameters, what_is_open(found)
-    missed = known["unjudged"].split(", ")
+    missed = known["not_evaluated"].split(", ")
     values = {}
     for name in constructions():
         edges = ew.order(network, name, memory=shape.memory, policy=shape.policy).edges
@@ -185,9 +187,9 @@ def test_what_no_time_was_left_for_is_said(
             assert known["value"] <= values[name], name
     assert judge(found.edges) <= 1.05 * min(values.values())  # samples rank well
     assert now[0] <= 1.1 * limit_s + 1
-    assert known["judged_by"] == ("sample" if what == "samples" else "replay")
+    assert known["evaluated_by"] == ("sample" if what == "samples" else "replay")
     if what == "all":
-        assert known["unjudged"] == note == ""
+        assert known["not_evaluated"] == note == ""
     elif what == "some":
         assert len(asked) >= 2 and "two-optimal" not in missed and note.startswith("Not simulated for want of time")
         assert missed[0] in note and (len(missed) == 1 or missed[1] in note) and len(note) < 160
@@ -199,13 +201,13 @@ def test_what_no_time_was_left_for_is_said(
 def test_what_samples_alone_chose_is_two_optimal_where_that_costs_less(slow_judge: MachineCost) -> None:
     """`order --system` and `pays` play both in full, and what they found is kept."""
     judge = slow_judge
-    known = {"judged_by": "sample", "value": 1.0, "found_by": "ego"}
+    known = {"evaluated_by": "sample", "value": 1.0, "found_by": "ego"}
     worse = ew.order(judge.network, "random-topological", memory=8)
     assert judge(worse.edges) > judge(judge.plain)
     found = settled(judge, replace(worse, parameters=known))
     assert np.array_equal(found.edges, judge.plain) and found.parameters["found_by"] == "two-optimal"
     assert found.parameters["value"] == found.parameters["two_optimal"] == judge(judge.plain)
-    for kept in (replace(worse, parameters={**known, "judged_by": "replay"}), replace(found, parameters=known)):
+    for kept in (replace(worse, parameters={**known, "evaluated_by": "replay"}), replace(found, parameters=known)):
         assert settled(judge, kept) is kept
 
 

@@ -15,7 +15,7 @@ from edgewatt.orders.order_comparison import machine_of
 from edgewatt.orders.ordering import machine_cost_for
 from reorder.base import ORDERINGS, Task, check_order
 from reorder.edges.machine.candidates import CandidatePool
-from reorder.edges.machine.search import judged_in_layouts
+from reorder.edges.machine.search import evaluated_in_layouts
 from reorder.edges.machine.surrogate import MachineShape, Surrogate
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import Items
@@ -235,7 +235,10 @@ def test_the_order_of_the_fewest_ios_is_judged_in_every_layout(network: Network)
     pool.offer(first, "first")
     pool.plain = 2.0, plain
     layouts = {"runs": (lambda edges: 1.0 if edges is plain else 3.0, lambda edges: True)}
-    assert judged_in_layouts(pool, layouts) == {"layout": "runs", "layout_value": 1.0}
+    assert evaluated_in_layouts(pool, layouts) == {"layout": "runs", "layout_value": 1.0}
     assert pool.best is plain
-    pool.names, pool.judged = {b"built": ["built"]}, {b"built": 1.5}  # a construction costs less where the judge chose
-    assert judged_in_layouts(pool, layouts)["layout"] is None
+    pool.names, pool.evaluated = (
+        {b"built": ["built"]},
+        {b"built": 1.5},
+    )  # a construction costs less where the judge chose
+    assert evaluated_in_layouts(pool, layouts)["layout"] is None

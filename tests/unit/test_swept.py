@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.pages.report import read_results
-from edgewatt.results.record_rows import flat, value_in_words
+from edgewatt.results.record_rows import flat, format_value
 from edgewatt.results.swept import point_names, swept_axes, title_of
 
 pytestmark = pytest.mark.application
@@ -47,7 +47,7 @@ def test_every_varying_key_is_an_axis() -> None:
     assert axes({"dram": {"part": "a", "sha256": "x"}}, {"dram": {"part": "b", "sha256": "y"}}) == {}
     assert (
         title_of("caches.1.size_bytes") == "L2 size (bytes)"
-        and value_in_words("L2 size (bytes)", 8192) == "L2 size 8 KiB"
+        and format_value("L2 size (bytes)", 8192) == "L2 size 8 KiB"
     )
 
 

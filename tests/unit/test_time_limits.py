@@ -8,7 +8,7 @@ import pytest
 
 import reorder.edges.search.initial_states as initial_states
 from edgewatt import count_io
-from edgewatt.operators.words import banks_in_words
+from edgewatt.operators.words import describe_banks
 from reorder.edges.bounds.bounds import expansion_extra
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget
@@ -143,7 +143,7 @@ def test_very_many_buffers_are_placed_in_banks_in_time(last: int | None, words: 
             height = Buffers(lower[held], upper[held], size[held]).check(placed.offset[held])
             assert height == placed.heights[k] <= (bank.size_bytes or height)
         assert placed.truncated and not placed.proved
-        assert banks_in_words(placed)[-1].endswith("; the time limit ended the search")
+        assert describe_banks(placed)[-1].endswith("; the time limit ended the search")
         assert (placed.bank == 0).sum() < n  # the fast bank holds what the time reached
     assert time.process_time() - began < 3
 

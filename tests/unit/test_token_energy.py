@@ -135,7 +135,7 @@ def test_the_flat_answer_stands_beside(tmp_path: Path) -> None:
     assert ew.token_energy(folder, part="hbm3", channels=1).flat.pj_per_bit == 3.92
     horowitz = ew.token_energy(folder, part=PART, channels=1)
     assert (64 * horowitz.flat.pj_per_bit, 64 * horowitz.flat.most_pj_per_bit) == pytest.approx((1300, 2600), rel=1e-3)
-    assert any("20.3 to 40.6 pJ a bit" in line and "at least, " in line for line in horowitz.in_words())
+    assert any("20.3 to 40.6 pJ a bit" in line and "at least, " in line for line in horowitz.describe())
     with pytest.raises(InputError, match="above 0"):
         ew.token_energy(folder, part=PART, channels=1, flat_pj_per_bit=0.0)
 

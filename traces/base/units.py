@@ -82,7 +82,7 @@ def _power(values: Sequence[float], digits: int) -> int:
     return min(max(3 * (size // 3), min(_PREFIXES)), max(_PREFIXES))
 
 
-def shares_in_words(shares: Mapping[str, float], least: float = 0.05) -> str:
+def describe_shares(shares: Mapping[str, float], least: float = 0.05) -> str:
     """Return shares by name in per cent, largest first, without those below `least`."""
     most = sorted(shares.items(), key=lambda pair: -pair[1])
     return ", ".join(f"{name} {100 * share:.0f}" for name, share in most if share >= least)

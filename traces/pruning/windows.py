@@ -176,7 +176,7 @@ class Windows:
         place = np.concatenate(self.positions)
         rank = np.concatenate([ranks[p] for ranks, p in zip(self.ranks, self.positions, strict=True)])
         s, t = first[layers] + sources, first[layers + 1] + targets
-        pacing, beside = np.where(pull, t, s), np.where(pull, s, t)
+        pacing, neighbour = np.where(pull, t, s), np.where(pull, s, t)
         tiled = (pacing >= first[1]) & (pacing < first[2])
         when = 2 * np.where(tiled, rank[pacing] // self.tile * self.tile, rank[pacing]) + ~pull
         done = np.full(first[-1], -1)
@@ -184,7 +184,7 @@ class Windows:
             here = layers == k
             when[here] = np.maximum(when[here], done[s[here]])
             np.maximum.at(done, t[here], when[here])
-        return np.lexsort((place[beside], layers, when))
+        return np.lexsort((place[neighbour], layers, when))
 
 
 def mixed(windows: Windows, seed: int) -> Windows:
@@ -350,8 +350,8 @@ def _narrow(
         held[k] = -(-least // unit[k]) * unit[k]
 
     def grow(k: int, most: float) -> None:
-        beside = max((held[j] * cost[j] for j in (k - 2, k + 2) if j in held), default=0)
-        size = min(widths[k], int(min(most, room - beside) // cost[k]))
+        neighbour = max((held[j] * cost[j] for j in (k - 2, k + 2) if j in held), default=0)
+        size = min(widths[k], int(min(most, room - neighbour) // cost[k]))
         held[k] = max(held[k], size // unit[k] * unit[k])
 
     if stay[-1] == len(widths) - 1:  # every output is needed; a window over them would hide neurons from it

@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from reorder.base import Progress
-from reorder.edges.machine.surrogate import Float64Array, Int64Array, Judge, Sampler, Surrogate
+from reorder.edges.machine.surrogate import CostFunction, Float64Array, Int64Array, Sampler, Surrogate
 from reorder.edges.search.budget import Budget
 
 
@@ -45,17 +45,17 @@ LIMITS = CandidateLimits()
 
 @dataclass
 class CandidatePool:
-    """Every order that was judged, and its value; the best one; the curve of best values; orders that wait.
+    """Every order that was evaluated, and its value; the best one; the curve of best values; orders that wait.
 
-    sampler: None where a sample is not worth its while. by_sample: whether not even one order can be judged in time,
-    and values are those of samples. judged: value by a digest of the order. judge_s,
-    sample_s: what the judge and a sample took lately, in seconds of the budget. ends: share of the time limit for
-    searches. waiting: digest -> (order, its counts), constructions until the judge has them. names: of each order that
-    is a construction, by digest. leaders: the best few orders with their values; plain: the one that a search for I/Os
-    alone found. estimates: of samples, by digest. missed: constructions there was no time to make.
+    sampler: None where a sample is not worth its while. by_sample: whether not even one order can be evaluated in time,
+    and values are those of samples. evaluated: value by a digest of the order. evaluation_s,
+    sample_s: what the simulation and a sample took lately, in seconds of the budget. ends: share of the time limit for
+    searches. waiting: digest -> (order, its counts), constructions until the simulation has them. names: of each order
+    that is a construction, by digest. leaders: the best few orders with their values; plain: the one that a search for
+    I/Os alone found. estimates: of samples, by digest. missed: constructions there was no time to make.
     """
 
-    judge: Judge
+    cost_of: CostFunction
     budget: Budget
     surrogate: Surrogate
     progress: Progress | None = None
@@ -65,10 +65,10 @@ class CandidatePool:
     found_by: str = ""
     by_sample: bool = False
     curve: list[tuple[int, float, float]] = field(default_factory=list)
-    judged: dict[bytes, float] = field(default_factory=dict)
+    evaluated: dict[bytes, float] = field(default_factory=dict)
     leaders: list[tuple[float, Int64Array]] = field(default_factory=list)
     plain: tuple[float, Int64Array] | None = None
-    judge_s: float = 0.0
+    evaluation_s: float = 0.0
     sample_s: float = 0.0
     ends: float = 1.0
     waiting: dict[bytes, tuple[Int64Array, Float64Array]] = field(default_factory=dict)
@@ -87,29 +87,29 @@ class CandidatePool:
         return max(LIMITS.sample, 4 * LIMITS.memory_rows * self.surrogate.shape.memory)
 
     def offer(self, edges: Int64Array, found_by: str) -> float:
-        """Judge an order, keep it if it is the best so far, and let the surrogate learn from it."""
+        """Evaluate an order, keep it if it is the best so far, and let the surrogate learn from it."""
         key = _digest(edges)
-        if key not in self.judged:
+        if key not in self.evaluated:
             self._evaluate(key, edges, self.surrogate.counts(edges), found_by)
-        return self.judged[key]
+        return self.evaluated[key]
 
     def _evaluate(self, key: bytes, edges: Int64Array, counts: Float64Array, found_by: str) -> None:
         value = self.estimate(key, edges, counts) if self.by_sample else self._simulate(edges)
-        self.judged[key] = value
+        self.evaluated[key] = value
         self.leaders = sorted([*self.leaders, (value, edges)], key=lambda one: one[0])[: LIMITS.leaders]
         self.surrogate.learn(counts, value)
         if value < self.value:
             self.best, self.value, self.found_by = edges, value, found_by
-            self.curve.append((len(self.judged), self.budget.spent(), value))
+            self.curve.append((len(self.evaluated), self.budget.spent(), value))
         if self.progress is not None:
             limit = self.budget.limit_s
-            share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.judged)
+            share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.evaluated)
             self.progress(share, 1000 if limit else None, f"best {self.value:.6g}")
 
     def _simulate(self, edges: Int64Array) -> float:
         began = self.budget.spent()
-        value = self.judge(edges)
-        self.judge_s = self.budget.spent() - began
+        value = self.cost_of(edges)
+        self.evaluation_s = self.budget.spent() - began
         return value
 
     def estimate(self, key: bytes, edges: Int64Array, counts: Float64Array) -> float:
@@ -125,7 +125,8 @@ class CandidatePool:
         return self.estimates[key]
 
     def measure(self, orders: int) -> None:
-        """Learn from samples of a construction that waits how long the judge would take. If that is too long for so
+        """Learn from samples of a construction that waits how long the simulation would take. If that is too long for
+        so
         many orders they are all to be sampled first, else none."""
         if self.sampler is None:
             return
@@ -136,26 +137,26 @@ class CandidatePool:
         short_s = self.budget.spent() - began
         self.estimate(key, edges, counts)
         each_s = max(self.sample_s - short_s, self.sample_s / 4) / (self.sample_size - LIMITS.probe)
-        self.judge_s = each_s * self.surrogate.network.n_connections
+        self.evaluation_s = each_s * self.surrogate.network.n_connections
         if self.fits(LIMITS.simulate_all, orders):
             self.sampler = None
 
     def sample_waiting(self) -> None:
-        """Sample what waits, as far as the judge has time for two orders after that, or has none in any case."""
+        """Sample what waits, as far as the simulation has time for two orders after that, or has none in any case."""
         if self.sampler is None:
             return
         for key, waits in self.waiting.items():
-            each_s = self.sample_s + (0 if self.too_slow else 2 * self.judge_s)
+            each_s = self.sample_s + (0 if self.too_slow else 2 * self.evaluation_s)
             if self.before(1.0, LIMITS.grace_s, each_s):
                 self.estimate(key, *waits)
 
     @property
     def too_slow(self) -> bool:
-        """Whether the judge has no time for two orders."""
-        return not self.before(1.0, LIMITS.grace_s, 2 * self.judge_s)
+        """Whether the simulation has no time for two orders."""
+        return not self.before(1.0, LIMITS.grace_s, 2 * self.evaluation_s)
 
     def decide(self) -> None:
-        """Let samples decide if the judge has no time for two orders; what was sampled has its value then."""
+        """Let samples decide if the simulation has no time for two orders; what was sampled has its value then."""
         if self.sampler is None or not self.too_slow:
             return
         self.by_sample = True
@@ -163,29 +164,34 @@ class CandidatePool:
             self.call(key)
 
     def before(self, share: float, more_s: float = 0.0, each_s: float | None = None) -> bool:
-        """Whether the judge (or what takes `each_s`) would be done before this share of the time limit and `more_s`
+        """Whether the simulation (or what takes `each_s`) would be done before this share of the time limit and
+        `more_s`
         seconds; always without a limit."""
         limit = self.budget.limit_s
-        took = (self.sample_s if self.by_sample else self.judge_s) if each_s is None else each_s
+        took = (self.sample_s if self.by_sample else self.evaluation_s) if each_s is None else each_s
         return limit is None or self.budget.spent() + took < share * limit + more_s
 
     def fits(self, share: float, orders: int) -> bool:
-        """Whether the judge would be done with so many orders before this share of the time limit, or a grace."""
-        each_s = orders * self.judge_s
+        """Whether the simulation would be done with so many orders before this share of the time limit, or a grace."""
+        each_s = orders * self.evaluation_s
         return self.before(share, each_s=each_s) or self.before(0.0, LIMITS.grace_s, each_s)
 
     def wait(self, name: str, edges: Int64Array) -> bytes:
-        """Let a construction wait for the judge; return its digest."""
+        """Let a construction wait for the simulation; return its digest."""
         key = _digest(edges)
         self.names.setdefault(key, []).append(name)
-        if key not in self.judged and key not in self.waiting:
+        if key not in self.evaluated and key not in self.waiting:
             self.waiting[key] = edges, self.surrogate.counts(edges)
         return key
 
     def likeliest(self) -> tuple[bytes, float]:
         """Return the digest of the construction that waits and that is expected to be best, and what is expected; the
         surrogate does not compare with samples, so what was not sampled comes after."""
-        off = [self.judged[key] / sampled for key, sampled in self.estimates.items() if key in self.judged and sampled]
+        off = [
+            self.evaluated[key] / sampled
+            for key, sampled in self.estimates.items()
+            if key in self.evaluated and sampled
+        ]
         scale = float(np.median(off)) if off else 1.0
         expected = {
             key: scale * self.estimates[key] if key in self.estimates else self.surrogate.predict(counts)
@@ -195,11 +201,12 @@ class CandidatePool:
         return key, expected[key]
 
     def call(self, key: bytes) -> None:
-        """Judge a construction that waits."""
+        """Evaluate a construction that waits."""
         self._evaluate(key, *self.waiting.pop(key), self.names[key][0])
 
-    def judge_waiting(self, share: float) -> None:
-        """Judge what waits, the likeliest first, until this share of the time limit or a grace have passed; then, until
+    def evaluate_waiting(self, share: float) -> None:
+        """Evaluate what waits, the likeliest first, until this share of the time limit or a grace have passed; then,
+        until
         a grace after the limit itself, what may still be the best."""
         while self.waiting:
             key, expected = self.likeliest()
@@ -211,20 +218,22 @@ class CandidatePool:
 
     @property
     def constructions(self) -> dict[str, float]:
-        """Return the values of constructions that were judged, by name."""
-        return {name: self.judged[key] for key, names in self.names.items() if key in self.judged for name in names}
+        """Return the values of constructions that were evaluated, by name."""
+        return {
+            name: self.evaluated[key] for key, names in self.names.items() if key in self.evaluated for name in names
+        }
 
     def keep_time(self) -> None:
         """Let searches end early enough for what still waits, if that leaves them half of the time."""
         if self.budget.limit_s and self.waiting:
-            rest = len(self.waiting) * self.judge_s / self.budget.limit_s
+            rest = len(self.waiting) * self.evaluation_s / self.budget.limit_s
             if rest <= LIMITS.reserve:
                 self.ends = min(self.ends, 1 - rest)
 
     @property
-    def unjudged(self) -> tuple[str, ...]:
-        """Return the constructions that the judge has not seen, by name."""
-        seen = () if self.by_sample else self.judged
+    def not_evaluated(self) -> tuple[str, ...]:
+        """Return the constructions that the simulation has not seen, by name."""
+        seen = () if self.by_sample else self.evaluated
         return (*(name for key, names in self.names.items() if key not in seen for name in names), *self.missed)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, source_first_tiles
-from reorder.edges.machine.surrogate import Int64Array, Judge, MachineShape, Sampler, Surrogate
+from reorder.edges.machine.surrogate import CostFunction, Int64Array, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.edges.methods.tiles import tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
@@ -80,7 +80,7 @@ MOVES_ON_PAD, MOVES_ON_CACHE = (2000, 1_000_000), (300, 200_000)  # at least so 
 
 @dataclass(frozen=True)
 class MachineParameters:
-    """rounds: of moves, each judged; None: until the time limit, or 60 without one.
+    """rounds: of moves, each evaluated; None: until the time limit, or 60 without one.
 
     moves: of each of the engine's searches; None: by the time limit; without one 10 per connection,
     and more where that is little.
@@ -97,7 +97,7 @@ class MachineParameters:
 def order_for_machine(
     network: Network,
     shape: MachineShape,
-    judge: Judge,
+    cost_of: CostFunction,
     parameters: MachineParameters,
     *,
     holds: Callable[[Int64Array], bool],
@@ -106,20 +106,22 @@ def order_for_machine(
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
-    layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]] | None = None,
+    layouts: Mapping[str, tuple[CostFunction, Callable[[Int64Array], bool]]] | None = None,
 ) -> Ordering:
-    """Return the best order that the judge saw. parameters of the result: found_by, `judged` orders, `value`,
-    two-optimal's value and the best construction with its own; `judged_by`, 'replay', or 'sample' where the limit was
-    too short for the judge; `unjudged`, constructions that it did not see, for want of time (a text, empty for none).
+    """Return the best order that the simulation saw. parameters of the result: found_by, `evaluated` orders, `value`,
+    two-optimal's value and the best construction with its own; `evaluated_by`, 'replay', or 'sample' where the limit
+    was too short for the simulation; `not_evaluated`, constructions that it did not see, for want of time (a text,
+    empty for none).
 
-    holds: whether the layout can store an order; others are not judged. sampler: ranks constructions where the judge is
-    slow against the limit, and judges them where there is no time for it at all. given: (name, order) to begin with; of
-    the constructions, two-optimal alone is then judged. layouts: name -> (judge, holds) of other layouts, in which the
-    best few orders are judged at last; with them the result has `layout` and `layout_value`, of the best pair of an
-    order and a layout, and is that order; `value` stays that of the judge. Deterministic without a time limit.
+    holds: whether the layout can store an order; others are not evaluated. sampler: ranks constructions where the
+    simulation is slow against the limit, and evaluates them where there is no time for it at all. given: (name, order)
+    to begin with; of the constructions, two-optimal alone is then evaluated. layouts: name -> (cost_of, holds) of other
+    layouts, in which the best few orders are evaluated at last; with them the result has `layout` and `layout_value`,
+    of the best pair of an order and a layout, and is that order; `value` stays that of the simulation. Deterministic
+    without a time limit.
     """
     budget = Budget(time_limit_s)
-    pool = CandidatePool(judge, budget, Surrogate(network, shape), progress, sampler)
+    pool = CandidatePool(cost_of, budget, Surrogate(network, shape), progress, sampler)
     whole = 1.0 - (ENDS.layouts if layouts else 0.0)
     pool.ends = whole
     task = Task(shape.memory, shape.policy, shape.pinning, seed=seed)
@@ -127,17 +129,17 @@ def order_for_machine(
     in_layouts: dict[str, Any] = {}
     try:
         plain = construct(pool, task, holds, given)
-        pool.judge_waiting(ENDS.simulated)
+        pool.evaluate_waiting(ENDS.simulated)
         pool.keep_time()
         tiles(pool, task, holds)
         if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
             search(pool, task, parameters)
             if shape.cache is not None:
                 move(pool, seed, parameters)
-        pool.judge_waiting(pool.ends)
+        pool.evaluate_waiting(pool.ends)
         link(pool, holds)
-        pool.judge_waiting(whole)
-        in_layouts = judged_in_layouts(pool, layouts or {})
+        pool.evaluate_waiting(whole)
+        in_layouts = evaluated_in_layouts(pool, layouts or {})
     except KeyboardInterrupt:
         Interrupts.stop()
         if pool.best is None:
@@ -150,30 +152,30 @@ def order_for_machine(
         "two_optimal": pool.constructions.get(plain),
         "best_construction": named,
         "best_construction_value": pool.constructions.get(named, pool.value),
-        "judged": len(pool.judged),
+        "evaluated": len(pool.evaluated),
         "memory": shape.memory,
-        "judged_by": "sample" if pool.by_sample else "replay",
-        "unjudged": ", ".join(pool.unjudged),
+        "evaluated_by": "sample" if pool.by_sample else "replay",
+        "not_evaluated": ", ".join(pool.not_evaluated),
         **in_layouts,
         **({"interrupted": True} if Interrupts.stopped else {}),
     }
-    curve = (*pool.curve, (len(pool.judged), budget.spent(), pool.value))
+    curve = (*pool.curve, (len(pool.evaluated), budget.spent(), pool.value))
     truncated = (Interrupts.stopped or time_limit_s is not None) and not is_only_order(network, pool.best)
     return Ordering(pool.best, "auto", reported, seed, curve, truncated)
 
 
-def judged_in_layouts(
-    pool: CandidatePool, layouts: Mapping[str, tuple[Judge, Callable[[Int64Array], bool]]]
+def evaluated_in_layouts(
+    pool: CandidatePool, layouts: Mapping[str, tuple[CostFunction, Callable[[Int64Array], bool]]]
 ) -> dict[str, Any]:
-    """Judge the best few orders, and that of the fewest I/Os, in other layouts as far as time allows, but for those
+    """Evaluate the best few orders, and that of the fewest I/Os, in other layouts as far as time allows, but for those
     that a construction beats; take the best pair, if it beats the best order where that lies, and return it as
-    parameters of the result: none without layouts; layout None: the judge chose."""
+    parameters of the result: none without layouts; layout None: the simulation chose."""
     found: dict[str, Any] = {"layout": None, "layout_value": pool.value} if layouts else {}
     orders = [*pool.leaders[:1], *([pool.plain] if pool.plain else []), *pool.leaders[1:]]
     least = min(pool.constructions.values(), default=math.inf)
     for value, edges in [one for one in orders if one[0] <= least] if not pool.by_sample else []:
-        for name, (judge, holds) in layouts.items():
-            if pool.before(1.0) and holds(edges) and (there := judge(edges)) < found["layout_value"]:
+        for name, (cost_of, holds) in layouts.items():
+            if pool.before(1.0) and holds(edges) and (there := cost_of(edges)) < found["layout_value"]:
                 found = {"layout": name, "layout_value": there}
                 pool.best, pool.value = edges, value
     return found
@@ -187,7 +189,7 @@ def _scattered(network: Network) -> Int64Array:
 def construct(
     pool: CandidatePool, task: Task, holds: Callable[[Int64Array], bool], given: Sequence[tuple[str, Int64Array]]
 ) -> str:
-    """Judge two-optimal, what is given, and the construction that is expected to be best; let the others wait. Quick
+    """Evaluate two-optimal, what is given, and the construction that is expected to be best; let the others wait. Quick
     ones are made first; with orders given, two-optimal alone. Return its name."""
     methods = [(name, ORDERINGS[name]) for name in ORDERINGS]
     methods = [(name, m) for name, m in methods if not (m.item.searches or m.item.extra is not None or m.required)]
@@ -234,8 +236,8 @@ def _made(pool: CandidatePool, task: Task, name: str) -> Int64Array:
 
 
 def tiles(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], bool]) -> None:
-    """On a scratchpad whose rows share bursts, judge tiles whose sources fill some of it, the targets of a tile one by
-    one: they fetch neighbours together. As many as time allows, the likeliest first; without a limit, a few."""
+    """On a scratchpad whose rows share bursts, evaluate tiles whose sources fill some of it, the targets of a tile one
+    by one: they fetch neighbours together. As many as time allows, the likeliest first; without a limit, a few."""
     network, budget, line = pool.surrogate.network, pool.budget, pool.surrogate.shape.sharing
     if pool.surrogate.shape.cache is not None or line == 1:
         return
@@ -306,7 +308,7 @@ def search(pool: CandidatePool, task: Task, parameters: MachineParameters) -> No
 
 
 def gather(pool: CandidatePool, edges: Int64Array, found_by: str) -> None:
-    """Judge the order with fewer runs (or stretches of a source) for the same rows moved."""
+    """Evaluate the order with fewer runs (or stretches of a source) for the same rows moved."""
     network, shape = pool.surrogate.network, pool.surrogate.shape
     for by in ("targets", "sources"):
         if pool.before(1.0):
@@ -314,7 +316,7 @@ def gather(pool: CandidatePool, edges: Int64Array, found_by: str) -> None:
 
 
 def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
-    """Move pieces of the best order by the surrogate's counts, kept up to date; judge and fit after every round."""
+    """Move pieces of the best order by the surrogate's counts, kept up to date; evaluate and fit after every round."""
     surrogate, budget = pool.surrogate, pool.budget
     cache, n_connections = surrogate.shape.cache, surrogate.network.n_connections
     if n_connections < 2 or not pool.before(pool.ends):
@@ -325,12 +327,12 @@ def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
     rounds = MOVES.rounds if parameters.rounds is None and budget.limit_s is None else parameters.rounds
     began, ends = budget.spent(), pool.ends * (budget.limit_s or math.inf)
     while (rounds is None or done < rounds) and pool.before(pool.ends):
-        judge_s = pool.judge_s if budget.limit_s is not None else 0.0
+        evaluation_s = pool.evaluation_s if budget.limit_s is not None else 0.0
         kernel.weigh(surrogate.weights[:-1].copy())
         share = max(done / rounds if rounds else 0.0, (budget.spent() - began) / (ends - began))
         heat = max(factor * MOVES.hot * (MOVES.cold / MOVES.hot) ** share * surrogate.weights[0], 1e-12 * pool.value)
         kept, moves, begun = 0, 0, budget.spent()
-        while pool.before(pool.ends) and (moves < least or budget.spent() < begun + MOVES.patience * judge_s):
+        while pool.before(pool.ends) and (moves < least or budget.spent() < begun + MOVES.patience * evaluation_s):
             kept += kernel.run(MOVES.slice, heat, heat, MOVES.reach)
             moves += MOVES.slice
         if not kept:
@@ -343,7 +345,7 @@ def move(pool: CandidatePool, seed: int, parameters: MachineParameters) -> None:
 
 
 def link(pool: CandidatePool, holds: Callable[[Int64Array], bool]) -> None:
-    """Judge the best order with its connections permuted inside its stretches, so that these meet at shared neurons."""
+    """Evaluate the best order with connections permuted inside its stretches, so that these meet at shared neurons."""
     edges, found_by = pool.best, pool.found_by
     assert edges is not None
     for by in ("targets", "sources"):

@@ -23,8 +23,8 @@ from reorder.edges.search.objectives import count_runs
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
-Judge = Callable[[Int64Array], float]
-"""What an order (int64[W]) costs on the machine itself: the judge that a search may ask, some milliseconds a time."""
+CostFunction = Callable[[Int64Array], float]
+"""What an order (int64[W]) costs on the machine itself: what a search may ask, some milliseconds a time."""
 Sampler = Callable[[Int64Array, int], tuple[Network, float]]
 """Some stretches of an order (int64[W], about how many connections), as a network in that order, and what they cost."""
 
@@ -98,7 +98,8 @@ Float64Array = npt.NDArray[np.float64]
 class Surrogate:
     """Counts of orders, and their weights; `learn` again and again after each simulation.
 
-    error: how far off, relative to the judge, predictions before the last simulations were. prior: weights by bytes.
+    error: how far off, relative to the simulation, predictions before the last simulations were. prior: weights by
+    bytes.
     """
 
     def __init__(self, network: Network, shape: MachineShape) -> None:
@@ -135,7 +136,7 @@ class Surrogate:
         return np.array([count_runs(targets), rows, bursts, 1.0])
 
     def learn(self, counts: Float64Array, value: float) -> None:
-        """Take what the judge said of an order with these counts, and fit the weights anew."""
+        """Take what the simulation said of an order with these counts, and fit the weights anew."""
         from scipy.optimize import nnls
 
         if len(self._values) > 1 and value:
@@ -160,7 +161,7 @@ class Surrogate:
             self.weights = fitted / scale
 
     def predict(self, counts: Float64Array) -> float:
-        """Return what the judge is expected to say."""
+        """Return what the simulation is expected to say."""
         return float(self.weights @ counts)
 
     @property

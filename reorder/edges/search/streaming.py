@@ -42,7 +42,7 @@ TRIED, PER_ITEM = 100_000, 20  # connections over all sets of weights tried, an 
 ROOMY, SPARSE = 2.2, 12
 SOURCES_AT_ONCE = 1 << 14  # between two looks at the rival, at most
 # A further set of weights is given up once it has finished this share of the items at so many times the cost.
-JUDGED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
+EVALUATED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Rival:
 
     def beats(self, finished: int, loads: int, items: int) -> bool:
         """Whether a run with so many loads after so many items is too far behind to go on."""
-        if len(self.loads) < 2 or finished < JUDGED_FROM * items:
+        if len(self.loads) < 2 or finished < EVALUATED_FROM * items:
             return False
         return loads > LOSING * float(np.interp(finished, self.finished, self.loads))
 
