@@ -6,7 +6,7 @@ SEARCH: int
 
 def order_strides(
     out_words: npt.NDArray[np.uint64],
-    describe: npt.NDArray[np.uint64],
+    in_words: npt.NDArray[np.uint64],
     keep: npt.NDArray[np.uint64],
     slot_class: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],
@@ -23,7 +23,7 @@ def order_strides(
 ) -> None: ...
 def stride_bounds(
     out_words: npt.NDArray[np.uint64],
-    describe: npt.NDArray[np.uint64],
+    in_words: npt.NDArray[np.uint64],
     keep: npt.NDArray[np.uint64],
     slot_class: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],

@@ -77,13 +77,13 @@ cdef enum:
     LONG = 4096
 
 
-def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] describe, const uint64_t[:, ::1] keep,
+def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
                   const uint8_t[::1] slot_class, const int64_t[::1] bounds,
                   int64_t first, int64_t last, int64_t[::1] order, int method, bint refine, double kicks_per_tuple,
                   uint64_t seed, bint dbi, bint symmetric, int64_t before=0):
     """Order the tuples of strides [first, last), left to right, in place.
 
-    out_words, describe: uint64[N, 1 or 2], what a tuple leaves on and first puts on its wires. keep: uint64[8, words].
+    out_words, in_words: uint64[N, 1 or 2], what a tuple leaves on and first puts on its wires. keep: uint64[8, words].
     slot_class: uint8[N]. bounds: int64[S + 1], stride k is order[bounds[k]:bounds[k+1]].
     refine: start from `order` and look ahead to the tuple after the stride; otherwise order afresh without looking ahead.
     The work is a number of kicks, kicks_per_tuple * n each; stride k draws from a generator seeded by (seed, before + k).
@@ -93,7 +93,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] descr
     cdef cdr_stride s
     cdef uint64_t state
     cdef int failed = 0
-    _check(out_words, describe, keep, slot_class, bounds, first, last, order)
+    _check(out_words, in_words, keep, slot_class, bounds, first, last, order)
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
         with nogil:
@@ -102,7 +102,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] descr
                 n = bounds[k + 1] - start
                 if n == 0:
                     continue
-                _fill(&s, &space, out_words, describe, slot_class, bounds, k, order, refine)
+                _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, refine)
                 state = seed ^ (<uint64_t>(before + k) * 0x9e3779b97f4a7c15u)
                 if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_splitmix64(&state)):
                     failed = 1
@@ -115,7 +115,7 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] descr
         _release(&space)
 
 
-def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] describe, const uint64_t[:, ::1] keep,
+def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
                   const uint8_t[::1] slot_class, const int64_t[::1] bounds,
                   int64_t first, int64_t last, int64_t[::1] order, int rounds, bint dbi, bint symmetric,
                   double[::1] bound):
@@ -131,7 +131,7 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] descr
     before = max(first - 1, 0)
     while before > 0 and bounds[before + 1] == bounds[before]:
         before -= 1
-    _check(out_words, describe, keep, slot_class, bounds, before, last, order)
+    _check(out_words, in_words, keep, slot_class, bounds, before, last, order)
     need(bound.shape[0] >= last, "a bound for each stride")
     _reserve(&space, &s, words, longest, keep, dbi, symmetric)
     try:
@@ -142,7 +142,7 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] descr
                 bound[k] = 0
                 if n == 0:
                     continue
-                _fill(&s, &space, out_words, describe, slot_class, bounds, k, order, False)
+                _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, False)
                 space.slot_class[n + 1] = CDR_OPEN
                 if cdr_open(&s):
                     failed = 1
@@ -183,13 +183,13 @@ cdef int64_t _longest(const int64_t[::1] bounds, int64_t first, int64_t last) ex
     return longest
 
 
-cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] describe, const uint64_t[:, ::1] keep,
+cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
                 const uint8_t[::1] slot_class, const int64_t[::1] bounds, int64_t first,
                 int64_t last, int64_t[::1] order) except -1:
     cdef int64_t total = order.shape[0], words = out_words.shape[1], i
-    need(words in (1, 2) and describe.shape[1] == words and keep.shape[1] == words and keep.shape[0] == CDR_CLASSES,
+    need(words in (1, 2) and in_words.shape[1] == words and keep.shape[1] == words and keep.shape[0] == CDR_CLASSES,
          "a tuple has one or two words, in all arrays alike")
-    need(out_words.shape[0] == total and describe.shape[0] == total and slot_class.shape[0] == total,
+    need(out_words.shape[0] == total and in_words.shape[0] == total and slot_class.shape[0] == total,
          "one row for each tuple")
     need(0 <= bounds[0] <= bounds[first] and bounds[last] <= total, "strides lie inside the order")
     for i in range(first, last):
@@ -234,7 +234,7 @@ cdef void _release(Workspace *space) noexcept:
     free(space.place)
 
 
-cdef void _fill(cdr_stride *s, Workspace *space, const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] describe,
+cdef void _fill(cdr_stride *s, Workspace *space, const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words,
                 const uint8_t[::1] slot_class, const int64_t[::1] bounds, int64_t k,
                 int64_t[::1] order, bint look_ahead) noexcept nogil:
     """Copy stride k, the tuple before it and, with look_ahead, the tuple after it into the workspace."""
@@ -246,9 +246,9 @@ cdef void _fill(cdr_stride *s, Workspace *space, const uint64_t[:, ::1] out_word
         space.slot_class[i + 1] = slot_class[start + i]
         for w in range(words):
             space.out[i * words + w] = out_words[space.place[i], w]
-            space.in_[i * words + w] = describe[space.place[i], w]
+            space.in_[i * words + w] = in_words[space.place[i], w]
     space.slot_class[0] = 0
     space.slot_class[n + 1] = slot_class[stop] if follows else CDR_OPEN
     for w in range(words):
         space.out[n * words + w] = out_words[order[start - 1], w] if start else 0
-        space.in_[n * words + w] = describe[order[stop], w] if follows else 0
+        space.in_[n * words + w] = in_words[order[stop], w] if follows else 0
