@@ -164,20 +164,8 @@ def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:
     model = problem.model
     bound = np.zeros(len(problem.bounds) - 1)
     for at in range(piece.first, piece.last, 16):
-        kernels.stride_bounds(
-            model.out,
-            model.into,
-            model.keep,
-            model.slot_class,
-            problem.bounds,
-            at,
-            min(at + 16, piece.last),
-            order,
-            rounds,
-            model.dbi,
-            model.symmetric,
-            bound,
-        )
+        until = min(at + 16, piece.last)
+        kernels.stride_bounds(*model[:4], problem.bounds, at, until, order, rounds, *model[4:], bound)
     return float(np.ceil(bound - 1e-6).sum())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -237,8 +237,7 @@ class Piece:
     offset: int
 
 
-@dataclass(frozen=True, eq=False)
-class CostModel:
+class CostModel(NamedTuple):
     """The cost model of the kernels (cython_ext/cdr/cost.h), see there: one or two 64-bit words per tuple."""
 
     out: Words
