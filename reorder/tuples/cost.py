@@ -32,14 +32,9 @@ def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
     return int(_SENT_PAIRS[dbi][data.view("<u2")].sum(dtype=np.int64))
 
 
-def field_ones(problem: TupleProblem, f: Field, order: Int64Array | None, skip: int = 0, each: Each = in_turn) -> int:
-    """Return the ones sent for one array in an order, DBI wires counted, without those of the first `skip`.
-
-    order: None for the one that tuples are given in.
-    """
-    if order is None and f.element_bits < 8:
-        return field_ones(problem, f, np.arange(problem.size, dtype=np.int64), skip, each)
-    if order is not None and f.element_bits < 8:
+def field_ones(problem: TupleProblem, f: Field, order: Int64Array, skip: int = 0, each: Each = in_turn) -> int:
+    """Return the ones sent for one array in an order, DBI wires counted, without those of the first `skip`."""
+    if f.element_bits < 8:
         return _nibble_ones(problem, f, order)
     base = problem.is_base(f)
     totals = []
@@ -47,10 +42,9 @@ def field_ones(problem: TupleProblem, f: Field, order: Int64Array | None, skip: 
     def count(start: int, stop: int) -> None:
         for at in range(start + skip, stop + skip, _AT_ONCE):
             here = slice(at, min(at + _AT_ONCE, stop + skip))
-            sent = f.bits[here].copy() if order is None else f.bits[order[here]]
+            sent = f.bits[order[here]]
             if problem.xor:
-                last = np.full(min(at, 1), at - 1)
-                before = np.concatenate((f.bits[last if order is None else order[last]], sent[:-1]))
+                before = np.concatenate((f.bits[order[max(at - 1, 0) : at]], sent[:-1]))
                 before[base[len(sent) - len(before) + at : at + len(sent)]] = 0
                 sent[len(sent) - len(before) :] ^= before
             totals.append(_ones(sent, f.element_bytes, problem.dbi))
@@ -118,15 +112,12 @@ class Sent:
     cost: float
 
 
-def what_is_sent(problem: TupleProblem, order: Int64Array | None, each: Each = in_turn) -> Sent:
-    """Count what an order sends. order: None for the one that tuples are given in."""
-    if problem.metric != "ones" and order is None:
-        order = np.arange(problem.size, dtype=np.int64)
+def what_is_sent(problem: TupleProblem, order: Int64Array, each: Each = in_turn) -> Sent:
+    """Count what an order sends."""
     counted = [k for k, f in enumerate(problem.fields) if any(f is other for other in problem.counted)]
     ones = tuple(field_ones(problem, f, order, each=each) for f in problem.fields)
     if problem.metric == "ones":
         return Sent(ones, (), sum(ones[k] for k in counted))
-    assert order is not None
     edges = [field_edges(problem, f, order) for f in problem.fields]
     toggles = tuple(both for both, _ in edges)
     if problem.metric == "toggles":
