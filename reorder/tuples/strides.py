@@ -1,4 +1,4 @@
-"""What the members of TUPLE_ORDERS share: running the kernel, sorting, and cutting long strides into pieces."""
+"""Shared by the members of TUPLE_ORDERS: running the kernel, sorting, and cutting long strides into pieces."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_kernel(
 
 
 class SortedStrides(TupleOrderMethod):
-    """An order that sorts each stride; equal tuples keep their order. A member says by what. O(n log n)."""
+    """An order that sorts each stride by keys; equal tuples keep their order. O(n log n)."""
 
     workers = "threads"
 
