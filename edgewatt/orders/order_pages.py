@@ -103,14 +103,19 @@ def eon_page(name: str, memory: int, runs: Sequence[TrainingState], rows: Sequen
     )
     done = [run for run in runs if run.curve]
     curves = [
-        Curve(k, f"seed {run.seed}", [(p.seconds, p.kept if thin else p.mean) for p in run.curve], 1 if thin else 2.5)
+        Curve(
+            k,
+            f"seed {run.seed}",
+            [(p.seconds, p.best_likeliest if thin else p.mean) for p in run.curve],
+            1 if thin else 2.5,
+        )
         for k, run in enumerate(done)
         for thin in (False, True)
     ]
     ego = dict(rows).get("ego")
     heads = ("seed", "iterations", "CPU seconds", "mean at the end", "likeliest", "best sample")
     runs_table = [
-        (run.seed, f"{run.iteration:,}", f"{run.seconds:.0f}", f"{p.mean:.0f}", f"{p.kept:,}", f"{p.best:,}")
+        (run.seed, f"{run.iteration:,}", f"{run.seconds:.0f}", f"{p.mean:.0f}", f"{p.best_likeliest:,}", f"{p.best:,}")
         for run in done
         for p in run.curve[-1:]
     ]
