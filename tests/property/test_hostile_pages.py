@@ -127,7 +127,7 @@ def arena_html(text: str) -> str:
 
 
 def learning_html(text: str) -> str:
-    curve = [SimpleNamespace(seconds=float(k), mean=9.0 - k, kept=8 - k, best=8 - k) for k in range(3)]
+    curve = [SimpleNamespace(seconds=float(k), mean=9.0 - k, best_likeliest=8 - k, best=8 - k) for k in range(3)]
     run = SimpleNamespace(seed=0, iteration=2, seconds=3.0, curve=curve)
     return eon_page("net " + text, 6, [run], [("ego", 7), (text, 9)])  # type: ignore[list-item]
 
