@@ -101,7 +101,7 @@ def against_others(network: Network, memory: int, state: TrainingState) -> list[
     from reorder.eon.policy import Graph
 
     graph = Graph(state.features, network.sources, network.targets)
-    greedy, _ = likeliest(state.kept, graph, network, memory - 1)
+    greedy, _ = likeliest(state.best_parameters, graph, network, memory - 1)
     rows = [("eon, likeliest connection", lru_misses(network, greedy, memory))]
     if len(state.best):
         rows.append(("eon, best sample", lru_misses(network, state.best, memory)))

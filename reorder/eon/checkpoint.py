@@ -19,7 +19,7 @@ from traces.networks.network import Network
 def write(path: str | Path, network: Network, state: TrainingState) -> None:
     """Write a checkpoint; the file is complete or as it was."""
     arrays = {f"parameter.{name}": each.detach().numpy() for name, each in state.parameters.items()}
-    arrays |= {f"kept.{name}": each.numpy() for name, each in state.kept.items()}
+    arrays |= {f"kept.{name}": each.numpy() for name, each in state.best_parameters.items()}
     for name, (first, second) in state.moments.items():
         arrays |= {f"first.{name}": first.numpy(), f"second.{name}": second.numpy()}
     arrays |= {

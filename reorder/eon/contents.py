@@ -1,4 +1,4 @@
-"""What a checkpoint of EON holds, read and checked array by array; needs no PyTorch."""
+"""Read a checkpoint of EON and check it array by array, without PyTorch."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CurvePoint:
     """One point of the curve: iterations and CPU seconds so far, mean misses of the orders drawn in this iteration.
 
     least: the fewest of one of its orders; best: so far. likeliest: misses of the order that takes the likeliest
-    connections; kept: the fewest of those so far.
+    connections; best_likeliest: the fewest of those so far.
     """
 
     iteration: int
@@ -81,7 +81,7 @@ class CurvePoint:
     least: int
     best: int
     likeliest: int
-    kept: int
+    best_likeliest: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Contents:
 
 
 def fingerprint(network: Network) -> str:
-    """Return what tells one network from another for an order: neurons and connections as they are numbered."""
+    """Return the SHA-256 of a network's size and connections as they are numbered."""
     digest = hashlib.sha256(str(network.n_neurons).encode())
     for ends in (network.sources, network.targets):
         digest.update(np.ascontiguousarray(ends, "<i8").tobytes())
@@ -111,7 +111,7 @@ def fingerprint(network: Network) -> str:
 
 
 def contents(path: str | Path, network: Network | None = None) -> Contents:
-    """Return what a checkpoint holds. network: the one it goes on with, or is used on.
+    """Return the arrays of a checkpoint. network: the one it is trained for.
 
     Raises InputError naming the file for what is no checkpoint, is damaged, or holds numbers that cannot be; with
     `network`, for a checkpoint of another one.
@@ -129,8 +129,8 @@ def contents(path: str | Path, network: Network | None = None) -> Contents:
 
     table = need("features", "float32", (None, None))
     width = len(need("parameter.norm.weight", "float32", (None,)))
-    wanted = shapes(table.shape[1], width)
-    made = {kind: {name: need(f"{kind}.{name}", "float32", of).copy() for name, of in wanted.items()} for kind in KINDS}
+    sizes = shapes(table.shape[1], width)
+    made = {kind: {name: need(f"{kind}.{name}", "float32", of).copy() for name, of in sizes.items()} for kind in KINDS}
     generator = need("generator", "uint8", (None,)).copy()
     best = need("best", "int64", (None,)).copy()
     curve = [

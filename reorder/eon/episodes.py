@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from cython_ext.eon.frontier import Frontiers
-from reorder.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, worth
+from reorder.eon.policy import NOTHING, Graph, Parameters, Worlds, tables, values_of
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ def frontiers(network: Network, count: int, capacity: int) -> Frontiers:
 
 
 def observed(world: Frontiers) -> Worlds:
-    """Return what the policy sees now, as wide as the widest frontier."""
+    """Return the observations of the policy, as wide as the widest frontier."""
     return Worlds(world.frontier[:, : int(world.size.max())].copy(), world.size.copy(), world.cache.copy())
 
 
@@ -34,13 +34,14 @@ def observed(world: Frontiers) -> Worlds:
 class Episodes:
     """One finished order in each of B worlds. seen: the observation before each of the W steps.
 
-    edges, misses: int64[W, B]. places: int64[W, B], chosen places of the frontiers. log_probability, value: [W, B].
+    edges, misses: int64[W, B]. positions: int64[W, B], of the chosen ones in the frontiers.
+    log_probability, value: [W, B].
     """
 
     seen: list[Worlds]
     edges: Int64Array
     misses: Int64Array
-    places: Int64Array
+    positions: Int64Array
     log_probability: npt.NDArray[np.float32]
     value: npt.NDArray[np.float32]
 
@@ -63,7 +64,7 @@ def play(
     world.reset()
     steps, count, seen = len(graph.sources), len(world.size), []
     edges, misses = np.empty((steps, count), np.int64), np.empty((steps, count), np.int64)
-    places, log_probability = np.empty((steps, count), np.int64), np.empty((steps, count), np.float32)
+    positions, log_probability = np.empty((steps, count), np.int64), np.empty((steps, count), np.float32)
     attention, each = tables(parameters, graph).kernel(), np.arange(count)
     summaries = np.empty((steps, count, len(parameters["sentinel"])), np.float32)
     drawn = torch.rand(steps, count, generator=generator).numpy()
@@ -75,13 +76,13 @@ def play(
         sums = np.exp(logits).cumsum(axis=1)
         inside = np.minimum((sums <= (drawn[step] * sums[:, -1])[:, None]).sum(axis=1), now.size - 1)
         chosen[greedy:] = inside[greedy:]
-        places[step] = chosen
+        positions[step] = chosen
         log_probability[step] = logits[each, chosen] - np.log(sums[:, -1])
         edges[step], misses[step] = world.step(chosen)
         if keep:
             seen.append(now)
-    value = worth(parameters, torch.from_numpy(summaries)).numpy()
-    return Episodes(seen, edges, misses, places, log_probability, value)
+    value = values_of(parameters, torch.from_numpy(summaries)).numpy()
+    return Episodes(seen, edges, misses, positions, log_probability, value)
 
 
 def likeliest(parameters: Parameters, graph: Graph, network: Network, capacity: int) -> tuple[Int64Array, int]:

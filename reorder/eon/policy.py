@@ -45,7 +45,7 @@ class Graph:
 
 
 class Worlds(NamedTuple):
-    """What the policy sees of B orders.
+    """Observations of B orders.
 
     frontier: int32[B, F] connections, of which the first size: int64[B] count; cache: int32[B, C] neurons, -1 from
     where it is empty on.
@@ -57,7 +57,7 @@ class Worlds(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What does not depend on the state, once for each connection and neuron and looked up from there.
+    """Values that do not depend on the state, computed once for each connection and neuron.
 
     edge, query, key, value: float32[W, width] of connections. node: float32[N, width] of neurons; offer, offer_bias:
     [N + 1, width], [N + 1], the last of an empty cache, as the frontier's queries meet them. sentinel: [width], what
@@ -107,10 +107,10 @@ def tables(parameters: Parameters, graph: Graph) -> Tables:
 def forward(parameters: Parameters, known: Tables, worlds: Worlds) -> tuple[torch.Tensor, torch.Tensor]:
     """Return float32[B, F] logits of the frontier's connections and float32[B] values, for autograd too."""
     logits, summary = _Look.apply(worlds, *known)
-    return logits, worth(parameters, summary)
+    return logits, values_of(parameters, summary)
 
 
-def worth(parameters: Parameters, summary: torch.Tensor) -> torch.Tensor:
+def values_of(parameters: Parameters, summary: torch.Tensor) -> torch.Tensor:
     """Return float32[...] values of what the sentinel saw, float32[..., width]."""
     hidden = torch.tanh(_linear(parameters, "critic", _linear(parameters, "seen_value", summary)))
     return _linear(parameters, "critic_out", hidden)[..., 0]

@@ -1,7 +1,7 @@
 """Proximal policy optimisation (Schulman et al. 2017) of EON on one network.
 
 An iteration makes `batch` orders and goes over their steps `epochs` times; one more order always takes the likeliest
-connection, and the parameters of the best such order are kept. Everything a run needs to go on is in `TrainingState`.
+connection; the parameters of the best such order are the result. `TrainingState` holds all that a run needs to go on.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RECIPE = Recipe()
 class TrainingState:
     """A run: its parameters, Adam's moments, the generator, and what it found. memory: M, the cache holds M - 1.
 
-    kept: the parameters whose likeliest order was best. best: int64[W], the order of fewest misses seen.
+    best_parameters: those whose likeliest order was best. best: int64[W], the order of fewest misses seen.
     features: float32[N, k] of the network's neurons.
     """
 
@@ -66,7 +66,7 @@ class TrainingState:
     features: npt.NDArray[np.float32]
     parameters: dict[str, torch.Tensor]
     moments: dict[str, tuple[torch.Tensor, torch.Tensor]]
-    kept: dict[str, torch.Tensor]
+    best_parameters: dict[str, torch.Tensor]
     generator: torch.Generator
     best: npt.NDArray[np.int64]
     iteration: int = 0
@@ -79,9 +79,9 @@ def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECI
     generator = torch.Generator().manual_seed(seed)
     parameters = initial(recipe.features, recipe.width, generator)
     moments = {name: (torch.zeros_like(each), torch.zeros_like(each)) for name, each in parameters.items()}
-    kept = {name: each.clone() for name, each in parameters.items()}
+    copies = {name: each.clone() for name, each in parameters.items()}
     table = features(network, recipe.features)
-    return TrainingState(seed, memory, table, parameters, moments, kept, generator, np.zeros(0, np.int64))
+    return TrainingState(seed, memory, table, parameters, moments, copies, generator, np.zeros(0, np.int64))
 
 
 def train(
@@ -103,20 +103,21 @@ def train(
     weights = {name: each.requires_grad_() for name, each in state.parameters.items()}
     optimiser = _optimiser(state, weights, recipe, network.n_connections)
     began, spent = time.process_time(), state.seconds
-    least, kept = (state.curve[-1].best, state.curve[-1].kept) if state.curve else (NEVER, NEVER)
+    least, likeliest = (state.curve[-1].best, state.curve[-1].best_likeliest) if state.curve else (NEVER, NEVER)
     while (iterations is None or state.iteration < iterations) and (seconds is None or state.seconds < seconds):
-        made = play(weights, graph, world, state.generator, greedy=1, keep=True)
-        total = made.misses.sum(axis=0)
+        episodes = play(weights, graph, world, state.generator, greedy=1, keep=True)
+        total = episodes.misses.sum(axis=0)
         if total.min() < least:
-            least, state.best = int(total.min()), made.edges[:, int(total.argmin())].copy()
-        if total[0] <= kept:  # of equals the last, which has learned more
-            kept, state.kept = int(total[0]), {name: each.detach().clone() for name, each in weights.items()}
-        _learn(weights, optimiser, graph, made, state, recipe)
+            least, state.best = int(total.min()), episodes.edges[:, int(total.argmin())].copy()
+        if total[0] <= likeliest:  # of equals the last, which has learned more
+            likeliest = int(total[0])
+            state.best_parameters = {name: each.detach().clone() for name, each in weights.items()}
+        _learn(weights, optimiser, graph, episodes, state, recipe)
         state.iteration += 1
         state.seconds = spent + time.process_time() - began
         drawn = total[1:]
         look = CurvePoint(
-            state.iteration, state.seconds, float(drawn.mean()), int(drawn.min()), least, int(total[0]), kept
+            state.iteration, state.seconds, float(drawn.mean()), int(drawn.min()), least, int(total[0]), likeliest
         )
         state.curve.append(look)
         state.moments = {
@@ -148,7 +149,7 @@ def _learn(
     weights: dict[str, torch.Tensor],
     optimiser: torch.optim.Adam,
     graph: Graph,
-    made: Episodes,
+    episodes: Episodes,
     state: TrainingState,
     recipe: Recipe,
 ) -> None:
@@ -156,23 +157,23 @@ def _learn(
     cooled = max(recipe.coldest, 0.5 ** (state.iteration / recipe.half))
     for group in optimiser.param_groups:
         group["lr"] = recipe.rate * cooled
-    advantage, target = advantages(made.misses[:, 1:], made.value[:, 1:], recipe)
+    advantage, target = advantages(episodes.misses[:, 1:], episodes.value[:, 1:], recipe)
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(made.seen), generator=state.generator).split(recipe.steps):
+        for chosen in torch.randperm(len(episodes.seen), generator=state.generator).split(recipe.steps):
             steps = chosen.numpy()
-            gain, wanted, before, places = (
+            gain, returns, before, chosen_positions = (
                 torch.from_numpy(each[steps].ravel())
-                for each in (advantage, target, made.log_probability[:, 1:], made.places[:, 1:])
+                for each in (advantage, target, episodes.log_probability[:, 1:], episodes.positions[:, 1:])
             )
-            logits, value = forward(weights, tables(weights, graph), _together([made.seen[step] for step in steps]))
+            logits, value = forward(weights, tables(weights, graph), _together([episodes.seen[step] for step in steps]))
             logs = logits.log_softmax(-1)
             entropy = -(logs.exp() * logs.clamp(min=-50)).sum(-1).mean()
-            ratio = (logs.gather(1, places[:, None])[:, 0] - before).exp()
+            ratio = (logs.gather(1, chosen_positions[:, None])[:, 0] - before).exp()
             policy = torch.min(ratio * gain, ratio.clamp(1 - recipe.clip, 1 + recipe.clip) * gain).mean()
-            wrong = functional.mse_loss(value, wanted)
+            value_loss = functional.mse_loss(value, returns)
             optimiser.zero_grad()
-            (recipe.critic * wrong - policy - recipe.entropy * cooled * entropy).backward()
+            (recipe.critic * value_loss - policy - recipe.entropy * cooled * entropy).backward()
             torch.nn.utils.clip_grad_norm_(list(weights.values()), recipe.largest)
             optimiser.step()
 

@@ -1,6 +1,6 @@
 """Reorder tuples inside an edge order without changing any I/O.
 
-An *I/O-neutral window* is a stretch of consecutive connections of one run during which nothing is loaded: all its
+An *I/O-neutral window* is a segment of consecutive connections of one run during which nothing is loaded: all its
 sources and its target are resident. Nothing is evicted either, so what is resident is the same at its start and its end
 however its connections are permuted. Under RR nothing else could change, as hits leave no trace. Under MIN evictions
 look at next uses; a value whose next use lies in the window was never evicted before it (it is a hit there), so every
@@ -25,7 +25,7 @@ import cython_ext.iomodel.counts as iomodel
 from reorder.base import Progress, check_order
 from reorder.joint.inside_runs import run_problem
 from reorder.tuples.base import TUPLE_ORDERS
-from reorder.tuples.cost import what_is_sent
+from reorder.tuples.cost import wire_cost
 from reorder.tuples.groups import order_all
 from reorder.tuples.tuple_problem import Int64Array
 from traces.networks.checks import checked_memory, policy_codes
@@ -88,10 +88,10 @@ def io_neutral_windows(
 
 
 class _Counter:
-    """Counts reads and writes of orders, and how often it was asked."""
+    """Counts reads and writes of orders, and its own calls."""
 
     def __init__(self, network: Network, memory: int, policy: str, pinning: str) -> None:
-        self.network, self.asked = network, 0
+        self.network, self.calls = network, 0
         self.codes = policy_codes(policy, pinning)
         self.memory = checked_memory(memory)
         self.outputs = network.is_output.astype(np.uint8)
@@ -99,7 +99,7 @@ class _Counter:
         self.targets = network.targets.astype(np.int32)
 
     def __call__(self, edges: Int64Array) -> tuple[int, int]:
-        self.asked += 1
+        self.calls += 1
         row = iomodel.count(
             self.sources[edges], self.targets[edges], self.network.n_neurons, self.outputs, self.memory, *self.codes
         )
@@ -108,26 +108,26 @@ class _Counter:
 
 def _accept(
     given: Int64Array,
-    wanted: Int64Array,
+    target: Int64Array,
     bounds: Int64Array,
     count: Callable[[Int64Array], tuple[int, int]],
     most: int,
     progress: Progress | None,
 ) -> tuple[Int64Array, int]:
-    """Take over stretches of `wanted` into `given`, halving those that would raise reads or writes.
+    """Copy segments of `target` into `given`, halving those that would raise reads or writes.
 
-    Stretches are bounds[k]:bounds[k+1]; inside each, both orders hold the same connections. most: counts to spend.
-    Returns the order and how many stretches were taken.
+    Segments are bounds[k]:bounds[k+1]; inside each, both orders hold the same connections. most: counts to spend.
+    Returns the order and how many segments were copied.
     """
     current, limit, taken = given.copy(), count(given), 0
-    changed = np.unique(np.searchsorted(bounds, np.flatnonzero(given != wanted), side="right") - 1).tolist()
-    open_ = [changed] if changed else []
+    changed = np.unique(np.searchsorted(bounds, np.flatnonzero(given != target), side="right") - 1).tolist()
+    pending = [changed] if changed else []
     tried = 0
-    while open_ and tried < most:
-        part = open_.pop()
+    while pending and tried < most:
+        part = pending.pop()
         trial = current.copy()
         for k in part:
-            trial[bounds[k] : bounds[k + 1]] = wanted[bounds[k] : bounds[k + 1]]
+            trial[bounds[k] : bounds[k + 1]] = target[bounds[k] : bounds[k + 1]]
         counts = count(trial)
         tried += 1
         if counts[0] <= limit[0] and counts[1] <= limit[1]:
@@ -135,7 +135,7 @@ def _accept(
             taken += len(part)
         elif len(part) > 1:
             half = len(part) // 2
-            open_ += [part[half:], part[:half]]
+            pending += [part[half:], part[:half]]
         if progress and tried % 16 == 0:
             progress(tried, None, "recounts")
     return current, taken
@@ -187,25 +187,25 @@ def order_jointly(
     def costs(candidate: Int64Array) -> JointCosts:
         reads, writes = count(candidate)
         whole = run_problem(network, candidate, np.array([0, n]), **kind)
-        return JointCosts(n + reads, writes, what_is_sent(whole, np.arange(n)).cost)
+        return JointCosts(n + reads, writes, wire_cost(whole, np.arange(n)).cost)
 
-    still = io_neutral_windows(network, order, memory=memory, policy=policy, pinning=pinning)
+    windows = io_neutral_windows(network, order, memory=memory, policy=policy, pinning=pinning)
     runs = np.append(np.flatnonzero(np.diff(network.targets[order], prepend=-1)), n).astype(np.int64)
-    accepted, _ = _accept(order, solve(order, still), still, count, recounts, progress)
-    still_costs = costs(accepted)
+    accepted, _ = _accept(order, solve(order, windows), windows, count, recounts, progress)
+    windows_cost = costs(accepted)
     free = solve(order, runs)
     whole_runs = 0
     if spare_runs:
         accepted, whole_runs = _accept(accepted, free, runs, count, recounts, progress)
-    lengths = np.diff(still)
+    lengths = np.diff(windows)
     return JointOrder(
         check_order(network, accepted),
         costs(order),
         costs(accepted),
         costs(free),
-        still_costs,
+        windows_cost,
         int(lengths[lengths > 1].sum()),
         int((lengths > 1).sum()),
         whole_runs,
-        count.asked,
+        count.calls,
     )

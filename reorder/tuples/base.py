@@ -1,4 +1,4 @@
-"""What a tuple order is, what it declares, and the registry that names them (in methods/)."""
+"""Interface and registry of tuple orders (members in methods/)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from traces.base.registry import Registry
 
 
 class TupleOrderMethod(ABC):
-    """A member of TUPLE_ORDERS: an object with `order`, and what others need to know of it.
+    """A member of TUPLE_ORDERS.
 
     layouts: storage layouts it can order. objectives: fields it can count.
     guards: names of other orders whose result replaces its own where that is cheaper; 'given' is the order given.
-    workers: who does its work best, of traces.base.workers.EXECUTORS: 'threads' where `order` is compiled or NumPy all
+    workers: its default executor, of traces.base.workers.EXECUTORS: 'threads' where `order` is compiled or NumPy all
         through, so that others run meanwhile, and calls `progress` now and then.
     """
 

@@ -1,4 +1,4 @@
-"""What an order of tuples costs on the wires: exact, array by array, independent of the search kernels."""
+"""Ones, toggles and energy of an order of tuples: exact, array by array, independent of the search kernels."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from traces.base.workers import PART, Each, Workers, in_turn
 Levels = tuple[np.ndarray, np.ndarray]
 
 _WEIGHT = np.array([x.bit_count() for x in range(256)], np.int64)
-# what a byte sends, and what two send, with DBI-DC or without
+# ones of a byte, and of two, with DBI-DC or without
 _SENT = {False: _WEIGHT.astype(np.uint8), True: np.minimum(_WEIGHT, 9 - _WEIGHT).astype(np.uint8)}
 _SENT_PAIRS = {dbi: (ones[:, None] + ones).ravel() for dbi, ones in _SENT.items()}
 
 
-_AT_ONCE = 1 << 14
-"""Slots whose ones are counted at once, so that what is gathered stays in the cache."""
+_CHUNK = 1 << 14
+"""Slots counted at once, so that what is gathered stays in the cache."""
 
 
 def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
@@ -32,25 +32,19 @@ def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
     return int(_SENT_PAIRS[dbi][data.view("<u2")].sum(dtype=np.int64))
 
 
-def field_ones(problem: TupleProblem, f: Field, order: Int64Array | None, skip: int = 0, each: Each = in_turn) -> int:
-    """Return the ones sent for one array in an order, DBI wires counted, without those of the first `skip`.
-
-    order: None for the one that tuples are given in.
-    """
-    if order is None and f.element_bits < 8:
-        return field_ones(problem, f, np.arange(problem.size, dtype=np.int64), skip, each)
-    if order is not None and f.element_bits < 8:
+def field_ones(problem: TupleProblem, f: Field, order: Int64Array, skip: int = 0, each: Each = in_turn) -> int:
+    """Return the ones sent for one array in an order, DBI wires counted, without those of the first `skip`."""
+    if f.element_bits < 8:
         return _nibble_ones(problem, f, order)
     base = problem.is_base(f)
     totals = []
 
     def count(start: int, stop: int) -> None:
-        for at in range(start + skip, stop + skip, _AT_ONCE):
-            here = slice(at, min(at + _AT_ONCE, stop + skip))
-            sent = f.bits[here].copy() if order is None else f.bits[order[here]]
+        for at in range(start + skip, stop + skip, _CHUNK):
+            here = slice(at, min(at + _CHUNK, stop + skip))
+            sent = f.bits[order[here]]
             if problem.xor:
-                last = np.full(min(at, 1), at - 1)
-                before = np.concatenate((f.bits[last if order is None else order[last]], sent[:-1]))
+                before = np.concatenate((f.bits[order[max(at - 1, 0) : at]], sent[:-1]))
                 before[base[len(sent) - len(before) + at : at + len(sent)]] = 0
                 sent[len(sent) - len(before) :] ^= before
             totals.append(_ones(sent, f.element_bytes, problem.dbi))
@@ -107,9 +101,10 @@ def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What an order sends. ones, toggles: of each field, DBI wires counted (toggles: () where the metric is ones).
+class WireCost:
+    """Counts of an order on the wires.
 
+    ones, toggles: of each field, DBI wires counted (toggles: () where the metric is ones).
     cost: the objective: ones, toggles or picojoules of the counted fields.
     """
 
@@ -118,23 +113,20 @@ class Sent:
     cost: float
 
 
-def what_is_sent(problem: TupleProblem, order: Int64Array | None, each: Each = in_turn) -> Sent:
-    """Count what an order sends. order: None for the one that tuples are given in."""
-    if problem.metric != "ones" and order is None:
-        order = np.arange(problem.size, dtype=np.int64)
+def wire_cost(problem: TupleProblem, order: Int64Array, each: Each = in_turn) -> WireCost:
+    """Count the ones, toggles and cost of an order."""
     counted = [k for k, f in enumerate(problem.fields) if any(f is other for other in problem.counted)]
     ones = tuple(field_ones(problem, f, order, each=each) for f in problem.fields)
     if problem.metric == "ones":
-        return Sent(ones, (), sum(ones[k] for k in counted))
-    assert order is not None
+        return WireCost(ones, (), sum(ones[k] for k in counted))
     edges = [field_edges(problem, f, order) for f in problem.fields]
     toggles = tuple(both for both, _ in edges)
     if problem.metric == "toggles":
-        return Sent(ones, toggles, sum(toggles[k] for k in counted))
+        return WireCost(ones, toggles, sum(toggles[k] for k in counted))
     assert problem.energy_pj is not None
     per_one, per_rise = problem.energy_pj
     cost = per_one * sum(ones[k] for k in counted) + per_rise * sum(edges[k][1] for k in counted)
-    return Sent(ones, toggles, cost)
+    return WireCost(ones, toggles, cost)
 
 
 def lower_bounds(
@@ -164,20 +156,8 @@ def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:
     model = problem.model
     bound = np.zeros(len(problem.bounds) - 1)
     for at in range(piece.first, piece.last, 16):
-        kernels.stride_bounds(
-            model.out,
-            model.into,
-            model.keep,
-            model.slot_class,
-            problem.bounds,
-            at,
-            min(at + 16, piece.last),
-            order,
-            rounds,
-            model.dbi,
-            model.symmetric,
-            bound,
-        )
+        until = min(at + 16, piece.last)
+        kernels.stride_bounds(*model[:4], problem.bounds, at, until, order, rounds, *model[4:], bound)
     return float(np.ceil(bound - 1e-6).sum())
 
 

@@ -46,7 +46,7 @@ def order_piece(piece: Piece, method: str, seed: int, parameters: Any) -> npt.ND
         problem, order, piece.first, piece.last, seed, parameters, lambda done, total, text: go_on()
     )
     start, stop = (int(problem.bounds[k]) for k in (piece.first, piece.last))
-    if wrong := what_is_wrong(order[start:stop], problem.bounds, (piece.first, piece.last)):
+    if wrong := order_error(order[start:stop], problem.bounds, (piece.first, piece.last)):
         at = problem.before.strides + piece.first
         raise InputError(
             f"tuple order {method!r}: what it returns for strides {at} to {at + piece.last - piece.first - 1} {wrong}"
@@ -68,11 +68,11 @@ def order_all(
     todo, bounds = groups(problem), problem.bounds
     entry = TUPLE_ORDERS[method]
     journal = Journal(Path(checkpoint), _digest(problem, method, seed, parameters)) if checkpoint else None
-    kept = {} if journal is None else _kept(journal, bounds, todo)
-    order, done = np.empty(problem.size, np.int64), sum(map(len, kept.values()))  # every slot is in a stride
-    for k, part in kept.items():
+    finished = {} if journal is None else _finished_groups(journal, bounds, todo)
+    order, done = np.empty(problem.size, np.int64), sum(map(len, finished.values()))  # every slot is in a stride
+    for k, part in finished.items():
         order[bounds[todo[k][0]] : bounds[todo[k][1]]] = part
-    open_groups = [k for k in range(len(todo)) if k not in kept]
+    open_groups = [k for k in range(len(todo)) if k not in finished]
     calls = ((k, (problem.piece(*todo[k]), entry.name, seed, parameters)) for k in open_groups)
     try:
         with Workers.of(workers) as team:
@@ -90,21 +90,21 @@ def order_all(
     return order
 
 
-def _kept(journal: Journal, bounds: Int64Array, todo: list[tuple[int, int]]) -> dict[int, Int64Array]:
+def _finished_groups(journal: Journal, bounds: Int64Array, todo: list[tuple[int, int]]) -> dict[int, Int64Array]:
     """Return the finished groups of a journal, those left out that are no orders of their strides."""
-    kept: dict[int, Int64Array] = {}
+    finished: dict[int, Int64Array] = {}
     for line in journal.lines:
         k, packed = line.get("group"), line.get("order")
         if type(k) is int and 0 <= k < len(todo) and isinstance(packed, str):
             with contextlib.suppress(ValueError):
                 part = np.frombuffer(base64.b64decode(packed), "<u4") + bounds[todo[k][0]]
-                if not what_is_wrong(part, bounds, todo[k]):
-                    kept[k] = part
-    return kept
+                if not order_error(part, bounds, todo[k]):
+                    finished[k] = part
+    return finished
 
 
-def what_is_wrong(part: np.ndarray, bounds: Int64Array, group: tuple[int, int]) -> str:
-    """Say why an array is no order of a group's slots that keeps every tuple in its stride, or nothing."""
+def order_error(part: np.ndarray, bounds: Int64Array, group: tuple[int, int]) -> str:
+    """Return why an array is no order of a group's slots that keeps every tuple in its stride; "" where it is one."""
     first, last = group
     start, stop = int(bounds[first]), int(bounds[last])
     if part.dtype != np.int64 or part.shape != (stop - start,):

@@ -16,8 +16,8 @@ from traces.base.workers import PART, Each, in_turn
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
 
 RESTARTS = ("row", "continuous")
-_AT_ONCE = 1 << 15
-"""Values that are converted at once: what is held meanwhile stays in the cache."""
+_CHUNK = 1 << 15
+"""Values converted at once, so that intermediate arrays stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Entries:
     layout: MatrixLayout
 
 
-def _taken(array: Any, dtype: type, each: Each) -> Any:
+def _converted(array: Any, dtype: type, each: Each) -> Any:
     """Return a copy of another type."""
     own: Any = np.empty(len(array), dtype)
     each(lambda start, stop: np.copyto(own[start:stop], array[start:stop], casting="unsafe"), len(array), PART)
@@ -102,20 +102,19 @@ def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entri
     major, minor, data = layout.read(matrix, each)
     if np.iscomplexobj(data):
         raise InputError("complex values have no number format here")
-    major = _taken(major, np.int64, each) if layout.rows_mix else major
-    minor, values = _taken(minor, np.int64, each), _taken(data, np.float32, each)
+    major = _converted(major, np.int64, each) if layout.rows_mix else major
+    minor, values = _converted(minor, np.int64, each), _converted(data, np.float32, each)
     if not np.isfinite(values).all():
         k = int(np.argmin(np.isfinite(values)))
         raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
-    again = _stored_twice(major, minor)
-    if again is not None:
-        k = again
+    if (twice := _first_duplicate(major, minor)) is not None:
+        k = twice
         raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")
     return Entries(major, minor, values, matrix.shape, layout)
 
 
-def _stored_twice(major: Int64Array, minor: Int64Array) -> int | None:
-    """Return where an entry is stored whose place another one has, None if each has its own."""
+def _first_duplicate(major: Int64Array, minor: Int64Array) -> int | None:
+    """Return the position of an entry whose row and column another one has too; None where all differ."""
     if ((minor[1:] > minor[:-1]) | (major[1:] > major[:-1])).all() and (major[1:] >= major[:-1]).all():
         return None  # sorted, as most matrices are
     by = np.lexsort((minor, major))
@@ -166,8 +165,8 @@ def value_field(values: npt.NDArray[np.float32], value_format: str, each: Each =
     words, zeroed = np.empty(len(values), np.uint64), []
 
     def convert(start: int, stop: int) -> None:
-        for at in range(start, stop, _AT_ONCE):
-            here = slice(at, min(at + _AT_ONCE, stop))
+        for at in range(start, stop, _CHUNK):
+            here = slice(at, min(at + _CHUNK, stop))
             words[here], _, report = to_bits(values[here], value_format, scale=scale)
             zeroed.append(report.zeroed)
 
@@ -182,4 +181,4 @@ def id_field(name: str, ids: Int64Array, id_bits: int, each: Each = in_turn) -> 
     if ids.size and (ids.max() >> id_bits or ids.min() < 0):
         fits = next((bits for bits in (16, 32) if not ids.max() >> bits), 64)
         raise InputError(f"{name}: id {ids.max()} does not fit {id_bits} bits (use id_bits={fits})")
-    return Field(name, _taken(ids, np.uint64, each), id_bits)
+    return Field(name, _converted(ids, np.uint64, each), id_bits)

@@ -1,4 +1,4 @@
-"""What is asked of a tuple order, checked, and the problem it comes to."""
+"""Checked arguments of a tuple order, and the problem that they define."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Storage:
 
     @property
     def kind(self) -> MatrixLayout:
-        """What the layout is."""
+        """The layout's arrays."""
         return LAYOUTS[self.layout]
 
 
 @dataclass(frozen=True)
 class TupleRequest:
-    """Storage, wires, and who orders with which parameters. Names and parameters are checked before any work."""
+    """Storage, wires, method and its parameters. Names and parameters are checked before any work."""
 
     storage: Storage
     wires: WireRequest
@@ -78,14 +78,14 @@ class TupleRequest:
     def member(self) -> TupleOrderMethod:
         """The method; InputError where it does not serve the layout or the objective."""
         member = TUPLE_ORDERS[self.method].item
-        for what, asked, served in (
+        for what, name, served in (
             ("layout", self.storage.layout, "layouts"),
             ("objective", self.wires.objective, "objectives"),
         ):
-            if asked not in getattr(member, served):
-                able = [name for name, entry in TUPLE_ORDERS.loadable().items() if asked in getattr(entry.item, served)]
+            if name not in getattr(member, served):
+                able = [key for key, entry in TUPLE_ORDERS.loadable().items() if name in getattr(entry.item, served)]
                 others = ", ".join(map(repr, able))
-                raise InputError(f"{self.method!r} does not order for {what} {asked!r}: use {others}")
+                raise InputError(f"{self.method!r} does not order for {what} {name!r}: use {others}")
         return member
 
     @cached_property

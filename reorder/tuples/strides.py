@@ -1,4 +1,4 @@
-"""What the members of TUPLE_ORDERS share: running the kernel, sorting, and cutting long strides into pieces."""
+"""Shared by the members of TUPLE_ORDERS: running the kernel, sorting, and cutting long strides into pieces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 import cython_ext.cdr.tuples as kernels
 from reorder.tuples.base import TupleOrderMethod
-from reorder.tuples.tuple_problem import CostModel, Int64Array, TupleProblem
+from reorder.tuples.tuple_problem import Int64Array, TupleProblem
 from traces.base.progress import Progress
 
 MAX_STRIDE = 1 << 17  # longer strides are searched in pieces of this size: neighbour lists cost n^2
@@ -20,7 +20,6 @@ _SLICE_TUPLES = (
 
 def run_kernel(
     problem: TupleProblem,
-    model: CostModel,
     order: Int64Array,
     first: int,
     last: int,
@@ -33,28 +32,14 @@ def run_kernel(
     progress: Progress | None = None,
 ) -> None:
     """Call the kernel on strides [first, last), a slice at a time."""
-    numbered = bounds is None or bounds is problem.bounds  # pieces of long strides count from 0 in each group
-    bounds = problem.bounds if bounds is None else bounds
+    bounds, model = problem.bounds if bounds is None else bounds, problem.model
+    before = problem.before.strides if bounds is problem.bounds else 0  # pieces of long strides count from 0
     at = first
     while at < last:
         stop = int(np.searchsorted(bounds, bounds[at] + _SLICE_TUPLES, side="right")) - 1
         stop = min(max(stop, at + 1), last)
         kernels.order_strides(
-            model.out,
-            model.into,
-            model.keep,
-            model.slot_class,
-            bounds,
-            at,
-            stop,
-            order,
-            method,
-            refine,
-            kicks,
-            seed % 2**64,
-            model.dbi,
-            model.symmetric,
-            problem.before.strides if numbered else 0,
+            *model[:4], bounds, at, stop, order, method, refine, kicks, seed % 2**64, *model[4:], before
         )
         if progress:
             progress(int(bounds[stop] - bounds[at]), None, "")
@@ -62,7 +47,7 @@ def run_kernel(
 
 
 class SortedStrides(TupleOrderMethod):
-    """An order that sorts each stride; equal tuples keep their order. A member says by what. O(n log n)."""
+    """An order that sorts each stride by keys; equal tuples keep their order. O(n log n)."""
 
     workers = "threads"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reorder.tuples.base import TUPLE_ORDERS
-from reorder.tuples.cost import metric_bound, what_is_sent
+from reorder.tuples.cost import metric_bound, wire_cost
 from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
 from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
@@ -139,12 +139,13 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
     """Order the tuples, count what is sent, and take what is least."""
     problem, team = stored.problem(request.storage, request.wires), run["workers"]
     positions = order_all(problem, request.method, parameters=request.own, **run)
-    after, before = what_is_sent(problem, positions, team.each), what_is_sent(problem, None, team.each)
+    given = np.arange(problem.size, dtype=np.int64)
+    after, before = wire_cost(problem, positions, team.each), wire_cost(problem, given, team.each)
     for name in request.member.guards_of(problem):
-        other = None if name == "given" else order_all(problem, name, workers=team)
-        sent = before if other is None else what_is_sent(problem, other, team.each)
+        other = given if name == "given" else order_all(problem, name, workers=team)
+        sent = before if name == "given" else wire_cost(problem, other, team.each)
         if sent.cost < after.cost:
-            positions, after = np.arange(problem.size, dtype=np.int64) if other is None else other, sent
+            positions, after = other, sent
     storage = request.storage
     return TupleOrder(
         positions=positions,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ OBJECTIVES = ("joint", "values", "ids")
 
 @dataclass(frozen=True)
 class Coding:
-    """What the encoders of a chain do that orders of tuples are found for."""
+    """Which encoders a chain has."""
 
     xor: bool = False
     dbi: bool = False
@@ -58,11 +58,11 @@ class Field:
         return max(1, self.element_bits // 8)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Let elements travel to workers as wide as they are."""
+        """Pickle elements at their own width."""
         return {**self.__dict__, "bits": self.bits.astype(f"<u{self.element_bytes}")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take them back as words."""
+        """Restore them as words."""
         self.__dict__.update(state, bits=state["bits"].astype(np.uint64))
 
 
@@ -76,10 +76,9 @@ def first_of_rows(rows: Int64Array, before: int = -1) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class TuplesBefore:
-    """What lies before a piece in the problem that it was cut from.
+    """Position of a piece in the problem that it was cut from.
 
-    slots: how many. row: of the slot before, -1 where there is none. strides: how many, by which searches draw their
-    numbers.
+    slots, strides: their numbers before it; strides seed the search. row: of the slot before, -1 where there is none.
     """
 
     slots: int = 0
@@ -89,14 +88,14 @@ class TuplesBefore:
 
 @dataclass(frozen=True, eq=False)
 class TupleProblem:
-    """Everything an ordering method needs to know.
+    """Input of an ordering method.
 
     fields: the arrays, first the values. bounds: int64[S + 1], stride k is slots bounds[k] to bounds[k+1].
     rows: int64[N] row of each slot (which row owns a slot never changes, except where a stride spans rows).
     encoder: one of CHAINS. block_bytes: distance of bases in bytes; None: a base only at the start of an array;
     'row': at the start of each row. objective: which fields count ('joint': all). metric: see METRICS.
     bus_bytes: byte lanes for toggles, None: as wide as one element. energy_pj: (per one, per rising edge).
-    before: what lies before a problem that is a piece of another.
+    before: position of a problem that is a piece of another.
     """
 
     fields: tuple[Field, ...]
@@ -134,7 +133,7 @@ class TupleProblem:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Let rows travel to workers as narrow as they are; what is derived is derived again."""
+        """Pickle rows in the narrowest type, without cached properties."""
         lowest = int(self.rows[0]) if self.size else 0
         apart = self.rows - lowest
         if not self.size or apart.min() < 0:
@@ -144,7 +143,7 @@ class TupleProblem:
         return {**{f.name: getattr(self, f.name) for f in dataclass_fields(self)}, "rows": (lowest, apart)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take rows back as they were."""
+        """Restore the rows."""
         lowest, apart = state["rows"]
         self.__dict__.update(state, rows=apart.astype(np.int64) + lowest)
 
@@ -237,8 +236,7 @@ class Piece:
     offset: int
 
 
-@dataclass(frozen=True, eq=False)
-class CostModel:
+class CostModel(NamedTuple):
     """The cost model of the kernels (cython_ext/cdr/cost.h), see there: one or two 64-bit words per tuple."""
 
     out: Words
@@ -249,8 +247,8 @@ class CostModel:
     symmetric: bool
 
 
-def _place(parts: Sequence[tuple[Words, int]], n: int) -> Words:
-    """Lay (bits, bytes) parts side by side, none across a 64-bit border: uint64[n, 1 or 2]."""
+def _pack(parts: Sequence[tuple[Words, int]], n: int) -> Words:
+    """Pack (bits, bytes) parts side by side, none across a 64-bit border: uint64[n, 1 or 2]."""
     words, at = np.zeros((n, 2), np.uint64), 0
     for bits, size in parts:
         if at % 8 + size > 8:
@@ -263,10 +261,10 @@ def _place(parts: Sequence[tuple[Words, int]], n: int) -> Words:
 
 
 @cache
-def _keep(sizes: tuple[int, ...]) -> Words:
+def _keep_masks(sizes: tuple[int, ...]) -> Words:
     """uint64[8, 1 or 2]: what a slot of each class keeps of the fields, of so many bytes, of the tuple before."""
     masks = [[np.uint64(0 if c >> k & 1 else (1 << 8 * size) - 1) for k, size in enumerate(sizes)] for c in range(8)]
-    rows = [_place([(np.array([m]), size) for m, size in zip(row, sizes, strict=True)], 1) for row in masks]
+    rows = [_pack([(np.array([m]), size) for m, size in zip(row, sizes, strict=True)], 1) for row in masks]
     keep = np.ascontiguousarray(np.concatenate(rows))
     keep.setflags(write=False)
     return keep
@@ -315,9 +313,9 @@ def first_order(problem: TupleProblem) -> CostModel:
     n_fields = len(problem.counted)
     same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
     return CostModel(
-        _place(out, n),
-        _place(into, n),
-        _keep(tuple(size for _, size in out)),
+        _pack(out, n),
+        _pack(into, n),
+        _keep_masks(tuple(size for _, size in out)),
         classes,
         problem.dbi and not toggles,
         same and n_fields > 0,

@@ -130,7 +130,7 @@ def test_misses_fall_with_training():
     network = uniform_layers([8] * 4, 0.25, 3)
     state = train(network, begin(network, memory=6), iterations=20)
     first, last = state.curve[0], state.curve[-1]
-    assert last.mean < 0.95 * first.mean and last.best <= last.kept < first.likeliest
+    assert last.mean < 0.95 * first.mean and last.best <= last.best_likeliest < first.likeliest
     assert lru_misses(network, state.best, 6) == last.best
 
 
@@ -140,14 +140,14 @@ def test_a_run_in_two_pieces_is_the_run_in_one(network, tmp_path):
     again = train(network, read(tmp_path / "half", network), iterations=3)
     assert [look.mean for look in again.curve] == [look.mean for look in whole.curve]
     assert all(torch.equal(again.parameters[name], each) for name, each in whole.parameters.items())
-    assert all(torch.equal(again.kept[name], each) for name, each in whole.kept.items())
+    assert all(torch.equal(again.best_parameters[name], each) for name, each in whole.best_parameters.items())
     assert (again.best == whole.best).all() and len(again.curve) == 3
 
 
 def test_the_ordering_takes_the_best_of_policy_and_training(network, trained):
     path, state = trained
     graph = Graph(state.features, network.sources, network.targets)
-    greedy, misses = likeliest(state.kept, graph, network, 5)
+    greedy, misses = likeliest(state.best_parameters, graph, network, 5)
     assert misses == lru_misses(network, greedy, 6) == min(look.likeliest for look in state.curve)
     only = ew.order(network, "eon", memory=6, policy="lru", checkpoint=str(path), greedy_only=True)
     assert (only.edges == greedy).all()

@@ -305,7 +305,7 @@ def test_ones_are_counted_in_parts_as_at_once(monkeypatch, kind):
         return found.ones_values, found.ones_ids, found.original_ones, found.positions.tolist()
 
     whole = ordered()
-    monkeypatch.setattr(cost, "_AT_ONCE", 7)
+    monkeypatch.setattr(cost, "_CHUNK", 7)
     assert ordered() == whole
 
 

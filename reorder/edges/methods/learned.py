@@ -168,12 +168,12 @@ def eon(network: Network, task: Task, parameters: EonParameters) -> Ordering:
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     graph = Graph(state.features, network.sources, network.targets)
-    best.offer(likeliest(state.kept, graph, network, task.memory - 1)[0], take="greedy")
+    best.offer(likeliest(state.best_parameters, graph, network, task.memory - 1)[0], take="greedy")
     if not parameters.greedy_only and len(state.best):
         best.offer(state.best, take="training")
     if not parameters.greedy_only and parameters.samples:
         generator = torch.Generator().manual_seed(task.seed)
-        drawn = play(state.kept, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
+        drawn = play(state.best_parameters, graph, frontiers(network, parameters.samples, task.memory - 1), generator)
         for edges in drawn.edges.T:
             best.offer(edges.copy(), take="sample")
     return best.ordering("eon", best.parameters, budget.over)

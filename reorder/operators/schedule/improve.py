@@ -8,7 +8,6 @@ units are evaluated orders.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,8 @@ from reorder.operators.schedule.state_search import best_first
 from reorder.operators.schedule.traffic import seconds_until, too_late
 
 START_S = 0.5  # that each start is evaluated at least, even where the time is over: one of them is the result
+HEATS = (0.0, 0.02, 0.05, 0.1)  # share of its cost that a step may add at first: a walk each, which share the work
 TRAFFIC = 3  # the kernel's number of this cost; 0 to 2 are the allocators'
-
-
-@dataclass(frozen=True)
-class Effort:
-    """evaluations: orders tried by the local search. restarts: walks it is divided into, from different orders."""
-
-    evaluations: int = 5_000
-    restarts: int = 4
 
 
 def local_search(
@@ -40,7 +32,7 @@ def local_search(
     starts: Sequence[Order],
     *,
     goal: int,
-    effort: Effort,
+    evaluations: int,
     seed: int,
     peak_cap: int | None = None,
     deadline: float | None = None,
@@ -70,13 +62,12 @@ def local_search(
         raise too_late(problem.graph)
     ranked = [starts[k] for k in np.argsort(known, kind="stable")]  # the first of equals
     best, best_cost = ranked[0].copy(), min(known)
-    walks = [ranked[i % len(ranked)] for i in range(effort.restarts)]
-    each = max(1, effort.evaluations // max(1, effort.restarts))
+    walks = [ranked[i % len(ranked)] for i in range(len(HEATS))]
+    each = max(1, evaluations // len(HEATS))
     step = max(1, min(each, 200_000 // problem.graph.n_nodes))
     truncated = left() == 0
-    for number, start in enumerate(walks):
+    for number, (start, heat) in enumerate(zip(walks, HEATS, strict=True)):
         walk, current = start.copy(), start.copy()
-        heat = (0.0, 0.02, 0.05, 0.1)[number % 4]
         done = 0
         while done < each and best_cost > goal and not truncated:
             work = min(step, each - done)
@@ -88,7 +79,7 @@ def local_search(
             if cost < best_cost:
                 best, best_cost = walk.copy(), cost
             if progress is not None:
-                progress(number * each + done, effort.restarts * each, f"{best_cost} bytes")
+                progress(number * each + done, len(HEATS) * each, f"{best_cost} bytes")
             truncated = left() == 0
     return best, best_cost, truncated
 
@@ -111,7 +102,7 @@ def least_arena(
     allocator: str,
     *,
     goal: int,
-    effort: Effort,
+    evaluations: int,
     seed: int,
     peak_cap: int,
     alignment: int,
@@ -123,7 +114,7 @@ def least_arena(
     An allocator with a compiled rule is evaluated for every order that the local search tries. Any other one places
     the starts, then what the local search finds under each compiled rule, and stops at `goal` bytes.
     """
-    limits = {"goal": goal, "effort": effort, "seed": seed, "peak_cap": peak_cap, "deadline": deadline}
+    limits = {"goal": goal, "evaluations": evaluations, "seed": seed, "peak_cap": peak_cap, "deadline": deadline}
     rule = ALLOCATORS[allocator].item.rule
     if rule is not None:
         order, _, late = local_search(problem, problem.costs, rule, starts, progress=progress, **limits)  # type: ignore[arg-type]

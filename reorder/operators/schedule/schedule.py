@@ -17,7 +17,7 @@ from reorder.operators.rewriting.rewrite import rewrite_graph
 from reorder.operators.schedule.arena import ALIGNMENT, ScheduleArena, arena_of, own_alignment
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.constructive import simple_orders
-from reorder.operators.schedule.improve import TRAFFIC, Effort, aligned_order, least_arena, local_search
+from reorder.operators.schedule.improve import TRAFFIC, aligned_order, least_arena, local_search
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
 from traces.base.errors import InputError, unknown_name
@@ -142,9 +142,8 @@ def schedule(
     costs = None if onchip_bytes is None else traffic_costs(problem, onchip_bytes, block_bytes, until)
     task = ScheduleTask(deadline, seed, progress)
     result = entry.item(problem, task, entry.make_parameters(parameters))
-    effort = Effort(evaluations)
     order, proved, truncated = result.order, result.proved, result.truncated
-    limits: dict[str, Any] = {"effort": effort, "seed": seed, "deadline": deadline, "progress": progress}
+    limits: dict[str, Any] = {"evaluations": evaluations, "seed": seed, "deadline": deadline, "progress": progress}
     floor = result.lower_bound_bytes  # of the arena
 
     def place(order: npt.NDArray[np.int32], goal: int | None) -> ScheduleArena:

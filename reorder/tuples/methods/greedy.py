@@ -25,7 +25,7 @@ class Greedy(TupleOrderMethod):
         progress: Progress,
     ) -> None:
         """See TupleOrderMethod. O(n^2) per stride."""
-        run_kernel(problem, problem.model, order, first, last, kernels.GREEDY, progress=progress)
+        run_kernel(problem, order, first, last, kernels.GREEDY, progress=progress)
 
 
 TUPLE_ORDERS.register("greedy", summary="nearest neighbour on the joint cost, left to right")(Greedy())

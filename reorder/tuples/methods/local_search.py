@@ -71,18 +71,9 @@ class LocalSearch(TupleOrderMethod):
         for k, kicks in enumerate(rounds):
             bounds = cuts[k % len(cuts)]
             run_kernel(
-                problem,
-                problem.model,
-                order,
-                first,
-                last or len(bounds) - 1,
-                kernels.SEARCH,
-                bounds=bounds,
-                refine=k > 0,
-                kicks=kicks,
-                seed=seed + k,
-                progress=progress,
-            )
+                problem, order, first, last or len(bounds) - 1, kernels.SEARCH,
+                bounds=bounds, refine=k > 0, kicks=kicks, seed=seed + k, progress=progress,
+            )  # fmt: skip
 
 
 def _longest(bounds: Int64Array) -> int:

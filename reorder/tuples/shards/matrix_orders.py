@@ -215,7 +215,7 @@ class _Run:
         def calls() -> Iterator[tuple[int, tuple[Any, ...]]]:
             for group in read_groups(matrix, storage, wires):
                 if is_finished(group):
-                    self._tell(len(group.words))
+                    self._report(len(group.words))
                     continue
                 under_way[group.start] = group
                 yield group.start, (group.piece, self.request.method, self.seed, self.request.own)
@@ -228,13 +228,13 @@ class _Run:
             shard.write(names[1], start * ids.itemsize, columns)
             shard.flush()
             self.finished.put(matrix=matrix.name, start=start, crc=crc32(columns, crc32(data)))
-            self._tell(len(local))
+            self._report(len(local))
         shard.write(names[2], 0, matrix.pointers.astype("<i8").tobytes())
         shard.write(names[3], 0, np.array(matrix.shape, "<i8").tobytes())
         if matrix.name not in self.finished.matrices:
             self.finished.put(matrix=matrix.name, sent=count_sent(matrix, shard, bits, wires))
 
-    def _tell(self, count: int) -> None:
+    def _report(self, count: int) -> None:
         self.done += count
         if self.progress:
             self.progress(self.done, self.total, "tuples")

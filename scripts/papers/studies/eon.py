@@ -46,7 +46,7 @@ def compute(job: Job) -> dict[str, Any]:
     (state,) = train_seeds(network, memory=MEMORY, seeds=(job["seed"],), iterations=job["iterations"])
     graph = Graph(state.features, network.sources, network.targets)
     began = time.process_time()
-    _, greedy = likeliest(state.kept, graph, network, MEMORY - 1)
+    _, greedy = likeliest(state.best_parameters, graph, network, MEMORY - 1)
     seconds |= {"eon": time.process_time() - began, "eon, best": state.seconds}
     misses |= {"eon": greedy, "eon, best": state.curve[-1].best}
     return {"connections": network.n_connections, "misses": misses, "seconds": seconds}
