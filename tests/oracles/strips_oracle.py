@@ -34,6 +34,9 @@ def _group_order(strips: Strips, group: DepthGroup) -> list[int]:
             if depth[v] == d:
                 into = [int(network.sources[e]) for e in edges if network.targets[e] == v]
                 latest[v] = max(complete.get(s, outside[s]) for s in into)
+        if group.late:
+            waits = int(np.median([latest[v] - outside[v] for v in latest]))
+            latest = {v: max(due, outside[v] + waits) for v, due in latest.items()}
         complete |= latest
 
     def due(v: int) -> tuple[int, int, int]:

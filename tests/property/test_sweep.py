@@ -150,9 +150,9 @@ def test_plans_are_swept_as_their_definition_says(network: Network, seed: int) -
     while first <= strips.deepest:
         last = int(rng.integers(first, strips.deepest + 1))
         slant = float(rng.choice([0, 1 / 16, 1 / 4]))
-        across, turns, *back = (int(x) for x in rng.integers(2, size=4))
+        across, late, turns, *back = (int(x) for x in rng.integers(2, size=5))
         early = float(rng.choice((0.0, 0.25, 0.5, 1.0)))
-        group = DepthGroup(first, last, int(rng.integers(1, 5)), across, early, slant, bool(turns))
+        group = DepthGroup(first, last, int(rng.integers(1, 5)), across, early, slant, bool(late), bool(turns))
         lead = float(rng.choice([0.0, 0.25, 0.75, 1.0]))
         plan.append(replace(group, back=(bool(back[0]), bool(back[1])), lead=lead))
         first = last + 1

@@ -65,10 +65,11 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
         if strips >= 1:
             yield replace(group, strips=strips)
     yield replace(group, across=1 - group.across)
-    for early in EARLY:
-        yield replace(group, early=early)
+    for early, late in itertools.product(EARLY, (False, True)):
+        yield replace(group, early=early, late=late)
     for slant in SLANTS:
         yield replace(group, slant=slant)
+    yield replace(group, turns=not group.turns)
     yield from _leads(group)
 
 
@@ -139,10 +140,11 @@ class PlanSearch:
         """
         deepest = self.strips.deepest
         whole = DepthGroup(1, deepest)
+        lates = (False,) if best.task.sees_future else (False, True)
         large = len(self.strips.items.edges) > LARGE
         ages = applies(best)
-        for slant, early in itertools.islice(itertools.product(SLANTS[:2], EARLY), 1 if large else None):
-            self._value((replace(whole, early=early, slant=slant),), best, limit)
+        for late, slant, early in itertools.islice(itertools.product(lates, SLANTS[:2], EARLY), 1 if large else None):
+            self._value((replace(whole, early=early, slant=slant, late=late),), best, limit)
         ranges: dict[tuple[int, int], DepthGroup] = {}
         for depths in range(1, deepest + 1):
             if depths * deepest > (MOST_RANGES if depths > 1 else MOST_DEPTHS):

@@ -6,6 +6,7 @@ neuron belongs to the last strip that it depends on, so nothing is computed twic
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,17 +39,18 @@ FEWEST_ROWS, WIDE, AS_WIDE = 4, 3.0, 0.7
 class DepthGroup:
     """Depths first to last, swept in `strips` strips of equal size.
 
-    across: which coordinate cuts the strips; the other one is swept along. early: 0: targets one after another,
-    each when all that it needs is there; 1: sources one after another, each used up when it comes; between: a
-    target begins so early, as a share of the time in which its sources of this strip come by, uses those that are
-    there, and each of the others as it comes. Then sources stay for a part of that time and targets for the rest,
-    so under round robin, where nothing stays for longer than M - 1 others come, twice the time fits. slant: of the
-    front of the sweep, as a share of the length for one width of a strip. turns: every other strip is swept the
-    other way, so that it begins beside the end of the one before. back: which coordinates (of both) are walked from
-    their ends. lead: how much wider than the others the first strip is, as a share of one; the last one is as much
-    narrower. Nothing that lies before the first one has to stay or to be read again, and it ends sooner at each
-    depth, as strips lean. horizon: how many connections ahead one is looked for to keep a value that LRU would lose
-    (`refreshed`); 0: none.
+    across: which coordinate cuts the strips; the other one is swept along. early: 0: targets one after another, each
+    when all that it needs is there; 1: sources one after another, each used up when it comes; between: a target begins
+    so early, as a share of the time in which its sources of this strip come by, uses those that are there, and each of
+    the others as it comes. Then sources stay for a part of that time and targets for the rest, so under round robin,
+    where nothing stays for longer than M - 1 others come, twice the time fits. slant: of the front
+    of the sweep, as a share of the length for one width of a strip. late: no item is complete sooner after its own
+    place has come by than most items of its depth are, as if the picture went on beyond its edges: at the edges items
+    wait for nothing, and would all be complete at once. turns: every other strip is swept the other way, so that it
+    begins beside the end of the one before. back: which coordinates (of both) are walked from their ends. lead: how
+    much wider than the others the first strip is, as a share of one; the last one is as much narrower. Nothing that
+    lies before the first one has to stay or to be read again, and it ends sooner at each depth, as strips lean.
+    horizon: how many connections ahead one is looked for to keep a value that LRU would lose (`refreshed`); 0: none.
     """
 
     first: int
@@ -57,6 +59,7 @@ class DepthGroup:
     across: int = 1
     early: float = 0.0
     slant: float = 0.0
+    late: bool = False
     turns: bool = False
     back: tuple[bool, bool] = CORNERS[0]
     lead: float = 0.0
@@ -174,9 +177,21 @@ class Strips:
         items = self.items
         time = np.zeros(len(items.sources), np.int64)
         time[part.used] = _at(group, part.place)
-        latest = latest_of_sources(items.start, items.source, items.item, time, part.low, part.high)
-        time[part.used[part.made]] = latest[part.made_by]
-        return time, latest
+        if not group.late:
+            latest = latest_of_sources(items.start, items.source, items.item, time, part.low, part.high)
+            time[part.used[part.made]] = latest[part.made_by]
+            return time, latest
+        complete = np.empty(part.high - part.low, np.int64)
+        own = _at(group, self.place[:, items.items[part.low : part.high]])
+        depths = np.arange(group.first, group.last + 2)
+        for low, high in itertools.pairwise(np.searchsorted(self.depth, depths).tolist()):
+            latest = latest_of_sources(items.start, items.source, items.item, time, low, high)
+            here = slice(low - part.low, high - part.low)
+            waits = np.median(latest - own[here]).astype(np.int64)
+            complete[here] = np.maximum(latest, own[here] + waits)
+            source = items.own[low:high]
+            time[source[source >= 0]] = complete[here][source >= 0]
+        return time, complete
 
     def _places(self, group: DepthGroup) -> Int32Array:
         items = self.items
