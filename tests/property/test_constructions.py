@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -132,3 +134,27 @@ def test_without_windows_the_order_is_row_by_row() -> None:
     network = by_layers([40, 40], pairs, 1)
     plain = order(network, "two-optimal", memory=10)
     assert order(network, "windows", memory=10).edges.tolist() == plain.edges.tolist()
+
+
+@pytest.mark.parametrize(
+    ("stay", "stream", "seed"), [((12, 9, 7), (60, 40), 0), ((5, 20), (200,), 1), ((8, 8, 8, 8), (30, 30, 30), 2)]
+)
+def test_layers_that_stay_whole_beside_layers_that_stream_meet_the_bound(
+    stay: tuple[int, ...], stream: tuple[int, ...], seed: int
+) -> None:
+    """Any connections, any numbers of neurons: two layers stay, one neuron streams, one place is the connection's."""
+    rng = np.random.default_rng(seed)
+    widths = [width for pair in zip(stay, (*stream, 0), strict=True) for width in pair if width]
+    first = np.cumsum([0, *widths])
+    ends = [  # each neuron is fed by the first one before it at least, so that it is at the depth of its layer
+        np.argwhere((rng.random((a, b)) < 0.5) | (np.arange(a)[:, None] == 0)) + np.array([first[k], first[k + 1]])
+        for k, (a, b) in enumerate(pairwise(widths))
+    ]
+    s, t = np.concatenate(ends).T
+    network = Network(
+        s, t, n_neurons=int(first[-1]), inputs=np.arange(widths[0]), outputs=np.arange(first[-2], first[-1])
+    )
+    memory = max(a + b for a, b in pairwise(stay)) + 2
+    found = order(network, "windows", memory=memory)
+    check_order(network, found.edges)
+    assert count_io(network, found, memory=memory).total == io_bounds(network).lower_total

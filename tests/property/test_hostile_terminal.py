@@ -105,7 +105,7 @@ CALLS = [
     "collect n.npz -o +c.csv", "rerun r", "bench n.npz --rounds 1", "bench g.json", "order n.npz -M 5",
     "order n.npz -M 5 -o +o.npz", "order w.safetensors -M 5", "order o.npy -M 5",
     "order w.safetensors --names EVIL -M 5", "order n.npz -m EVIL -M 5", "order n.npz -M 5 -m file -s path=no.npy",
-    "order n.npz -s EVIL=EVIL -M 5", "pays n.npz o.npy -M 5 --against p.npy", "pays n.npz no.npy -M 5",
+    "order n.npz -s EVIL=EVIL -M 5", "pays n.npz o.npy -M 5 --against p.npy", "break-even n.npz no.npy -M 5",
     "order-tuples m.npz --stride 2", "order-tuples w.safetensors --stride 2",
     "order-tuples w.safetensors --names EVIL", "order-tuples n.npz", "schedule g.json",
     "schedule g.json --page +s.html", "schedule g.json --banks banks.yaml", "schedule b.csv", "arena b.csv",

@@ -124,7 +124,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def public(name: str) -> Any:
-    return getattr(import_module(MOVED.get(name, "edgewatt")), name)
+    space, _, new = MOVED.get(name, f"edgewatt.{name}").rpartition(".")
+    return getattr(import_module(space), new)
 
 
 def attempt(folder: Path, name: str, arguments: dict[str, Any]) -> None:

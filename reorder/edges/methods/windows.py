@@ -1,4 +1,4 @@
-"""Orders for windows that slide: the layers of one parity stream, the others stay in windows of fast memory.
+"""Orders for windows that slide: the layers of one parity stream, the others stay, whole or in windows of fast memory.
 
 Neurons get one coordinate: spectral first (the vector that changes least along the connections but for what is
 constant at each depth), then again and again the middle of the range of their neighbours', which is the efficient
@@ -23,6 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 STEPS = 24  # of Lanczos: the coordinate need not be exact
 ROUNDS = 12  # of middles of ranges; they change little after six on windows of an eighth to a half of a layer
+MIDDLES = 6  # the same for windows over inputs and outputs alone, where each is counted
 OFFERED = 4  # rounds after which an order is counted, and again
 LIKELY = 0.8  # of that eigenvalue after the first few steps, below which no more are made
 ABOVE_RANDOM = 1.5  # eigenvalue against that of random layers with the same degrees, from which windows may be there
@@ -87,6 +88,28 @@ def along(network: Network, place: FloatArray) -> Int64Array:
     return outputs_early(network, sorted_by(rank[t], s))
 
 
+def streamed(network: Network, parity: int, place: FloatArray | None = None) -> Int64Array:
+    """Return int64[W]: neurons at depths of one parity one after the other, by place, each computed and spent at once,
+    so that the two layers beside it stay. Each connection joins neighbouring depths."""
+    s, t, depth = network.sources, network.targets, network.depth
+    spends = depth[s] % 2 == parity
+    neuron = np.where(spends, s, t)
+    key = neuron if place is None else place[neuron]
+    return np.lexsort((np.where(spends, t, s), spends, neuron, key, depth[neuron]))
+
+
+def streams(network: Network) -> Iterator[Int64Array]:
+    """Yield orders in which the layers of one parity stream, by id, then along windows over the inputs and outputs."""
+    yield from (streamed(network, parity) for parity in (0, 1))
+    depth = network.depth[network.targets]
+    graphs = [_Graph(network, depth == level) for level in {1, int(depth.max(initial=1))}]
+    found = [(graph, place) for graph in graphs if (place := graph.spectral()) is not None]
+    for _ in range(MIDDLES if found else 0):
+        place = np.sum([place for _, place in found], axis=0)
+        yield from (streamed(network, parity, place) for parity in (0, 1))
+        found = [(graph, graph.middles(place)) for graph, place in found]
+
+
 def coordinates(network: Network) -> Iterator[FloatArray]:
     """Yield places float64[N] of all neurons: by all connections, and by those between hidden neurons, so that inputs
     and outputs, which may be hubs, say nothing. None where neither is smoother than random layers."""
@@ -115,11 +138,18 @@ def coordinates(network: Network) -> Iterator[FloatArray]:
     effort=0.3,
 )
 def windows(network: Network, task: Task, parameters: None) -> Ordering:
-    """Return the best order along coordinates that are made better again and again; two-optimal without windows."""
+    """Return the best order along coordinates that are made better again and again, or of layers that stay whole."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
+    chain = bool((network.depth[network.targets] - network.depth[network.sources] == 1).all())
+    for edges in streams(network) if chain else ():
+        best.offer(edges)
+        if not best.has_time:
+            break
     for place in coordinates(network):
         best.work += 1
         best.offer(along(network, place))
+        for parity in (0, 1) if chain else ():
+            best.offer(streamed(network, parity, place))
         if not best.has_time:
             break
     if best.edges is None:
