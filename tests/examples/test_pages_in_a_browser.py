@@ -87,7 +87,9 @@ def _network_pages(folder: Path) -> None:
     (folder / "explain.html").write_text(explain_page(network, best, memory=8, view=view))
     study = ew.pays(network, best, system="scratchpad-8k", sizes=[4096, 8192], timing="replay")
     (folder / "pays.html").write_text(pays_page(study))
-    curve = [SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, best_likeliest=80 - i, best=80 - i) for i in range(9)]
+    curve = [
+        SimpleNamespace(iteration=i, seconds=i / 2, mean=90 - i, best_likeliest=80 - i, best=80 - i) for i in range(9)
+    ]
     runs = [SimpleNamespace(seed=k, iteration=8, seconds=4.0, curve=curve[: 9 - k]) for k in range(2)]
     (folder / "learning.html").write_text(eon_page("a network", 8, runs, [("ego", 75), ("learned", 70)]))  # type: ignore[arg-type]
 
