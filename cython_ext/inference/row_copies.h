@@ -61,7 +61,6 @@ static inline __attribute__((always_inline)) uint8_t ew_step(float x, double sca
     }
 EW_BYTES_IN(, ew_bytes_in_baseline)
 #if EDGEWATT_X86
-EW_BYTES_IN(EDGEWATT_AVX2, ew_bytes_in_avx2)
 EW_BYTES_IN(EDGEWATT_AVX512, ew_bytes_in_avx512)
 #endif
 
@@ -71,10 +70,6 @@ static void ew_bytes_in(char *table, const int64_t *offset, const int64_t *colum
 #if EDGEWATT_X86
     if (level >= EDGEWATT_LEVEL_AVX512) {
         ew_bytes_in_avx512(table, offset, column, n, batch, step_vector, step_neuron, here, scale, zero);
-        return;
-    }
-    if (level == EDGEWATT_LEVEL_AVX2) {
-        ew_bytes_in_avx2(table, offset, column, n, batch, step_vector, step_neuron, here, scale, zero);
         return;
     }
 #endif

@@ -81,13 +81,9 @@
         _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f);              \
     } while (0);
 
-/* n connections. Two quads a turn: 1 to 4 % on Zen 5; nothing with less wide vectors. */
+/* n connections. */
 #define EW_ADD(sum, n)                                                   \
     do {                                                                 \
-        for (; WIDTH == 16 && n >= 8; n -= 8) {                          \
-            EW_ADD_QUAD(sum)                                             \
-            EW_ADD_QUAD(sum)                                             \
-        }                                                                \
         for (; n >= 4; n -= 4) EW_ADD_QUAD(sum)                          \
         if (n) {                                                         \
             EW_TAKE_QUAD                                                 \
