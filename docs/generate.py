@@ -156,7 +156,11 @@ def names() -> str:
 
 def api() -> str:
     """Return the API page: signatures and docstrings of the façade, as their authors wrote them."""
-    lines = ["# API", "", "`import edgewatt as ew`; each name loads its module on first use.", ""]
+    lines = [
+        "# API", "", "`import edgewatt as ew`; each name loads its module on first use.", "",
+        "Everywhere: `network` is a Network; `seed` is that of all random numbers; `workers` share the work without",
+        "changing the result; `progress` is called with (done, of how many or None, what); `name` is the result's.", "",
+    ]  # fmt: skip
     for space, members in PUBLIC.items():
         module, short = import_module(space), space.replace("edgewatt", "ew", 1)
         if space != "edgewatt":

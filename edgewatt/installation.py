@@ -70,7 +70,7 @@ def version_of(package: str) -> str | None:
 
 
 def diagnose() -> dict[str, Any]:
-    """Collect versions, kernel build, SIMD level, package clash and reference data as one plain dict."""
+    """Return versions, kernel build, SIMD level, package clash and reference data as one plain dict."""
     import os
     import platform
 

@@ -55,7 +55,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "edgewatt.wires": {
         "order_channels": "reorder.channels",
         "order_run_tuples": "reorder.joint.inside_runs",
-        **dict.fromkeys(("order_both", "order_jointly"), "reorder.joint.io_neutral"),
+        "order_jointly": "reorder.joint.io_neutral",
         "export_waveform": "hwmodel.replay.waveform",
     },
     "edgewatt.cache": {
@@ -102,7 +102,8 @@ PUBLIC: dict[str, dict[str, str]] = {
 """Namespace -> public name -> module that defines it."""
 
 SPACES = tuple(space.partition(".")[2] for space in PUBLIC if "." in space)
-MOVED = {name: space for space, names in PUBLIC.items() if space != "edgewatt" for name in names}
+MOVED = {name: f"{space}.{name}" for space, names in PUBLIC.items() if space != "edgewatt" for name in names}
+MOVED["order_both"] = "edgewatt.wires.order_jointly"
 """Names that stood in `edgewatt` before 0.3 are found there for one release, with a warning."""
 
 
@@ -117,8 +118,9 @@ def public(space: str) -> tuple[Callable[[str], Any], list[str]]:
         if space == "edgewatt" and name in SPACES:
             return import_module(f"edgewatt.{name}")
         if space == "edgewatt" and name in MOVED:
-            warnings.warn(f"edgewatt.{name} is {MOVED[name]}.{name} from 0.3 on", DeprecationWarning, stacklevel=2)
-            return getattr(import_module(MOVED[name]), name)
+            warnings.warn(f"edgewatt.{name} is {MOVED[name]} from 0.3 on", DeprecationWarning, stacklevel=2)
+            module, _, new = MOVED[name].rpartition(".")
+            return getattr(import_module(module), new)
         raise AttributeError(f"module {space!r} has no attribute {name!r}")
 
     return get, sorted(PUBLIC[space])

@@ -62,7 +62,8 @@ class Task:
 class Ordering(OneLineRepr):
     """An order of work. ``edges[k]`` is the index (in the network's own order) of the k-th processed connection.
 
-    curve: best-so-far points (search steps, seconds, objective) of a search, empty for a construction.
+    method, parameters: what made it. curve: best-so-far points (search steps, seconds, objective) of a search, empty
+    for a construction.
     truncated: a wall-clock limit ended the search, so another run may give another result.
     """
 

@@ -18,7 +18,9 @@ def validate(
     reordered: str | Path | None = None,
     stride: int | None = None,
 ) -> list[Check]:
-    """Run the checks that the given files ask for.
+    """Return the results of the checks that the given files ask for.
+
+    order: of `network`. reordered: `matrix` with tuples in another order, inside pieces of `stride`.
 
     Raises InputError where a file cannot be used, one of a pair is missing, or there is nothing to check.
     """

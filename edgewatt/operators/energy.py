@@ -336,13 +336,16 @@ def schedule(
     machine: OperatorMachine | str | None = None,
     **parameters: Any,
 ) -> Schedule:
-    """Order the operators of a graph: reorder.operators.schedule.schedule.schedule, and the objective 'energy' besides.
+    """Return an order of a graph's operators: see `reorder.operators.schedule.schedule.schedule`.
 
     objective 'energy' compares the order of least peak, the file's, Kahn's, a greedy one and the results of searches
     for little traffic. It returns the one whose off-chip transfers take the least energy on `machine` (a system's name,
     its file or an OperatorMachine): the best of these, not proved. `details["energy"]` is that order's, as
     edgewatt.operators.energy.operator_energy returns it; `details["candidates_pj"]` has all orders that were tried.
-    All other arguments, and what is raised, are those of reorder.operators.schedule.schedule.schedule.
+    method: of SCHEDULERS. rewrite: patterns, or 'all'. onchip_bytes, block_bytes: of the objective 'traffic'.
+    allocator, alignment (bytes, or 'graph'): of the arena. budget_bytes: what it must fit in. evaluations:
+    orders that a search tries. time_limit_s: then the best found. parameters: the method's own.
+    Raises InputError for a graph, name or option that cannot be used.
     """
     options: dict[str, Any] = {
         "method": method, "rewrite": rewrite, "block_bytes": block_bytes, "allocator": allocator,

@@ -50,8 +50,10 @@ def prune_for_memory(
 ) -> PrunedNetwork:
     """Prune a trained network into windows for a memory, beside free pruning; see `edgewatt.prune.trained.prune`.
 
+    density: the share of connections that stays, or several. calibration: float[B, I] inputs, or an npz with `inputs`.
     system: a system's name, file or mapping, or a Machine: M is that of its on-chip memory for rows of `lanes` vectors
     unless `memory` says otherwise, and it is simulated. options: rounds, steps, extra, time_limit_s, seed, progress.
+    Returns a PrunedNetwork. Raises InputError with the nearest M and density where a mask cannot be.
     """
     machine = None if system is None else machine_of(system)
     return prune(

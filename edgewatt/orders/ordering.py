@@ -50,8 +50,8 @@ def order(
     as they lie in `layout` (a Layout or a kind; 'auto': chosen for each order) for one pass of `lanes` vectors
     (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
     order never worse there than two-optimal and the constructions (see reorder.edges.machine.search; parameters rounds,
-    moves); policy, pinning and M are then the machine's own. memory: of the engine's model, needed without a
-    machine; with one, M for other methods than 'auto' (None: the machine's own).
+    moves); policy, pinning and M are then the machine's own. time_limit_s: ends a search. memory: of the I/O model,
+    needed without a machine; with one, M for other methods than 'auto' (None: the machine's own).
 
     With `target`, method 'auto' times orders by layers in tiles of sources (see `fastest_order`), for rows of `lanes`
     values (default: 64); constructions are made as they are, and methods that search are refused.
@@ -117,7 +117,8 @@ def renumber(
     """Return which neurons should share cache lines, together with an order: a renumbered network and an order for it.
 
     The numbering is a permutation inside each layer, applied to everything the network holds; it computes the same
-    outputs from the same inputs. Options as of `order`. Raises InputError where a line holds no two neurons.
+    outputs from the same inputs. machine, objective ('energy', 'time', 'bytes'), lanes, layout, timing, time_limit_s,
+    parameters: as of `order`. Raises InputError where a line holds no two neurons.
     """
     judge = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
     return renumber_on_machine(judge, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)

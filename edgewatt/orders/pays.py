@@ -219,7 +219,7 @@ def pays(
     fp32, 16). policies: of the scratchpad or cache. layout: of all orders (default: chosen for each).
     timing: 'system' or 'replay'. At the system's own size all figures are those of `edgewatt order --system`.
 
-    Raises InputError for an order of another network, or a size that the system cannot have.
+    Returns a Pays. Raises InputError for an order of another network, or a size that the system cannot have.
     """
     first = machine_of(system)
     for size in sizes or ():

@@ -85,7 +85,8 @@ def fastest_order(
     each after those that it shares most sources with.
 
     Each candidate (10 to 60) is compiled and run: several are often within a few per cent, and a clock is never quite
-    the same twice. At least target after target is timed; none begins after time_limit_s (None: no limit).
+    the same twice. At least target after target is timed; none begins after time_limit_s (None: no limit). memory: M of
+    the task. Raises InputError for a network that cannot be compiled.
     """
     widths = np.bincount(network.depth)
     blocks = [most for most in FUSED if len(widths) > 2 and most < widths[1::2].max()]

@@ -34,8 +34,8 @@ def report(
     """Write the report of results folders or records to an HTML file; return the paths written.
 
     results: one folder or record, or several, which then stand side by side and are told apart as `sweep`.
-    figures: folder for every chart as PDF, SVG and PNG. Raises InputError if there is nothing to show or a file cannot
-    be read or written, MissingExtraError without the extra 'report'.
+    output: the HTML file. title: of the page. figures: folder for every chart as PDF, SVG and PNG. Raises InputError if
+    there is nothing to show or a file cannot be read or written, MissingExtraError without the extra 'report'.
     """
     from traces.base.files import whole_file
 

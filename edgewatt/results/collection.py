@@ -79,9 +79,10 @@ def _type(value: Any) -> type:
 
 
 def frame(records: Iterable[Record] | str | Path) -> Any:
-    """Return records, or those of a results folder, as a pandas frame, or a polars one without pandas: a row each,
-    columns as `collect`, and how energy changes against row by row on the same hardware (`verdict.Gain`): gain_energy,
-    _low, _high and _sure.
+    """Return records, or those of a results folder, as a pandas frame (polars without pandas).
+
+    A row each; columns as `collect`, and how energy changes against row by row on the same hardware (`verdict.Gain`):
+    gain_energy, _low, _high and _sure.
 
     Raises InputError without records, MissingExtraError if neither library is there.
     """

@@ -37,11 +37,14 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
 
 
 def compare(a: str | Path, b: str | Path) -> Comparison:
-    """Compare two records, or two results folders point by point, and say what changed.
+    """Return what changed between two records, or two results folders point by point.
+
+    a, b: files or folders.
 
     Points of folders are matched by the part of their configuration that varies inside either; `alone` counts those
     that have no counterpart. Each pair is a dict: `point`, `differs` (configuration values that differ), `changes`
     (metric -> a, b, per cent) and `because` (the counts that explain the change in energy and in time).
+    Raises InputError where nothing can be compared.
     """
     first, second = (_Side(open_records(path)) for path in (a, b))
     with of_our_shape(f"a record of {a} or {b}"):

@@ -207,7 +207,7 @@ class Card:
                         f"{_change(order.time, 'takes')} time against {against}.")  # fmt: skip
         if self.order_matters and blocks is not None and order is not None:
             more = f"{_change(blocks.energy)} ({blocks.ends})" if blocks.decided else "is not decided"
-            more = more if abs(blocks.energy) >= LEAST_CHANGE else "changes nothing"
+            more = more if abs(blocks.energy) >= LEAST_CHANGE else "changes nothing: blocking will do"
             has = self.of_blocking
             share = "" if has is None else f"Blocking has {max(0.0, 100 * has):.0f} % of that; "
             said.append(f"{share}beyond it this {more}." if share else f"Beyond simple blocking it {more}.")

@@ -18,7 +18,8 @@ from traces.base.workers import available_cores
 def estimate(plan: SweepPlan, results: str | Path, workers: int | None = None) -> dict[str, Any]:
     """Return points, points to do, distinct stages and seconds, with a sentence that says what the time is based on.
 
-    Finished points of the results folder are the basis; without any there are no seconds.
+    plan: of `load_sweep`. Finished points of the folder `results` are the basis; without any there are no seconds.
+    Raises InputError for a folder that is none.
     """
     workers = workers or available_cores()
     store = Store(results)

@@ -100,7 +100,8 @@ def optimize(
 ) -> Front:
     """Search for the Pareto front of a sweep file's space and return it; every point tried is in the store `results`.
 
-    The first point of the space is the baseline. Raises ConfigError for a bad file, MissingExtraError where the space
+    config: a file, a shipped name or a mapping. overrides: KEY=VALUE texts. executor: as of `sweep`. The first point of
+    the space is the baseline. Raises ConfigError for a bad file, MissingExtraError where the space
     is too large for `trials` and Optuna is absent.
     """
     document = as_document(config)

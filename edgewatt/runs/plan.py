@@ -51,7 +51,9 @@ class SweepPlan(OneLineRepr):
 
 
 def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> SweepPlan:
-    """Read a sweep file (or a run file: its small grid is a sweep too) and expand it.
+    """Return the plan of a sweep file (or of a run file: its small grid is a sweep too).
+
+    config: a file, a shipped name or a mapping. overrides: KEY=VALUE texts.
 
     Raises ConfigError with every problem at its file, line and column.
     """

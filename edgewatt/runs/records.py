@@ -76,6 +76,8 @@ _TITLES = {
 
 
 def load_records(path: str | Path) -> Records:
-    """Return the records of a results folder (in the order of its sweep), or the one record of a file: a list that
-    shows itself in few words and has `frame()` and `plot`."""
+    """Return the records of a results folder (in the order of its sweep), or the one record of a file.
+
+    path: of either. The list shows itself in few words and has `frame()` and `plot`. Raises InputError if damaged.
+    """
     return Records(open_records(path))

@@ -91,7 +91,8 @@ def run(
 ) -> Records:
     """Compute every point of a run or sweep (file, shipped name or mapping) in this process, in the order written.
 
-    results: folder to keep the records and shared steps in; None keeps nothing. Raises ConfigError naming file, line
+    config: a file, a shipped name, a mapping or a SweepPlan. overrides: KEY=VALUE texts. results: folder to keep the
+    records and shared steps in; None keeps nothing. Returns Records. Raises ConfigError naming file, line
     and column of every problem, and whatever a point raises.
     """
     from edgewatt.runs.compute import run_points
@@ -125,11 +126,12 @@ def sweep(
 ) -> Results:
     """Compute every point of a sweep that the store `results` does not hold yet, or holds by older counts.
 
+    config: a file, a shipped name, a mapping or a SweepPlan. overrides: KEY=VALUE texts. fsync: wait for the disk.
     executor: 'processes' (`workers` of them, default one per core), 'inline', 'dask' (a local cluster, or the one at
     `scheduler`). resume: False computes finished points again. retry_failed: points that failed before, too.
     A point that raises is recorded with its traceback and stops no other. Stopping at any moment, even by ``kill -9``,
-    loses the points in flight at most. Raises ConfigError for a bad file, StoreError when the store cannot be written,
-    InputError where it holds points counted by a newer edgewatt.
+    loses the points in flight at most. Returns Results. Raises ConfigError for a bad file, StoreError when the store
+    cannot be written, InputError where it holds points counted by a newer edgewatt.
     """
     run_by: Any = TeamExecutor(executor, workers, scheduler) if isinstance(executor, str) else executor
     early = hasattr(run_by, "prepare")

@@ -326,6 +326,7 @@ def simulate_cache(
 
     op: [n] 0 load, 1 store. address, size: [n] in bytes; addresses up to 2^63, sizes up to 65535. One op or size
         serves all accesses.
+    size_bytes = sets x ways x line_bytes.
     policy: a name of CACHE_POLICIES (lru, fifo, rr, random, plru, min ...). write: 'back' or 'through'.
     allocate: store misses fill. Nothing is flushed at the end.
     Raises InputError for a geometry, name or access that cannot be used.

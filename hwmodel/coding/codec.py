@@ -92,11 +92,13 @@ def encode(
     """Encode bytes and count the wires of a `bus_bytes`-lane bus, O(n).
 
     data: bytes, or an array whose memory is taken as it lies (little endian). encoder: a name or chain of ENCODERS.
+    element_bytes: of one number. block_bytes: a base is sent at every multiple of it.
     state: of the call before, to continue its stream (wires included). last: False when more of the stream follows:
     bytes of an unfinished element (or block) are then held back, so that a stream may be cut anywhere. costs: of the
     wires, for encoders that weigh ones against edges (default: a 1 and a rising edge cost 1 each).
 
-    Raises InputError: unknown encoder, senseless chain, sizes that do not fit, a state of another encoder.
+    Returns an Encoded: data, flags, extra, wires, state. Raises InputError: unknown encoder, senseless chain, sizes
+    that do not fit, a state of another encoder.
     """
     geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     chain = Chain(encoder, geometry)
@@ -139,7 +141,8 @@ def decode(
 ) -> Bytes:
     """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags and extra.
 
-    For a stream in pieces use `Chain.decode`, which returns the decoder's state too.
+    encoder, element_bytes, bus_bytes, block_bytes, costs: as of `encode`. For a stream in pieces use `Chain.decode`,
+    which returns the decoder's state too. Raises InputError where the data cannot come from that encoder.
     """
     if isinstance(data, Encoded):
         coded = Coded(data.data, data.flags, data.extra)

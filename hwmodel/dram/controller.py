@@ -55,8 +55,9 @@ class ControllerSpec:
     """Policies and queues of one channel's controller. The defaults are those of the reference cases.
 
     scheduler, page_policy, refresh: members of DRAM_SCHEDULERS, PAGE_POLICIES and REFRESH_POLICIES (`policies/`).
-    hit_cap_strict: hits beyond the cap are held back; else the row is given up as soon as it may be precharged, and
-    hits that are ready before go on (reads every tCCD < tRTP keep it open), as in the reference tool.
+    hit_cap: row hits in turn while the oldest request of a bank waits for another row. hit_cap_strict: hits beyond the
+    cap are held back; else the row is given up as soon as it may be precharged, and hits that are ready before go on
+    (reads every tCCD < tRTP keep it open), as in the reference tool.
     page_idle_cycles: after which the adaptive page policy first closes a row.
     read_queue_entries, write_queue_entries: requests waiting for a place in the `bank_queue_entries` of their bank.
     write_high, write_low: a full-enough write queue (write_high) is drained down to write_low; write_idle: as soon as

@@ -239,7 +239,11 @@ def interface_energy(
     """Count what the wires do for a command table with data, and its energy per wire group.
 
     commands: CSV path, rows or columns as in hwmodel.dram.command_table. part: shipped name, path or mapping. dbi:
-    data bus inversion by the part's rule. Other options: hwmodel.dram.interface.count_interface. Raises InputError.
+    data bus inversion by the part's rule. beat_order: 'last-to-first' turns the beats of each burst on the data wires.
+    lane_order: lane_order[i] is the wire lane of byte lane i. end_cycle: clock at which clock wires stop (None: the
+    table's end). metadata: a word per block of a burst (LPDDR6). gaps: data wires `rest` at the idle level between
+    bursts that do not touch, or `hold` the last level, as in `replay`.
+    Returns an InterfaceEnergy in pJ. Raises InputError for bursts that overlap, no data, or a part without DBI.
     """
     from hwmodel.dram.interface import count_interface
     from hwmodel.parts.part_file import load_part

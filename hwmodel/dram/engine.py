@@ -52,12 +52,11 @@ def simulate_dram(
 ) -> DramResult:
     """Simulate a request stream on a DRAM part.
 
-    address uint64[n] (bytes, multiples of the part's burst), is_write bool[n] (or 2: masked),
-    arrival_cycle int64[n] (earliest cycle of acceptance, not decreasing; a controller accepts at most one request per
-    clock and channel).
+    address: uint64[n], bytes, multiples of the part's burst. is_write: bool[n] (or 2: masked). arrival_cycle: int64[n],
+    earliest cycle of acceptance, not decreasing; a controller accepts at most one request per clock and channel.
     part: shipped name, YAML path or mapping. controller: ControllerSpec or its fields. trace: keep every command.
-    Raises InputError for unaligned or out-of-range addresses, arrivals that go backwards or unequal lengths, StuckError
-    if the run makes no progress.
+    Returns a DramResult. Raises InputError for unaligned or out-of-range addresses, arrivals that go backwards or
+    unequal lengths, StuckError if the run makes no progress.
     """
     engine = DramEngine(part, controller, trace=trace)
     address, is_write, arrival_cycle = _request_arrays(address, is_write, arrival_cycle)

@@ -61,7 +61,8 @@ def layer_costs(
 ) -> list[LayerCost]:
     """Return what each layer of an accelerator's run costs on a machine with a part; words become bursts (`as_trace`).
 
-    bases: byte address of each (layer, tensor); default `base_addresses`. Raises InputError without a part.
+    traffic: of `traces.accelerators.scalesim.read_run`. bases: byte address of each (layer, tensor); default
+    `base_addresses`. Raises InputError without a part.
     """
     if machine.part is None:
         raise InputError("picojoules and nanoseconds need a memory part")

@@ -125,7 +125,10 @@ def movement_distance(network: Network, order: Any = None) -> float:
 def io_curve(
     network: Network, order: Any, memories: Sequence[int], policy: str = "min", pinning: str = "literal"
 ) -> list[IOCounts]:
-    """Return `count_io` for each of many memory sizes. LRU: one pass for all, O(W log N); MIN, RR: O(W) for each."""
+    """Return `count_io` for each of many memory sizes. LRU: one pass for all, O(W log N); MIN, RR: O(W) for each.
+
+    order, policy, pinning: as of `count_io`. memories: M >= 3 each. Raises InputError as `count_io`.
+    """
     codes = policy_codes(policy, pinning)
     sizes = np.array([checked_memory(memory) for memory in memories], np.int64)
     work = known_processing(network, order)

@@ -51,7 +51,8 @@ def compile_inference(
     calibration: float[B, I], inputs that are typical, for the ranges of int8; None: the network's batch, or where there
         is none the inputs of the first run.
 
-    Raises InputError for an order that is no topological permutation, a network without weights and bad options.
+    Returns a CompiledInference. Raises InputError for an order that is no topological permutation, a network without
+    weights and bad options.
     """
     if dtype not in DTYPES:
         raise unknown_name("dtype", dtype, DTYPES)

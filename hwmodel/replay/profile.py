@@ -124,7 +124,7 @@ def profile_caches(
     specs: the levels, the engine's first; at least one. sets: of the caches of the curve, a power of two, whose lines
     are those of the first level. region_bytes: cut the addresses into pieces of so many bytes; None: the trace's own
     regions, else at most 16 pieces of a power of two. The curve keeps 28 bytes per look-up of the first level.
-    Raises InputError for no level, a level that prefetches, or sizes that cannot be used.
+    Returns a CacheProfile. Raises InputError for no level, a level that prefetches, or sizes that cannot be used.
     """
     if not specs:
         raise InputError("a profile needs at least one cache level")

@@ -54,8 +54,8 @@ def export_waveform(
 ) -> int:
     """Write the wires of bursts `first` to `first + bursts` of a channel to a VCD file; return the bursts written.
 
-    trace: with data. Bursts are encoded from the first one of the trace on, so a window shows what it carries in the
-    whole run. The file is complete or absent; at most 100,000 bursts.
+    trace: with data, played on `machine`. path: of the VCD file. Bursts are encoded from the first one of the trace on,
+    so a window shows what it carries in the whole run. The file is complete or absent; at most 100,000 bursts.
     Raises InputError for a window that holds no burst, a channel that is not there or an address-only trace,
     MissingExtraError without pyvcd.
     """

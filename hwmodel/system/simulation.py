@@ -74,7 +74,8 @@ def simulate(
 ) -> SystemResult:
     """Run one trace, or one per engine (see traces.trace.partition), on a machine with a DRAM part.
 
-    All traces share one memory and its caches. keep: return every request (memory grows with the run).
+    All traces share one memory and its caches. block_requests: requests that go to memory at once. interleave_accesses:
+    of one engine before the next one's turn at shared caches. keep: return every request (memory grows with the run).
     Raises InputError where the traces do not fit the machine, StuckError if the run makes no progress.
     """
     import simpy

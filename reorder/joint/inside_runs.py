@@ -65,6 +65,8 @@ def order_run_tuples(
     order with stride_restart='continuous'), or 'row' for whole runs.
     encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
     inverts: whether the bus inverts bytes (DBI); None: where `encoder` does, and where CHAINS does not know it.
+    value_format: of weights. block_bytes, id_bits, objective ('joint', 'values', 'ids'), method (of TUPLE_ORDERS) and
+    its parameters: as of `order_tuples`. Raises InputError for an order or an option that cannot be used.
     """
     order = check_order(network, edges)
     entry = TUPLE_ORDERS[method]

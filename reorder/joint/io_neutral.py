@@ -166,7 +166,9 @@ def order_jointly(
 
     memory, policy, pinning: of the I/O model. spare_runs: also permute whole runs where a recount allows it, with at
     most `recounts` counts of the whole inference; I/Os may then also fall. Without it they stay exactly as they are.
-    Other parameters: see order_run_tuples. The runs stay as they are.
+    edges: int[W]. metric: 'ones' or 'toggles'. value_format, encoder, block_bytes, objective, id_bits, method,
+    parameters: see `order_run_tuples`. Returns a JointOrder. Raises InputError for an order or an option that cannot be
+    used.
     """
     order = check_order(network, edges)
     entry = TUPLE_ORDERS[method]
@@ -207,6 +209,3 @@ def order_jointly(
         whole_runs,
         count.asked,
     )
-
-
-order_both = order_jointly  # its name before, for one release

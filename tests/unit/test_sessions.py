@@ -162,7 +162,7 @@ def test_where_blocking_has_it_all_the_answer_says_so(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     sp.save_npz("tiny.npz", sp.csr_matrix(np.array([[1, 0], [2, 3]], np.float32)))
     said = " ".join(CliRunner().invoke(app, ["run", "tiny.npz"]).output.split())
-    assert "Blocking has 100 % of that; beyond it this changes nothing." in said
+    assert "Blocking has 100 % of that; beyond it this changes nothing: blocking will do." in said
 
 
 def test_names_are_completed() -> None:

@@ -29,12 +29,12 @@ BATCH_ROWS = 16
 def random_layered(
     n_layers: int, width: int, density: float, seed: int = 0, *, n_outputs: int = 1, name: str = "random-layered"
 ) -> Network:
-    """Build a random layered network (Gleinig et al. 2023, Appendix A).
+    """Return a random layered network (Gleinig et al. 2023, Appendix A).
 
     `n_layers` layers of `width` neurons, the first being the inputs, then `n_outputs` output neurons. Each neuron that
     is no output feeds k randomly chosen neurons of the next layer, k uniform in 1 to max(1, ceil(2 * density * n - 1))
     for a next layer of n. Hidden neurons may stay without incoming connections. Stored by layer, target, source.
-    The rule ends near half of all connections: InputError beyond, where uniform_layers goes on.
+    The rule ends near half of all connections. Raises InputError beyond, where uniform_layers goes on.
     """
     _check_density(density)
     n_layers, width = at_least("n_layers", n_layers, 1), at_least("width", width, 1)
@@ -61,9 +61,9 @@ def random_layered(
 
 @generator
 def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name: str = "uniform-layers") -> Network:
-    """Build layers that each hold round(density * n_in * n_out) connections (at least 1), drawn uniformly.
+    """Return layers that each hold round(density * n_in * n_out) connections (at least 1), drawn uniformly.
 
-    widths: neurons per layer, inputs first. Stored by layer, target, source.
+    widths: neurons per layer, inputs first. Stored by layer, target, source. Raises InputError for a bad width.
     """
     _check_density(density)
     if len(widths) < 2:
@@ -80,7 +80,10 @@ def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name
 
 @generator
 def bert_ffn(density: float = 0.1, seed: int = 0, *, hidden: int = 1024, inner: int = 4096) -> Network:
-    """Build a random network of the shape of BERT-large's feed-forward block, 1024-4096-1024 (no trained weights)."""
+    """Return a random network of the shape of BERT-large's feed-forward block, 1024-4096-1024 (no trained weights).
+
+    hidden, inner: the widths. density: the share of connections. Raises InputError for a density beyond 0 to 1.
+    """
     return uniform_layers([hidden, inner, hidden], density, seed, name="random-bert-ffn")
 
 
@@ -88,11 +91,11 @@ def bert_ffn(density: float = 0.1, seed: int = 0, *, hidden: int = 1024, inner: 
 def compact_growth(
     m_g: int, iterations: int = 1000, in_degree: int = 5, seed: int = 0, *, name: str = "compact-growth"
 ) -> Network:
-    """Build a network that inference can run with memory m_g and minimal I/Os (Gleinig et al. 2023, Appendix B).
+    """Return a network that inference can run with memory m_g and minimal I/Os (Gleinig et al. 2023, Appendix B).
 
-    The bag starts with m_g - 2 inputs. Each iteration adds a neuron fed by `in_degree` random neurons of the bag and
-    takes the last of these out. At the end one output neuron is fed by all that are left. The stored order of the
-    connections, that of their creation, is the minimal one.
+    The bag starts with m_g - 2 inputs. Each of `iterations` adds a neuron fed by `in_degree` random neurons of the bag
+    and takes the last of these out. At the end one output neuron is fed by all that are left. The stored order of the
+    connections, that of their creation, is the minimal one. Raises InputError for numbers that do not fit together.
     """
     size = at_least("m_g", m_g, 3) - 2
     iterations, in_degree = at_least("iterations", iterations, 0), at_least("in_degree", in_degree, 1)

@@ -58,12 +58,12 @@ def randwire(
     channels: int = 78,
     expanded: bool = False,
 ) -> OpGraph:
-    """A randomly wired network (Xie et al. 2019): per stage one random graph, directed from small to large label.
+    """Return a randomly wired network (Xie et al. 2019): per stage a random graph, directed from small to large label.
 
-    kind: 'er' (Erdős-Rényi, edge probability p), 'ba' (Barabási-Albert, m new edges) or 'ws' (Watts-Strogatz, k
-    neighbours, rewiring probability p). The seed of stage s is seed + s. The input is size x size x channels/2; a
-    stage halves the side and (from the second on) doubles the channels; nodes without predecessors read the stage's
-    input, the mean of the sinks leaves it; global pooling ends the network. One byte per element.
+    n: nodes of each of `stages`. kind: 'er' (Erdős-Rényi, edge probability p), 'ba' (Barabási-Albert, m new edges) or
+    'ws' (Watts-Strogatz, k neighbours, rewiring probability p). The seed of stage s is seed + s. The input is size x
+    size x channels/2; a stage halves the side and (from the second on) doubles the channels; nodes without predecessors
+    read the stage's input, the mean of the sinks leaves it; global pooling ends the network. One byte per element.
     expanded: aggregation, depthwise and pointwise convolution of a node as separate operators.
 
     Needs networkx (extra `models`). Raises InputError for parameters out of range.
@@ -162,7 +162,7 @@ _OPERATIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
 def cell(
     genotype: str | Genotype = "darts_v2", *, channels: int = 48, size: int = 56, name: str | None = None
 ) -> OpGraph:
-    """The first normal cell of a searched network on ImageNet, with the stem's results as its inputs.
+    """Return the first normal cell of a searched network on ImageNet, with the stem's results as its inputs.
 
     genotype: a name of GENOTYPES or (pairs of (operation, input), concatenated nodes). The older input is
     size x size x channels and is reduced by two strided convolutions; the cell works at half that side. ReLU and batch

@@ -28,7 +28,7 @@ def radix_net(
     batch_rows: int = 16,
     name: str = "radix-net",
 ) -> Network:
-    """Build a RadiX-Net with the Graph Challenge's weights, bias and activation.
+    """Return a RadiX-Net with the Graph Challenge's weights, bias and activation.
 
     radix_lists: mixed radix lists (extended form: one after another). All have one product N; the last may have a
         product that divides N. A list (N1..Nd) gives d layers: neuron j feeds (j + k * N1 * ... * N(i-1)) mod N for

@@ -159,7 +159,8 @@ def load(
     batch: value of the inputs' first dimension, where an ONNX file leaves it open (1). shapes: name of an input -> all
         its dimensions.
 
-    `Network.notes` says what was read and what was left. Raises InputError naming file and line, entry or tensor.
+    Returns a Network or an OpGraph; `notes` says what was read and what was left. Raises InputError naming file and
+    line, entry or tensor.
     """
     if not isinstance(path, str | os.PathLike | list | tuple):
         taker = "from_torch" if hasattr(path, "parameters") else "from_matrices"

@@ -60,8 +60,9 @@ def from_matrices(
     """Build a network from matrices in memory, one per layer from input to output.
 
     matrices: SciPy sparse matrices (any format), dense two-dimensional arrays or PyTorch tensors of any layout and type
-        (non-zeros become connections).
-    Raises InputError naming the layer and entry at fault.
+        (non-zeros become connections). orientation: 'rows-are-outputs' or 'rows-are-inputs'. activation: of
+        ACTIVATIONS.
+    Returns a Network. Raises InputError naming the layer and entry at fault.
     """
     layers = [_in_memory(matrix, f"layer {k}") for k, matrix in enumerate(matrices)]
     return from_layers(layers, orientation=orientation, activation=activation, name=name)

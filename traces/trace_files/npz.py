@@ -41,7 +41,7 @@ _VERSION = 1
 def save_trace(trace: Trace, path: str | Path) -> int:
     """Write a trace as one npz file, chunk by chunk: complete or absent, constant memory, no pickle.
 
-    Returns the number of accesses written.
+    path: of the file. Returns the number of accesses written.
 
     Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk 00000000/address.npy
     and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written.
@@ -80,7 +80,7 @@ def write_trace(trace: Trace, stream: IO[bytes]) -> int:
 
 
 def load_trace(path: str | Path) -> Trace:
-    """Open a trace written by `save_trace`; chunks are read from the file as they are asked for.
+    """Return a trace from the file `path` that `save_trace` wrote; chunks are read as they are asked for.
 
     Raises InputError naming the file and member where it is truncated, damaged or of another kind.
     """

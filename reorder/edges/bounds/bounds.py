@@ -57,6 +57,7 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
     """Return the best bound known here for memory M >= 3; kept as long as the network is.
 
     work: an argument that takes more operations than this is left out; with the default, up to some seconds on a core.
+    Raises InputError for M < 3.
     """
     checked_memory(memory)
     bound = _kept.setdefault(network, {}).get((memory, work))

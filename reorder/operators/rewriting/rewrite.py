@@ -45,7 +45,7 @@ GATHERING = (CONV, DEPTHWISE, CONCAT)  # kernels that can read one operand from 
 def rewrite_graph(
     graph: OpGraph, patterns: Sequence[str] | str = "all", *, whole: Container[str] = frozenset()
 ) -> OpGraph:
-    """Apply patterns ('all', or some of PATTERNS and STORAGE) wherever they match; the result computes the same.
+    """Return `graph` with patterns ('all', or some of PATTERNS and STORAGE) applied; it computes the same.
 
     channel-wise and kernel-wise see through concatenations (they fold those that they use up).
     whole: operators that are neither split nor absorbed; concatenations that they read stay.

@@ -105,7 +105,7 @@ def offchip_traffic(
     block_bytes: int = 256,
     deadline: float | None = None,
 ) -> OffchipTraffic:
-    """Count the off-chip bytes of an order (default: the file's own).
+    """Return the off-chip bytes of an order of `graph` (default: the file's own).
 
     On-chip memory holds onchip_bytes // block_bytes blocks. An operator reads every block of each input in listed order
     (inputs in its own buffer are skipped), then writes its own buffers: plainly as first writer, else reading and
