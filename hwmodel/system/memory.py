@@ -88,8 +88,8 @@ class Channels:
         """Give a port its next block (request numbers int64, addresses uint64, uint8, int64); fires when accepted.
 
         more: another block follows at once: fires when all are accepted that do not wait for requests of that block,
-        which may enter in one clock with them. The event of the port's previous block must have fired, and the addresses
-        must be those of bursts of the part (hwmodel.dram.tables.check_addresses).
+        which may enter in one clock with them. The event of the port's previous block must have fired, and the
+        addresses must be those of bursts of the part (hwmodel.dram.tables.check_addresses).
         """
         self.memory.feed(port, request, address, is_write, arrival, more)
         event = self._accepted[port] = self.env.event()
