@@ -49,9 +49,9 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
     for name, term in energy["terms"].items():
         pj = term.get("pj") if isinstance(term, Mapping) else None
         values = () if pj is None else (pj, term.get("low", pj), term.get("high", pj))
-        if not values or not all(isinstance(value, float | int) for value in values):
+        if not values or not all(isinstance(value, float | int) and not abs(value) > 1e300 for value in values):
             raise InputError(f"the energy term {name!r} of a record holds no numbers: {shown(values)}")
-        sums[source_of(name)] += values
+        sums[source_of(name)] += np.array(values, float)
     if not any("low" in term for term in energy["terms"].values()) and "memory_low" in energy:
         others = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
         for places, whole, ends in (

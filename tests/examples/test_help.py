@@ -18,6 +18,8 @@ pytestmark = pytest.mark.application
 def walk(group: Any, before: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     found = {}
     for name, command in group.commands.items():
+        if command.hidden:  # a name of before
+            continue
         found[(*before, name)] = command
         if hasattr(command, "commands"):
             found |= walk(command, (*before, name))

@@ -27,6 +27,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
         r"kind|type\(matrix\)\.__module__\.partition\('\.'\)\[0\]",
         "SciPy's own format of the file; a package's name",
     ),
+    "hwmodel/dram/checker.py": (r"refresh", "whether a controller refreshes"),
     "hwmodel/caches/spec.py": (r"self\.kind", "the prefetcher that is none, the only one"),
     "hwmodel/dram/engine.py": (r"behaviour", "what the engine does for a refresh policy"),
     "hwmodel/dram/interface.py": (r"part\.interface\.dbi|rule", "what a part inverts for"),
