@@ -37,10 +37,10 @@ def check_traces_package() -> str:
     if getattr(loaded, "__edgewatt__", False):
         return str(Path(str(getattr(loaded, "__file__", ""))).parent)
     spec = find_spec("traces")
-    place = Path(spec.origin) if spec is not None and spec.origin is not None else None
-    if place is not None and "__edgewatt__ = True" in place.read_text("utf-8", "replace"):
-        return str(place.parent)
-    where = place or (list(spec.submodule_search_locations or ()) if spec is not None else "nowhere")
+    path = Path(spec.origin) if spec is not None and spec.origin is not None else None
+    if path is not None and "__edgewatt__ = True" in path.read_text("utf-8", "replace"):
+        return str(path.parent)
+    where = path or (list(spec.submodule_search_locations or ()) if spec is not None else "nowhere")
     raise ForeignTracesError(
         f"the package 'traces' found at {where} is not edgewatt's: another distribution, PYTHONPATH or the current "
         "folder has that name.\nMend it with:  pip uninstall traces; pip install --force-reinstall --no-deps edgewatt\n"

@@ -60,11 +60,11 @@ _TYPES = {
     "MatrixLayer": "edgewatt.checks.peer",
 }
 
-_PLACES = {name: (module, name) for name, module in _TYPES.items()} | {
-    kind.upper().replace("-", "_"): place for kind, place in KINDS.items()
+_LOCATIONS = {name: (module, name) for name, module in _TYPES.items()} | {
+    kind.upper().replace("-", "_"): location for kind, location in KINDS.items()
 }
 
-__all__ = sorted(["KINDS", "registry", *_PLACES])
+__all__ = sorted(["KINDS", "registry", *_LOCATIONS])
 
 
 def registry(kind: str) -> Registry[Any]:
@@ -75,9 +75,9 @@ def registry(kind: str) -> Registry[Any]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _LOCATIONS:
         raise AttributeError(f"module 'edgewatt.plugins' has no attribute {name!r}")
-    module, inner = _PLACES[name]
+    module, inner = _LOCATIONS[name]
     value = getattr(import_module(module), inner)
     globals()[name] = value
     return value

@@ -98,11 +98,11 @@ def main(command: typer.Typer = app) -> None:
         sys.exit(2)
     from traces.base.errors import EdgewattError, EdgewattWarning, InputError
 
-    def shown(message: Warning | str, category: type[Warning], *place: object) -> None:
+    def shown(message: Warning | str, category: type[Warning], *location: object) -> None:
         if issubclass(category, EdgewattWarning):
             say(f"edgewatt: {message}", err=True)
         else:
-            python(message, category, *place)  # type: ignore[arg-type]
+            python(message, category, *location)  # type: ignore[arg-type]
 
     python = warnings.showwarning
     warnings.showwarning = shown  # type: ignore[assignment]

@@ -79,7 +79,7 @@ def bench_network(
         "time", "--order", help="time: the fastest timed; own: the network's; config: the configuration's first."
     ),
     lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: those of the fastest)."),
-    peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; may be repeated."),
+    peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; repeatable."),
     rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
     json_file: str = json_option(),

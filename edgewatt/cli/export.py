@@ -34,11 +34,11 @@ def export(
     level: str = typer.Option(
         "accesses", help="accesses: what the engine asks for; bursts: what leaves the configuration's caches."
     ),
-    point: int = typer.Option(0, min=0, help="Which ordering x stride x format of the configuration, from 0."),
+    point: int = typer.Option(0, min=0, help="Index of the ordering x stride x format in the configuration, from 0."),
     source_format: str = typer.Option(
         None, "--from", metavar="FORMAT", help="Format of a trace file, if it does not show it."
     ),
-    access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file does not say."),
+    access_bytes: int = typer.Option(32, help="Bytes of an access where a trace file has no sizes."),
     dtype: str = typer.Option("float32", help="Numbers of a C file: float32 or int8."),
     lanes: int = typer.Option(
         None, min=1, max=1024, help="Input vectors that a C file takes at a time (default: the configuration's, or 1)."

@@ -60,7 +60,7 @@ def doctor(
 ) -> None:
     """Report versions, SIMD level and extras of this installation.
 
-    It names packages that clash with ours."""
+    Packages that clash with edgewatt are named."""
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.installation import diagnose
     from traces.base.errors import install_command

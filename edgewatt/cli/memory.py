@@ -194,7 +194,7 @@ def token(
     batch: int = typer.Option(1, help="Texts decoded together: weights are read once for all."),
     experts: int = typer.Option(None, help="Distinct experts that a layer reads in a step (default: as configured)."),
     kv_bits: int = typer.Option(None, help="Bits of a key or value: 4, 8, 16 or 32 (default: as configured)."),
-    flat: float = typer.Option(None, "--flat", metavar="PJ", help="Compare with so many pJ a bit."),
+    flat: float = typer.Option(None, "--flat", metavar="PJ", help="Compare with a flat energy of so many pJ a bit."),
     controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
     workers: int = typer.Option(1, "-j", "--workers", help="How many workers count the wires, a tensor at a time."),
     executor: str = typer.Option("processes", help="Kind of workers: processes, threads, inline or dask."),

@@ -60,12 +60,12 @@ def order_network(
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
     time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop the search after SECONDS."),
     parameter: list[str] = typer.Option(
-        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; may be repeated."
+        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."
     ),
     smallest: bool = typer.Option(
         False,
         "--smallest-memory",
-        help="Find the least M at which an order with minimal I/Os is known (of --method alone if given), and a bound.",
+        help="Find the smallest M that needs no I/O above the bound (with -m: by that method), and a floor for it.",
     ),
     renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz.", "--renumber"),
     output: str = writes("Write the order as npz (array `edges`).", "-o", "--output"),
@@ -194,15 +194,15 @@ def break_even_command(
         help="A name of `edgewatt list systems`, or a YAML file.",
     ),
     size: list[int] = typer.Option(
-        [], "--size", metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; may be repeated."
+        [], "--size", metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; repeatable."
     ),
-    part: list[str] = typer.Option([], "--part", help="Memory part to compare on; may be repeated."),
-    value_format: list[str] = typer.Option([], "--format", help="Number format of the weights; may be repeated."),
+    part: list[str] = typer.Option([], "--part", help="Memory part to compare on; repeatable."),
+    value_format: list[str] = typer.Option([], "--format", help="Number format of the weights; repeatable."),
     lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
-    policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; may be repeated."),
+    policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; repeatable."),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory M that a method makes its order for."),
     each: bool = typer.Option(
-        False, "--each", help="A method makes an order for each row's machine, not one for the first machine named."
+        False, "--each", help="Let the method make an order for every machine, not one for the first machine named."
     ),
     timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
     layout: str = typer.Option(None, "--layout", help="Memory layout of every order (default: chosen)."),
@@ -214,7 +214,7 @@ def break_even_command(
     ),
     time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop each search after SECONDS."),
     parameter: list[str] = typer.Option(
-        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method of --order; may be repeated."
+        [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method of --order; repeatable."
     ),
     seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
     output: str = writes("Write a page with maps of the savings.", "-o", "--output", "--page"),

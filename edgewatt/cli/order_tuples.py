@@ -46,7 +46,7 @@ def order_tuples(
     id_bits: int = typer.Option(None, help="8, 16 or 32 (default: 16; of a folder, as the columns need)."),
     block_bytes: int = typer.Option(32, help="Bytes per block; each block begins with a base."),
     base_interval: str = typer.Option(
-        None, help="Where bases stand if not at blocks: every so many bytes, 'row' or 'matrix'."
+        None, help="Distance between bases if not a block: bytes, 'row' or 'matrix'."
     ),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
     effort: str = typer.Option(
@@ -72,8 +72,8 @@ def order_tuples(
 
     Example:  edgewatt order-tuples llama/ --exclude "*embed*" --effort fast -j 8 -o llama-reordered/
 
-    Of a folder every matrix is streamed into shards of the same names, in memory that does not grow with it; the same
-    command goes on where it was killed. Values keep the format that they are stored in.
+    A folder's matrices are streamed into shards of the same names, in constant memory; the same command continues
+    where it was killed. Values keep their stored format.
     """
     from dataclasses import asdict
     from pathlib import Path

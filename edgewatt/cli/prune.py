@@ -21,24 +21,24 @@ def prune_command(
         help="A trained network: a file or folder, or one matrix file per layer.",
     ),
     calibration: str = typer.Option(
-        None, "--calibration", metavar="NPZ", help="Input vectors (needed): `inputs` and, for an accuracy, `labels`."
+        None, "--calibration", metavar="NPZ", help="Input vectors (required): array `inputs` and, for an accuracy, `labels`."
     ),
     density: list[float] = typer.Option(
-        [], "--density", metavar="SHARE", help="Share of the connections to keep (needed); repeated, for a front."
+        [], "--density", metavar="SHARE", help="Share of the connections to keep (required); repeat it for a Pareto front."
     ),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
     system: str = typer.Option(
         None, "--system", parser=MACHINE, help="Prune for this machine's memory and simulate it: a name or a file."
     ),
     lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors of one pass."),
-    rounds: int = typer.Option(3, "--rounds", min=1, help="Prune each layer in so many steps, each refitted."),
-    steps: int = typer.Option(0, "--steps", min=0, help="Then fit all layers by so many gradient steps."),
+    rounds: int = typer.Option(3, "--rounds", min=1, help="Number of pruning steps per layer, each refitted."),
+    steps: int = typer.Option(0, "--steps", min=0, help="Number of gradient steps over all layers at the end."),
     extra: int = typer.Option(
         0,
         "--extra",
         min=0,
         metavar="IOS",
-        help="I/Os above the bound: inputs read again, connections outside windows.",
+        help="Allow so many I/Os above the bound: inputs read again, connections outside windows.",
     ),
     time_limit: float = typer.Option(
         5.0, "--time-limit", metavar="SECONDS", help="Stop the order's search after SECONDS."

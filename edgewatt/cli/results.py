@@ -51,7 +51,7 @@ def optimize(
     file: str = typer.Argument(
         ...,
         parser=reads("a sweep file", *CONFIGURATIONS),
-        help="A sweep file with 'optimize:' (objectives, constraints, trials).",
+        help="A sweep file with a section `optimize` (objectives, constraints, trials).",
     ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file."),
     results: str = typer.Option(
@@ -63,7 +63,7 @@ def optimize(
 ) -> None:
     """Search a sweep's space for the Pareto front.
 
-    Constraints may be given. The same command goes on where it stopped.
+    Run the same command again to continue where it stopped.
 
     Example:  edgewatt optimize configs/examples/optimize.yaml -s optimize.trials=40
     """

@@ -110,11 +110,11 @@ def init(
         help="The machine (`edgewatt list systems`).",
     ),
     output: str = writes("The configuration to write.", "-o", "--output", default="edgewatt.yaml"),
-    force: bool = typer.Option(False, "--force", help="Replace a file that is there."),
+    force: bool = typer.Option(False, "--force", help="Replace an existing file."),
 ) -> None:
     """Write a commented configuration for your own network.
 
-    A file that is there is kept, but with --force.
+    An existing file is kept unless --force is given.
 
     Example:  edgewatt init net.npz -o mine.yaml
     """
@@ -164,12 +164,12 @@ def sweep(
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed before."),
     resume: bool = typer.Option(True, help="Keep finished points; --no-resume computes all again."),
     fsync: bool = typer.Option(False, "--fsync", help="Make every record survive a power cut (slower)."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be computed and how long it may take."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Print what would be computed and an estimate of the time."),
     json_file: str = _JSON,
 ) -> None:
     """Compute every point of a sweep.
 
-    Stop it when you like: the same command goes on where it was.
+    Stop it at any time: the same command continues where it was.
 
     Example:  edgewatt sweep memory-parts
 
@@ -247,7 +247,7 @@ def collect(
     results: str = typer.Argument(..., parser=reads("a folder of results", "results"), help="Results folder."),
     output: str = writes("Table to write: .parquet or .csv.", "-o", "--output", default=...),
 ) -> None:
-    """Put all records of a folder into one table, a row a point.
+    """Collect all records of a folder in one table, a row each.
 
     Example:  edgewatt collect results/mine -o mine.parquet
     """
@@ -295,7 +295,7 @@ def rerun(
 ) -> None:
     """Repeat the run behind a record and compare.
 
-    Exit status 1 if the configuration or any result differs; times and paths may.
+    Exit status 1 if the configuration or any result differs; times and paths are not compared.
 
     Example:  edgewatt rerun results/mine/records/0123456789abcdef01234567.json
     """

@@ -10,7 +10,7 @@ from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, shap
 from edgewatt.cli.parts.output import say
 
 BATCH = "Value of the inputs' first dimension where an .onnx model leaves it open (1)."
-SHAPE = "Shape of an .onnx model's input, such as image=1x3x224x224; may be repeated."
+SHAPE = "Shape of an .onnx model's input, such as image=1x3x224x224; repeatable."
 
 
 def schedule(
@@ -34,7 +34,7 @@ def schedule(
     batch: int = typer.Option(None, help=BATCH),
     shape: list[str] = typer.Option([], metavar="NAME=SIZES", help=SHAPE),
     alignment: str = typer.Option(
-        "64", help="Offsets are multiples of so many bytes; graph: of what divides all sizes."
+        "64", help="Align offsets to so many bytes; graph: to the largest divisor of all sizes."
     ),
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
@@ -50,10 +50,10 @@ def schedule(
         metavar="SECONDS",
         help="Stop after SECONDS with the best found and its bound; comparing orders gets as long again.",
     ),
-    evaluations: int = typer.Option(5_000, help="How many orders the search for arena or traffic tries."),
+    evaluations: int = typer.Option(5_000, help="Number of orders that the search for arena or traffic tries."),
     seed: int = typer.Option(0, help="Seed of that search."),
     part: str = typer.Option(
-        None, parser=PART, help="Also energy of the off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
+        None, parser=PART, help="Add the energy of off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
     encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
     output: str = writes(
@@ -133,9 +133,9 @@ def arena(
         None,
         metavar="BYTES",
         parser=size_of,
-        help="Any placement in so many bytes (1MiB) will do; without it, as low as can be.",
+        help="Stop at a placement that fits, such as 1MiB (default: as low as possible).",
     ),
-    alignment: int = typer.Option(None, help="Every offset is a multiple of it (default: the JSON file's, or 1)."),
+    alignment: int = typer.Option(None, help="Align every offset to so many bytes (default: the JSON file's, or 1)."),
     allocator: str = typer.Option("exact", help="Placement method (`edgewatt list allocators`)."),
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
@@ -151,7 +151,7 @@ def arena(
 
     Example:  edgewatt arena buffers.csv --capacity 1048576 -o placed.csv --page map.html
 
-    Ends with status 1 where the capacity is not met, and says whether that is proved to be impossible.
+    Exit status 1 if the capacity is not met; the message says whether that is proved impossible.
     """
     from edgewatt.cli.parts.output import write_json
     from edgewatt.operators.arena import place_buffers

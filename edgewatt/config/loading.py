@@ -22,7 +22,7 @@ from edgewatt.config.models import SYSTEM_KEYS, RunConfig, SystemFile
 from edgewatt.config.sections import KindChoice, keys_of
 from edgewatt.config.source import network_file
 from traces.base.checks import is_whole
-from traces.base.document import ConfigError, Document, Mark, Place, parse_document, places_in, read_document
+from traces.base.document import ConfigError, Document, Loc, Mark, locs_in, parse_document, read_document
 from traces.base.errors import InputError, did_you_mean, printable, shown
 from traces.base.files import need_regular
 from traces.base.resources import shipped_names, shipped_path
@@ -53,9 +53,9 @@ def as_document(config: str | Path | Mapping[str, Any]) -> Document:
     if not isinstance(config, Mapping):
         return read_with_paths(_shipped_file(config))
     document = Document(_absolute(_plain(config, 0), Path.cwd(), "", None))
-    for place in places_in(document.data):
-        mark = Mark("config" + "".join(f"[{step!r}]" for step in place))
-        document.keys[place] = document.values[place] = mark
+    for loc in locs_in(document.data):
+        mark = Mark("config" + "".join(f"[{step!r}]" for step in loc))
+        document.keys[loc] = document.values[loc] = mark
     return document
 
 
@@ -87,7 +87,7 @@ def _plain(value: Any, depth: int) -> Any:
 def _absolute(value: Any, folder: Path, key: str, mapping: Any) -> Any:
     """Return a value with every path in it resolved against `folder`.
 
-    key: where it stands, dotted, places in lists left out. mapping: the one that it stands in; None in a list.
+    key: where it stands, dotted, without indices of lists. mapping: the one that it stands in; None in a list.
     """
     if isinstance(value, dict):
         for name, item in value.items():
@@ -128,10 +128,10 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
             part = parse_document(value or "~", mark.file)
         except ConfigError as error:
             raise ConfigError([(mark, message) for _, message in error.problems]) from None
-        place = _overridden(document, key)
-        within = ".".join(step for step in place if not is_whole(step))
+        loc = _overridden(document, key)
+        within = ".".join(step for step in loc if not is_whole(step))
         data = _absolute(part.data, Path.cwd(), within, None)
-        document.put(place, Document(data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
+        document.put(loc, Document(data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
 
 
 def _overridden(document: Document, key: str) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def _put_lanes(document: Document, mark: Mark) -> None:
             document.put((*at, "lanes"), Document(lanes, {}, {(): mark}), mark)
 
 
-def _put_caches(document: Document, at: Place) -> None:
+def _put_caches(document: Document, at: Loc) -> None:
     data, here = document.get(at), (*at, "caches")
     caches = data.get("caches") if isinstance(data, dict) else None
     if isinstance(caches, str):
@@ -193,23 +193,23 @@ def _put_caches(document: Document, at: Place) -> None:
         document.put(here, Document(caches, {}, {(0,): document.mark(here)}))
     for index, level in enumerate(caches if isinstance(caches, list) else ()):
         if isinstance(level, str):
-            place = (*here, index)
-            document.put(place, _piece(document, place, "cache"), document.mark(place))
+            loc = (*here, index)
+            document.put(loc, _piece(document, loc, "cache"), document.mark(loc))
 
 
-def _piece(document: Document, place: Place, folder: str) -> Document:
-    """Return what the name at `place` stands for; who made a cache or a bus, and why, is no part of it."""
-    name = document.get(place)
+def _piece(document: Document, loc: Loc, folder: str) -> Document:
+    """Return what the name at `loc` stands for; who made a cache or a bus, and why, is no part of it."""
+    name = document.get(loc)
     if not isinstance(name, str):
-        raise document.fail(place, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
+        raise document.fail(loc, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")
     try:
         of_user = name.endswith((".yaml", ".yml"))
         path = Path(name) if of_user else shipped_path(folder, name)
     except InputError as error:
-        raise document.fail(place, str(error)) from None
+        raise document.fail(loc, str(error)) from None
     if not of_user:
         document.pieces.add((folder, path.stem))
-    piece = _named_file(document, place, path, _read_piece).copy()
+    piece = _named_file(document, loc, path, _read_piece).copy()
     for key in ("description", "source") if folder != "systems" else ():
         piece.data.pop(key, None)
     return piece
@@ -225,16 +225,16 @@ def base_of(document: Document) -> Document:
     return document.at(("base",))
 
 
-def _named_file(document: Document, place: Place, path: Path, read: Callable[[Path], Document]) -> Document:
+def _named_file(document: Document, loc: Loc, path: Path, read: Callable[[Path], Document]) -> Document:
     try:
         need_regular(path)
         return read(path)
     except ConfigError as error:
         if not path.exists():
-            raise document.fail(place, f"no such file: {printable(path)}") from None
+            raise document.fail(loc, f"no such file: {printable(path)}") from None
         raise error
     except InputError as error:
-        raise document.fail(place, str(error)) from None
+        raise document.fail(loc, str(error)) from None
 
 
 @lru_cache(maxsize=256)
@@ -274,58 +274,58 @@ def validate(model: type[M], document: Document) -> M:
         return model.model_validate(document.data)
     except ValidationError as error:
         problems = _problems(model, document.data, error)
-    raise ConfigError((document.mark(place, key=key), text) for place, key, text in problems)
+    raise ConfigError((document.mark(loc, key=key), text) for loc, key, text in problems)
 
 
-Problem = tuple[Place, bool, str]
+Problem = tuple[Loc, bool, str]
 """Where it stands, whether its key is meant rather than its value, and what is wrong."""
 
 
 def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> list[Problem]:
-    by_place: dict[Place, list[dict[str, Any]]] = {}
+    by_loc: dict[Loc, list[dict[str, Any]]] = {}
     for problem in error.errors(include_url=False):
-        place, rest, value = _locate(data, problem["loc"])
-        by_place.setdefault(place, []).append({**problem, "rest": rest, "value": value})
+        loc, rest, value = _locate(data, problem["loc"])
+        by_loc.setdefault(loc, []).append({**problem, "rest": rest, "value": value})
     # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
     problems: list[Problem] = []
-    for place, items in by_place.items():
+    for loc, items in by_loc.items():
         wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
         others = [item for item in items if item["type"] not in _WANTED]
         if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
             value = items[0]["value"]
-            problems.append((place, False, _wrong_type(wanted, value) + _as_mapping(place, value)))
-        problems += [_one(model, data, place, item, wanted) for item in others]
+            problems.append((loc, False, _wrong_type(wanted, value) + _as_mapping(loc, value)))
+        problems += [_one(model, data, loc, item, wanted) for item in others]
     return problems
 
 
-def _one(model: type[BaseModel], data: Any, place: Place, item: dict[str, Any], wanted: list[str]) -> Problem:
+def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], wanted: list[str]) -> Problem:
     kind, context, value = item["type"], item.get("ctx", {}), item["value"]
     if kind == "extra_forbidden":
-        known, present = _known_keys(model, place[:-1], data)
-        begun = {key for key in known - present if key.startswith(f"{place[-1]}_")}  # size, where size_bytes is meant
-        hint = _elsewhere(model, place[-1], known) if not begun else ""
-        hint = hint or _hint(place[-1], begun or known - present, known)
-        return place, True, f"unknown key {shown(place[-1])}{hint}"
+        known, present = _known_keys(model, loc[:-1], data)
+        begun = {key for key in known - present if key.startswith(f"{loc[-1]}_")}  # size, where size_bytes is meant
+        hint = _elsewhere(model, loc[-1], known) if not begun else ""
+        hint = hint or _hint(loc[-1], begun or known - present, known)
+        return loc, True, f"unknown key {shown(loc[-1])}{hint}"
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
-        return place, True, f"missing key {shown(missing)}"
+        return loc, True, f"missing key {shown(missing)}"
     if kind == "literal_error":
         names = [part.strip().strip("'") for part in context["expected"].replace(" or ", ", ").split(",")]
         if not isinstance(value, str) or (wanted and _as_number(value)):
-            return place, False, _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
-        what = shown(place[-1] if place else "")
-        return place, False, f"{what} cannot be {shown(value)}{did_you_mean(value, names)}"
+            return loc, False, _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
+        what = shown(loc[-1] if loc else "")
+        return loc, False, f"{what} cannot be {shown(value)}{did_you_mean(value, names)}"
     if kind in _BOUNDS:
         key, text = _BOUNDS[kind]
-        return place, False, f"{text} {context[key]}, not {shown(value)}"
+        return loc, False, f"{text} {context[key]}, not {shown(value)}"
     message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
-    return place, kind == "value_error" and isinstance(value, dict), " ".join(message.split())
+    return loc, kind == "value_error" and isinstance(value, dict), " ".join(message.split())
 
 
-def _as_mapping(place: Place, value: Any) -> str:
+def _as_mapping(loc: Loc, value: Any) -> str:
     """Say how a network, a matrix or a DRAM part is written, where a name or a list of files stands alone."""
     files = value if isinstance(value, list) else [value]
-    key = place[-1] if place else None
+    key = loc[-1] if loc else None
     if key not in ("network", "matrix", "dram") or not files or not all(isinstance(name, str) for name in files):
         return ""
     if key == "dram":
@@ -348,23 +348,23 @@ def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
     name = str(given).strip("-").replace("-", "_")
     if name in known and name == given:
         return ""
-    places = [place for place in key_places(model) if place[-1] == name] or [
-        place for place in key_places(model) if place[-1].rpartition("_")[0] == name
+    locs = [loc for loc in key_locs(model) if loc[-1] == name] or [
+        loc for loc in key_locs(model) if loc[-1].rpartition("_")[0] == name
     ]
-    if not places:
+    if not locs:
         return ""
-    here = [".".join(place) for place in places]
+    here = [".".join(loc) for loc in locs]
     return f" (did you mean {' or '.join(map(repr, here[:3]))}?)"
 
 
 @cache
-def key_places(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
-    places: list[tuple[str, ...]] = []
+def key_locs(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
+    locs: list[tuple[str, ...]] = []
     for key, field in keys_of(model).items():
-        places.append((key,))
+        locs.append((key,))
         for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
-            places += [(key, *place) for place in key_places(section)]
-    return tuple(places)
+            locs += [(key, *loc) for loc in key_locs(section)]
+    return tuple(locs)
 
 
 def as_meant(data: Any, key: str = "") -> None:
@@ -423,19 +423,19 @@ def _wrong_type(wanted: list[str], value: Any) -> str:
     return f"expected {due}, not {what}{hint}"
 
 
-def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Place, tuple[str | int, ...], Any]:
-    """Follow pydantic's location as far as the data goes; return the place, the steps left over and the value there."""
-    place: list[str | int] = []
+def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Loc, tuple[str | int, ...], Any]:
+    """Follow pydantic's location as far as the data goes; return the loc, the steps left over and the value there."""
+    loc: list[str | int] = []
     rest: list[str | int] = []
     for step in location:
         if isinstance(step, int) and not isinstance(data, list):
             continue  # a single value where a list may stand
         if not rest and _has(data, step):
-            place.append(step)
+            loc.append(step)
             data = data[step]
         elif isinstance(data, dict):
             rest.append(step)
-    return tuple(place), tuple(rest), data
+    return tuple(loc), tuple(rest), data
 
 
 def _has(data: Any, step: str | int) -> bool:
@@ -444,10 +444,10 @@ def _has(data: Any, step: str | int) -> bool:
     return isinstance(data, list) and isinstance(step, int) and step < len(data)
 
 
-def _known_keys(model: Any, place: Place, data: Any) -> tuple[set[str], set[str]]:
-    """Return the keys that the section at `place` may have, and those that it has."""
+def _known_keys(model: Any, loc: Loc, data: Any) -> tuple[set[str], set[str]]:
+    """Return the keys that the section at `loc` may have, and those that it has."""
     hints: list[Any] = [model]
-    for step in place:
+    for step in loc:
         data, above = data[step], data
         if not isinstance(step, int):  # of a list, _sections looks through it
             sections = [section for hint in hints for section in _sections(hint, above)]

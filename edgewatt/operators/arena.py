@@ -64,9 +64,9 @@ def buffers_of(result: Schedule) -> list[dict[str, Any]]:
 def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: float | None = None) -> BankedPlacement:
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order), alignment)
-    place = {result.graph.buffers[b]: k for k, b in enumerate(numbers.tolist())}
-    places = {name: place[tensor.buffer] for name, tensor in result.graph.tensors.items()}
-    pinned = memories.numbered("tensor", places, buffers.size.tolist())
+    number_of = {result.graph.buffers[b]: k for k, b in enumerate(numbers.tolist())}
+    index = {name: number_of[tensor.buffer] for name, tensor in result.graph.tensors.items()}
+    pinned = memories.numbered("tensor", index, buffers.size.tolist())
     return place_in_banks(buffers, memories.banks, traffic=traffic(problem)[numbers], pinned=pinned, deadline=deadline)
 
 
@@ -117,16 +117,16 @@ class Memories:
     pinned: Mapping[str, str]
     path: str
 
-    def numbered(self, what: str, places: Mapping[str, int], sizes: Sequence[int]) -> dict[int, str]:
+    def numbered(self, what: str, index: Mapping[str, int], sizes: Sequence[int]) -> dict[int, str]:
         """Return number of a buffer -> its bank."""
         rooms = {bank.name: bank.size_bytes for bank in self.banks}
         bank_of: dict[int, str] = {}
         for name, bank in self.pinned.items():
-            if name not in places:
-                raise InputError(f"{self.path}: pinned: {unknown_name(what, name, places)}")
+            if name not in index:
+                raise InputError(f"{self.path}: pinned: {unknown_name(what, name, index)}")
             if bank not in rooms:
                 raise InputError(f"{self.path}: pinned: {name!r}: {unknown_name('bank', bank, rooms)}")
-            room, number = rooms[bank], places[name]
+            room, number = rooms[bank], index[name]
             if room is not None and sizes[number] > room:
                 raise InputError(f"{self.path}: pinned: {name!r} has {sizes[number]} bytes, {bank!r} has {room}")
             if bank_of.setdefault(number, bank) != bank:

@@ -305,9 +305,9 @@ class Changes:
 
 def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Sequence[int]) -> Changes:
     """Return the changes of a saving that show between probes, each found to one legal size by bisection."""
-    place = {size: k for k, size in enumerate(legal)}
-    known = {place[size]: saves(size) for size in probes}
-    end = place[probes[-1]]
+    index = {size: k for k, size in enumerate(legal)}
+    known = {index[size]: saves(size) for size in probes}
+    end = index[probes[-1]]
 
     def look(k: int) -> bool:
         if k not in known:

@@ -56,8 +56,8 @@ class Curves:
                 self._take_io(record, row)
 
     def _take_io(self, record: Record, row: Row) -> None:
-        place = self._order.setdefault(row["ordering"], len(self._order))
-        series = (row["network"], place, row["policy"])
+        index = self._order.setdefault(row["ordering"], len(self._order))
+        series = (row["network"], index, row["policy"])
         if series not in self._marks and len(self._marks) >= MAX_CURVES:
             last = max(self._marks)
             if series > last:

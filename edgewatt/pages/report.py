@@ -60,43 +60,43 @@ def report(
 def read_results(results: str | Path | Sequence[str | Path], title: str | None = None) -> ReportData:
     from edgewatt.results.store import Store
 
-    places = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
-    if not places:
+    folders = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
+    if not folders:
         raise InputError("a report needs at least one results folder or record")
-    names = _distinct(places)
+    names = _distinct(folders)
     opened: list[Sequence[Record]] = []
     sweeps: list[str] = []
     headings: list[str] = []
     failed: dict[str, str] = {}
     baseline: str | None = None
-    for number, (place, name) in enumerate(zip(places, names, strict=True)):
-        place_records = open_records(place)
-        opened.append(place_records)
-        sweeps += [name] * len(place_records)
-        heading = str(place_records[0].provenance.get("name") or place.name)
-        if place.is_dir():
-            store = Store(place)
+    for number, (folder, name) in enumerate(zip(folders, names, strict=True)):
+        folder_records = open_records(folder)
+        opened.append(folder_records)
+        sweeps += [name] * len(folder_records)
+        heading = str(folder_records[0].provenance.get("name") or folder.name)
+        if folder.is_dir():
+            store = Store(folder)
             named, planned = store.plan()
             heading = named or heading
             baseline = planned[0] if planned and number == 0 else baseline
             for key, failure in store.failed().items():
                 failed[key] = f"{failure.get('point') or ''}: {failure.get('error', '')}".removeprefix(": ")
         headings.append(heading)
-    several = sweeps if len(places) > 1 else None
+    several = sweeps if len(folders) > 1 else None
     heading = title or " | ".join(dict.fromkeys(headings))
     with of_our_shape("a record"):
         return gather(chain(*opened), title=heading, baseline=baseline, failed=failed, sweeps=several)
 
 
-def _distinct(places: Sequence[Path]) -> list[str]:
-    resolved = [Path(os.path.realpath(place)) for place in places]
+def _distinct(folders: Sequence[Path]) -> list[str]:
+    resolved = [Path(os.path.realpath(folder)) for folder in folders]
     if len(set(resolved)) < len(resolved):
         raise InputError("a results folder is named twice")
     for depth in range(1, 64):
-        names = ["/".join(place.parts[-depth:]) for place in resolved]
+        names = ["/".join(folder.parts[-depth:]) for folder in resolved]
         if len(set(names)) == len(names):
             return names
-    return [str(place) for place in resolved]
+    return [str(folder) for folder in resolved]
 
 
 def rendered(data: ReportData, drawn: Mapping[str, Spec] | None = None) -> str:
@@ -211,8 +211,8 @@ def _column(given: Iterable[Any]) -> Values:
     texts = {v for v in values if isinstance(v, str)}
     if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
         levels = sorted(texts)
-        place = {text: i for i, text in enumerate(levels)}
-        return {"levels": levels, "codes": [place[str(v)] for v in values]}
+        code = {text: i for i, text in enumerate(levels)}
+        return {"levels": levels, "codes": [code[str(v)] for v in values]}
     return values
 
 

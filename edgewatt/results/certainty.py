@@ -54,13 +54,13 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
         sums[source_of(name)] += np.array(values, float)
     if not any("low" in term for term in energy["terms"].values()) and "memory_low" in energy:
         others = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
-        for places, whole, ends in (
+        for columns, whole, ends in (
             ((0, 1), energy["total"] - others, ("memory_low", "memory_high")),
             ((2, 3), others, ("beside_memory_low", "beside_memory_high")),
         ):
             for k, end in enumerate(ends, 1):
                 if whole and end in energy:
-                    sums[list(places), k] *= energy[end] / whole
+                    sums[list(columns), k] *= energy[end] / whole
     return sums
 
 

@@ -87,12 +87,12 @@ class _Side:
 
 def _match(first: _Side, second: _Side) -> tuple[array[int], array[int]]:
     keys = sorted({*first.configs.varying(), *second.configs.varying()})
-    index = {identity: place for place, identity in enumerate(second.identities(keys))}
+    index = {identity: row for row, identity in enumerate(second.identities(keys))}
     of_a, of_b = array("q"), array("q")
-    for place, identity in enumerate(first.identities(keys)):
+    for row, identity in enumerate(first.identities(keys)):
         other = index.get(identity)
         if other is not None:
-            of_a.append(place)
+            of_a.append(row)
             of_b.append(other)
     return of_a, of_b
 

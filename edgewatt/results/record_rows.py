@@ -154,15 +154,15 @@ def distinct(rows: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
     return [value for value in dict.fromkeys(column(rows, key)) if value is not None]
 
 
-def telling(rows: Sequence[Mapping[str, Any]], keys: Iterable[str], places: Iterable[int]) -> list[str]:
-    """Return the columns in which the rows at some places differ, without those that tell rows apart as an earlier one
+def telling(rows: Sequence[Mapping[str, Any]], keys: Iterable[str], positions: Iterable[int]) -> list[str]:
+    """Return the columns in which these rows differ, without those that tell rows apart as an earlier one
     does."""
-    places, found = list(places), []
+    positions, found = list(positions), []
     seen: set[tuple[int, ...]] = set()
     for key in keys:
         values = column(rows, key)
         numbers: dict[Any, int] = {}
-        signature = tuple(numbers.setdefault(values[k], len(numbers)) for k in places)
+        signature = tuple(numbers.setdefault(values[k], len(numbers)) for k in positions)
         if len(numbers) > 1 and signature not in seen:
             seen.add(signature)
             found.append(key)

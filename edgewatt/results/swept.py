@@ -86,10 +86,10 @@ class Configs(Table):
                 continue
             keys: dict[str, tuple[int, int]] = {}
             for row in first.values():
-                for place, key in enumerate(of[row]):
-                    keys.setdefault(key, (row, place))
+                for position, key in enumerate(of[row]):
+                    keys.setdefault(key, (row, position))
             values = {key: {_comparable(of[row].get(key, ABSENT)) for row in first.values()} for key in keys}
-            found += [(row, rank, place, key) for key, (row, place) in keys.items() if len(values[key]) > 1]
+            found += [(row, rank, position, key) for key, (row, position) in keys.items() if len(values[key]) > 1]
         return [key for *_, key in sorted(found)]
 
     def onchip(self) -> list[str | None]:

@@ -392,7 +392,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
     total = {s: float(sums[:, 0].sum()) for s, (sums, _) in mean.items()}
     names = list(mean)
     energies = drawn(np.stack([mean[s][0] for s in names]))
-    place = {s: k for k, s in enumerate(names)}
+    index = {s: k for k, s in enumerate(names)}
     best = min(names, key=total.__getitem__)
     base = _baseline(points)
 
@@ -402,7 +402,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
             of = [float(by[one][k].sums[:, 0].sum() / by[other][k].sums[:, 0].sum() - 1) for k in seeds]
             each = (min(of), max(of))
         return gain_in(
-            energies[place[one]], energies[place[other]], (total[one], total[other]), (mean[one][1], mean[other][1]),
+            energies[index[one]], energies[index[other]], (total[one], total[other]), (mean[one][1], mean[other][1]),
             each, (static[one], static[other]),
         )  # fmt: skip
 
@@ -421,12 +421,12 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
         gains["first order"] = gain(best, base)
     for axis in ("stride", "format", "layout"):
         back = Software(**{**vars(best), axis: getattr(base, axis)})
-        if back in place and back != best:
+        if back in index and back != best:
             gains[axis] = gain(best, back)
     if base != best:
         gains["all"] = gain(best, base)
     low, high = min(total[s] for s in alike), max(total[s] for s in alike)
-    holds = float(np.mean(energies[place[best]] <= energies.min(axis=0)))
+    holds = float(np.mean(energies[index[best]] <= energies.min(axis=0)))
     return Card(
         hardware, inputs, best, base, total[best], mean[best][1], tuple(columns), gains, holds,
         high / low - 1 if low else 0.0, len(points), points[0].row,
@@ -493,7 +493,7 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
     """Return Spearman's rho of two columns; ties have their mean rank."""
 
     def ranks(values: Sequence[float]) -> Any:
-        _, place, count = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
-        return (np.cumsum(count) - (count - 1) / 2)[place]
+        _, inverse, count = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
+        return (np.cumsum(count) - (count - 1) / 2)[inverse]
 
     return float(np.corrcoef(ranks(a), ranks(b))[0, 1])

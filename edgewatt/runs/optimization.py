@@ -221,9 +221,9 @@ def _axes(space: list[Point]) -> tuple[dict[str, list[str]], dict[tuple[int, ...
     keys = sorted({key for text in texts for key in text})
     axes = {key: list(dict.fromkeys(text.get(key, "") for text in texts)) for key in keys}
     axes = {key: values for key, values in axes.items() if len(values) > 1}
-    place = {key: {value: i for i, value in enumerate(values)} for key, values in axes.items()}
+    level = {key: {value: i for i, value in enumerate(values)} for key, values in axes.items()}
     index = {
-        tuple(place[key][text.get(key, "")] for key in axes): point for text, point in zip(texts, space, strict=True)
+        tuple(level[key][text.get(key, "")] for key in axes): point for text, point in zip(texts, space, strict=True)
     }
     return axes, index
 

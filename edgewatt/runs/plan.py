@@ -28,7 +28,7 @@ from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import ADDED_FIELD, FILE, Point, build_machine, file_identity, part_identity, to_json
 from edgewatt.runs.steps import has_tuple_order
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from traces.base.document import ConfigError, Document, Mark, Place
+from traces.base.document import ConfigError, Document, Loc, Mark
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
 from traces.base.registry import Entry
 from traces.base.reprs import OneLineRepr
@@ -78,8 +78,8 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     for variant in _variants(document, settings):
         try:
             changed = base.copy()
-            for place, part, mark in variant:
-                changed.put(place, part, mark)
+            for loc, part, mark in variant:
+                changed.put(loc, part, mark)
             apply_overrides(changed, every)
             points += points_of(changed)
         except ConfigError as error:
@@ -96,12 +96,12 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     return SweepPlan(settings.name or base.data.get("name", ""), _unique(points))
 
 
-Change = tuple[Place, Document, Mark]
+Change = tuple[Loc, Document, Mark]
 
 
 def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change]]:
-    def change(place: Place, key: str) -> Change:
-        return tuple(key.split(".")), document.at(place), document.mark(place)
+    def change(loc: Loc, key: str) -> Change:
+        return tuple(key.split(".")), document.at(loc), document.mark(loc)
 
     lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
@@ -169,15 +169,15 @@ def _unique(points: list[Point]) -> list[Point]:
 
 def points_of(document: Document) -> list[Point]:
     run, document = complete(document)
-    place: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
+    loc: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
         points = expand(run, document.pieces)
-        place = ("bus",) if "bus" in document.data else ("caches",)
+        loc = ("bus",) if "bus" in document.data else ("caches",)
         build_machine(points[0])
     except ConfigError:
         raise
     except InputError as error:
-        raise ConfigError([(document.mark(place), line) for line in str(error).splitlines()]) from None
+        raise ConfigError([(document.mark(loc), line) for line in str(error).splitlines()]) from None
     return points
 
 

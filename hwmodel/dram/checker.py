@@ -170,7 +170,7 @@ class _Checker:
         self.read_latency = part.timing.RL_dbi if read_dbi else part.timing.RL
         o = part.organisation
         self.banks = [[_Bank() for _ in range(o.banks)] for _ in range(o.ranks)]
-        self.last: dict[tuple[Any, ...], int] = {}  # (scope, place, command) -> cycle
+        self.last: dict[tuple[Any, ...], int] = {}  # (scope, scope_id, command) -> cycle
         self.acts: list[list[int]] = [[] for _ in range(o.ranks)]
         self.wires_until = [-1, -1]
         self.data_until, self.data_rank = (-1, -1), 0
@@ -349,10 +349,10 @@ class _Checker:
             per_group = self.part.organisation.banks_per_group
             for bank in self._set(flat):
                 self.last[("bank", (rank, bank), name)] = self.last[("group", (rank, bank // per_group), name)] = cycle
-        for scope, place in self._scope_keys(rank, group, flat).items():
+        for scope, scope_id in self._scope_keys(rank, group, flat).items():
             if name in (*WHOLE_RANK, "CAS") and scope != "rank":
                 continue
-            self.last[(scope, place, name)] = cycle
+            self.last[(scope, scope_id, name)] = cycle
 
 
 def _asleep(table: CommandTable, rank: int) -> list[tuple[int, int]]:
@@ -398,7 +398,7 @@ def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violati
             at = sorted(at + [cycle for span in spans for cycle in span])
             for before, after in zip([0, *at], [*at, table.end_cycle], strict=True):
                 if after - before > allowed and not any(a <= before and after <= b for a, b in spans):
-                    place = f"rank {rank}" + ("" if bank is None else f", bank {bank}")
-                    message = f"{place}: no refresh from cycle {before} to {after}, allowed are {allowed} clocks"
+                    scope_id = f"rank {rank}" + ("" if bank is None else f", bank {bank}")
+                    message = f"{scope_id}: no refresh from cycle {before} to {after}, allowed are {allowed} clocks"
                     violations.append(Violation(len(table) - 1, after, "tREFI", message))
     return violations

@@ -158,30 +158,30 @@ def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: i
     data: list[bytes] = []
     last = 0
     for at, row in enumerate(rows):
-        place = f"{where}:{first + at}" if first else f"{where}[{at}]"
+        line = f"{where}:{first + at}" if first else f"{where}[{at}]"
         try:
             name = str(row["command"]).strip()
             cycle = int(row["timestamp_cycles"])
             fields = [int(row.get(key) or 0) for key in limits]
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise InputError(
-                f"{place}: not a command row (timestamp_cycles, command, rank ...): {brief(error)}"
+                f"{line}: not a command row (timestamp_cycles, command, rank ...): {brief(error)}"
             ) from error
         name = _ALIASES.get(name, name)
         if not last <= cycle < 1 << 60:
-            raise InputError(f"{place}: cycle {cycle} goes back behind {last}: sort the commands by time")
+            raise InputError(f"{line}: cycle {cycle} goes back behind {last}: sort the commands by time")
         last = cycle
         if name == "END":
             end_cycle = cycle if end_cycle is None else end_cycle
             break
         if name not in COMMANDS:
-            raise InputError(f"{place}: unknown command {name!r}{did_you_mean(name, (*COMMANDS, 'END'))}")
+            raise InputError(f"{line}: unknown command {name!r}{did_you_mean(name, (*COMMANDS, 'END'))}")
         for key, value in zip(limits, fields, strict=True):
             if not 0 <= value < limits[key]:
-                raise InputError(f"{place}: {key} {value} is not from 0 to {limits[key] - 1}")
+                raise InputError(f"{line}: {key} {value} is not from 0 to {limits[key] - 1}")
         numbers.append((cycle, COMMANDS.index(name), *fields))
         if COMMANDS.index(name) in READS + WRITES:
-            data.append(_burst(row.get("data_hex"), o.burst_bytes, place))
+            data.append(_burst(row.get("data_hex"), o.burst_bytes, line))
     table = np.array(numbers, np.int64).reshape(-1, 7)
     given = [d for d in data if d]
     if given and len(given) != len(data):
@@ -199,15 +199,15 @@ def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: i
     )
 
 
-def _burst(given: Any, n_bytes: int, place: str) -> bytes:
+def _burst(given: Any, n_bytes: int, line: str) -> bytes:
     if given is None or (isinstance(given, str) and not given.strip()):
         return b""
     try:
         data = bytes.fromhex(given) if isinstance(given, str) else bytes(given)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{place}: data_hex is not hexadecimal: {error}") from error
+        raise InputError(f"{line}: data_hex is not hexadecimal: {error}") from error
     if len(data) != n_bytes:
-        raise InputError(f"{place}: {len(data)} bytes of data, but a burst has {n_bytes}")
+        raise InputError(f"{line}: {len(data)} bytes of data, but a burst has {n_bytes}")
     return data
 
 

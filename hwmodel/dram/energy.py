@@ -286,12 +286,12 @@ def explain(rows: Iterable[EnergyRow]) -> list[dict[str, Any]]:
 
 def scaled(part: Part, name: str, factor: float) -> Part:
     """Return a part with one ranged constant (a key of Part.ranges) times a factor."""
-    section, *place = name.split(".")
+    section, *path = name.split(".")
     if section == "currents":
-        current = place[0].removesuffix("_mA")
+        current = path[0].removesuffix("_mA")
         idd = {**part.currents.idd_ma, current: tuple(factor * ma for ma in part.currents.idd_ma[current])}
         return replace(part, currents=replace(part.currents, idd_ma=idd))
-    group, constant = place[1:]
+    group, constant = path[1:]
     wires = part.interface.wires[group]
     if constant.startswith("read"):
         changed = replace(wires, read_rise_pj=factor * wires.read_rise_pj)

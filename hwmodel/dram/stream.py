@@ -369,8 +369,8 @@ class StreamPlayer:
     def _by_channel(self, address: int, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the order that puts n bursts from an address on together by channel, and where those of each end."""
         if self._order is None or self._order[:2] != (address, n):
-            places = np.arange(n, dtype=np.uint64) * np.uint64(self._chain.block_bytes) + np.uint64(address)
-            channel = channel_of(places, self._map).astype(np.uint8)
+            addresses = np.arange(n, dtype=np.uint64) * np.uint64(self._chain.block_bytes) + np.uint64(address)
+            channel = channel_of(addresses, self._map).astype(np.uint8)
             ends = np.cumsum(np.bincount(channel, minlength=len(self._channels)))
             self._order = address, n, np.argsort(channel, kind="stable"), ends
         return self._order[2:]

@@ -90,7 +90,7 @@ def _named(tree: Tree) -> Tree | None:
     for key in keys:
         channels = max(channels, len(node)) if isinstance(node, list) else channels
         node = node[int(key) if isinstance(node, list) else key]
-    positions = {place[len(keys) :]: at for place, at in tree.positions.items() if place[: len(keys)] == keys}
+    positions = {loc[len(keys) :]: at for loc, at in tree.positions.items() if loc[: len(keys)] == keys}
     own = Tree(dict(node), positions, tree.where)
     own.problems = tree.problems
     org, timing = node["org"], node["timing"]
@@ -99,11 +99,11 @@ def _named(tree: Tree) -> Tree | None:
             own.complain(("impl",), f"the export of {node['impl']!r} is not known: it is of {', '.join(EXPORTED)}")
             return None
         levels, times = (names.split() for names in EXPORTED[node["impl"]])
-        for place, names, numbers in (
+        for loc, names, numbers in (
             (("org", "count"), ["channel", *levels], org["count"]), (("timing",), ["rate", *times], timing),
         ):  # fmt: skip
             if len(names) != len(numbers):
-                own.complain(place, f"has {len(numbers)} numbers, the export of {node['impl']} {len(names)}")
+                own.complain(loc, f"has {len(numbers)} numbers, the export of {node['impl']} {len(names)}")
                 return None
         sizes = dict(zip(("channel", *levels), org["count"], strict=True))
         sizes["channel"] = sizes["channel"] * channels if type(sizes["channel"]) is int else sizes["channel"]

@@ -30,8 +30,8 @@ class Tree:
         at = keys
         while at and at not in self.positions:
             at = at[:-1]
-        place = f"{self.where}:{self.positions[at][0]}:{self.positions[at][1]}" if at else self.where
-        self.problems.append(f"{place}: {'.'.join(keys) + ': ' if keys else ''}{message}")
+        where = f"{self.where}:{self.positions[at][0]}:{self.positions[at][1]}" if at else self.where
+        self.problems.append(f"{where}: {'.'.join(keys) + ': ' if keys else ''}{message}")
 
     def section(self, *keys: str, required: bool = True) -> Mapping[str, Any]:
         node = self.data
@@ -138,7 +138,7 @@ def read_tree(path: Path, as_yaml: Callable[[str], str] | None = None) -> Tree:
     document = read_document(path, as_yaml)
     if not isinstance(document.data, dict):
         raise InputError(f"{path}: a part file is a mapping (see docs/concepts/dram-parts.md)")
-    positions = {tuple(map(str, place)): (mark.line, mark.column) for place, mark in document.keys.items()}
+    positions = {tuple(map(str, loc)): (mark.line, mark.column) for loc, mark in document.keys.items()}
     tree = Tree(document.data, positions, str(path))
     tree.files = (path,)
     return tree

@@ -15,7 +15,7 @@ from cython_ext.streams.streams import RUN_WORDS, float_stream
 from hwmodel.processor.arena import Arena, PackedInputs, checked_inputs
 from hwmodel.processor.quantization import IntegerLayout
 from hwmodel.processor.threads import Threads
-from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_places, ordered_work, spread
+from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_offsets, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.base.reprs import OneLineRepr
 from traces.base.workers import available_cores
@@ -113,7 +113,7 @@ class CompiledInference(OneLineRepr):
             self._n_rows, table_rows = -(-n_rows // 16) * 16, -(-len(fed) // 16) * 16
         self._pitch = self._columns * (1 if dtype == "int8" else 4)
         unit = 4 if self._columns == 1 else kernel.UNIT_BYTES
-        self._place = in_units(self._row * (self._pitch // unit))
+        self._offset = in_units(self._row * (self._pitch // unit))
         self._out = np.flatnonzero(work.network.in_degree > 0) if keep_all else work.network.outputs
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
@@ -123,17 +123,17 @@ class CompiledInference(OneLineRepr):
         self._integers: IntegerLayout | None = None
         self._kind = DTYPES[dtype]
         line = 1 if self._columns == 1 else kernel.LINE_UNITS
-        table_place = np.full(work.network.n_neurons, -1, np.int64)
-        table_place[fed] = self._table_row * (self._pitch // unit)
-        self._table_place = in_units(table_place)
+        table_offset = np.full(work.network.n_neurons, -1, np.int64)
+        table_offset[fed] = self._table_row * (self._pitch // unit)
+        self._table_offset = in_units(table_offset)
         self._table_bytes = table_rows * self._pitch
         most = max(self._n_rows, table_rows)
-        if dtype != "int8" and (narrow_places(most, self._pitch) if line > 1 else most <= kernel.NARROW_PLACES):
+        if dtype != "int8" and (narrow_offsets(most, self._pitch) if line > 1 else most <= kernel.NARROW_PLACES):
             self._kind |= kernel.NARROW
         if dtype != "int8":
             self._stream = float_stream(
-                work.sources, work.targets, work.weights, work.starts, self._place, work.biases, work.activation,
-                work.network.in_degree, work.outside.view(np.uint8), self._table_place, self._kind, line,
+                work.sources, work.targets, work.weights, work.starts, self._offset, work.biases, work.activation,
+                work.network.in_degree, work.outside.view(np.uint8), self._table_offset, self._kind, line,
                 work.shared if self._pairs else np.zeros(self.runs, np.int64),
             )  # fmt: skip
             self._first = RUN_WORDS * np.arange(self.runs + 1)
@@ -153,8 +153,8 @@ class CompiledInference(OneLineRepr):
         if self.dtype == "int8":
             return int((24 + 20 * (-(-lengths // 4))).sum())
         weights = 2 if self.dtype == "bf16" else 4
-        places = 2 if self._kind & kernel.NARROW else 4
-        return int((16 + 4 * -(-lengths // 4) * (weights + places)).sum())
+        offset_bytes = 2 if self._kind & kernel.NARROW else 4
+        return int((16 + 4 * -(-lengths // 4) * (weights + offset_bytes)).sum())
 
     @property
     def arena_bytes(self) -> int:
@@ -295,7 +295,7 @@ class CompiledInference(OneLineRepr):
                 quantized = self._work.quantized(exact.neurons(self._calibration))
                 layout = self._row, self._n_rows, self._columns, self._out
                 self._integers = IntegerLayout(self._work, quantized, *layout)
-                words, self._first = self._integers.stream(self._place, self._table_place)
+                words, self._first = self._integers.stream(self._offset, self._table_offset)
                 nothing = np.zeros(0, np.uint32)
                 self._stream = words, nothing, nothing
                 self._passes = self._made_passes()

@@ -38,15 +38,15 @@ class IntegerLayout:
         self.sum_scales: npt.NDArray[np.float64] = quantized.sum_scale[out[summed]].astype(np.float64)
 
     def stream(
-        self, place: npt.NDArray[np.uint32], table_place: npt.NDArray[np.uint32]
+        self, offset: npt.NDArray[np.uint32], table_offset: npt.NDArray[np.uint32]
     ) -> tuple[npt.NDArray[np.uint32], Ids]:
         """Return the words of the stream and the first word of each run."""
         work, quantized, network = self._work, self.quantized, self._work.network
         sums = self._begin + self._sum_row * (4 * self._columns)
         words, first = int8_stream(
-            work.sources, work.targets, quantized.weights, work.starts, place, in_units(sums // kernel.UNIT_BYTES),
+            work.sources, work.targets, quantized.weights, work.starts, offset, in_units(sums // kernel.UNIT_BYTES),
             quantized.start, quantized.multiplier, quantized.zero, work.activation, network.is_output.view(np.uint8),
-            network.in_degree, work.outside.view(np.uint8), table_place,
+            network.in_degree, work.outside.view(np.uint8), table_offset,
         )  # fmt: skip
         return words, first
 

@@ -150,17 +150,17 @@ def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     hashed = np.arange((int(rows.max()) // 16 + 1) * 16, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         hashed = (hashed ^ hashed >> np.uint64(shift)) * np.uint64(factor)
-    place = np.argsort(hashed.reshape(-1, 16), axis=1, kind="stable").reshape(-1)
-    return np.where(rows < 0, rows, (rows & ~np.int64(15)) + place[rows])
+    order = np.argsort(hashed.reshape(-1, 16), axis=1, kind="stable").reshape(-1)
+    return np.where(rows < 0, rows, (rows & ~np.int64(15)) + order[rows])
 
 
-def narrow_places(rows: int, pitch: int) -> bool:
+def narrow_offsets(rows: int, pitch: int) -> bool:
     """Whether 16 bits say where each of so many rows is, in lines."""
     return rows * pitch <= NARROW_PLACES * LINE_UNITS * UNIT_BYTES
 
 
-def in_units(places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+def in_units(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """Return offsets of rows as the stream holds them; -1 (no row) becomes 0. Raises InputError beyond 32 bits."""
-    if len(places) and places.max() >= 2**32:
+    if len(offsets) and offsets.max() >= 2**32:
         raise InputError("the rows of values are beyond 32 GiB: use fewer lanes")
-    return np.where(places < 0, 0, places).astype(np.uint32)
+    return np.where(offsets < 0, 0, offsets).astype(np.uint32)

@@ -108,9 +108,9 @@ def _lines(table: np.ndarray, data: np.ndarray) -> list[bytes]:
         elif name in _CLOSES:
             open_banks.discard((rank, group, bank))
         elif name == "PREA":
-            open_banks = {place for place in open_banks if place[0] != rank}
+            open_banks = {bank for bank in open_banks if bank[0] != rank}
         if name == "PDE":  # active or precharged power-down
-            down = "A" if any(place[0] == rank for place in open_banks) else "P"
+            down = "A" if any(bank[0] == rank for bank in open_banks) else "P"
         written = name + down if name in ("PDE", "PDX") else _NAMES.get(name, name)
         tail = f",{data[request].tobytes().hex()}" if name in DATA_COMMANDS else ""
         lines.append(f"{cycle},{written},{rank},{group},{bank},{row},{column}{tail}\n".encode())

@@ -29,7 +29,7 @@ from traces.base.files import whole_file
 from traces.trace.chunks import STREAMS, Trace
 
 MOST_BURSTS = 100_000
-_PLACES = ("rank", "bank_group", "bank", "row", "column")
+_ADDRESS = ("rank", "bank_group", "bank", "row", "column")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class _Window:
     """Bursts in the order of the wires, all up to the window's end, and the commands inside it.
 
     data: uint8[n, block_bytes]. stream: uint8[n]. is_write: bool[n]. start_ps: int64[n], when each begins.
-    commands: (ps, name, place).
+    commands: (ps, name, address).
     """
 
     data: np.ndarray
@@ -109,7 +109,11 @@ def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int)
     if len(moving) > first:  # commands between the burst before the window and its last one
         shown = played.table[0 if first == 0 else moving[first - 1] + 1 : moving[-1] + 1]
     commands = [
-        (round(int(row["cycle"]) * clock_ps), COMMANDS[row["command"]], tuple(int(row[name]) for name in _PLACES))
+        (
+            round(int(row["cycle"]) * clock_ps),
+            COMMANDS[row["command"]],
+            tuple(int(row[name]) for name in _ADDRESS),
+        )
         for row in shown
     ]
     data, stream = played.data[rows["request"]], played.stream[rows["request"]]
@@ -146,7 +150,7 @@ def _dump(window: _Window, machine: Machine, trace: Trace, first: int) -> str:
         signal("burst", "integer", 64, "x")
         for key in ("stream", "direction", "command"):
             signal(key, "string", None, "")
-        for key in _PLACES:
+        for key in _ADDRESS:
             signal(key, "integer", 32, 0)
         begin = min([*window.start_ps[first:].tolist(), *(at for at, _, _ in window.commands)])
         events = sorted(_events(window, wires, first), key=lambda event: event[:2])
@@ -190,8 +194,8 @@ def _events(
             at = start + beat * window.burst_ps // beats
             for key, _, values in wires:
                 yield at, 1, key, values[1 + (k - first) * beats + beat]
-    for at, name, place in window.commands:
+    for at, name, address in window.commands:
         yield at + window.clock_ps, 0, "command", ""
         yield at, 1, "command", name
-        for key, number in zip(_PLACES, place, strict=True):
+        for key, number in zip(_ADDRESS, address, strict=True):
             yield at, 1, key, number

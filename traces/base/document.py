@@ -24,7 +24,7 @@ MOST_PROBLEMS = 50  # problems of one file
 MAX_ALIASED = 10_000  # nodes that aliases may add: stops "billion laughs"
 MAX_BYTES = 64 << 20
 
-_NODE_BYTES = 1000  # of memory for a value, its place and its marks
+_NODE_BYTES = 1000  # of memory for a value, its loc and its marks
 _TIMES = 5  # text: of memory for a byte of a file, while it is parsed
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -32,7 +32,7 @@ _WHOLE_EXPONENT = re.compile(r"[-+]?(0|[1-9][0-9]*)[eE]\+?([0-9]|1[0-8])")  # 1e
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
-Place = tuple[str | int, ...]
+Loc = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, order=True)
@@ -60,108 +60,106 @@ class ConfigError(InputError):
 
 @dataclass
 class Document:
-    """Plain data (dict, list, str, int, float, bool, None) and the mark of each place in it.
+    """Plain data (dict, list, str, int, float, bool, None) and the mark of each loc in it.
 
-    keys: mark of the key (or list item) at a place. values: mark of the value there. The root's place is ().
+    keys: mark of the key (or list item) at a loc. values: mark of the value there. The root's loc is ().
     pieces: (folder of configs/, name) of the named files whose content was put into it.
     """
 
     data: Any
-    keys: dict[Place, Mark] = field(default_factory=dict)
-    values: dict[Place, Mark] = field(default_factory=dict)
+    keys: dict[Loc, Mark] = field(default_factory=dict)
+    values: dict[Loc, Mark] = field(default_factory=dict)
     pieces: set[tuple[str, str]] = field(default_factory=set)
 
-    def mark(self, place: Place, *, key: bool = False) -> Mark:
+    def mark(self, loc: Loc, *, key: bool = False) -> Mark:
         table = self.keys if key else self.values
-        while place and place not in table:
-            place = place[:-1]
-        return table.get(place) or self.values.get(place) or Mark("configuration")
+        while loc and loc not in table:
+            loc = loc[:-1]
+        return table.get(loc) or self.values.get(loc) or Mark("configuration")
 
-    def get(self, place: Place) -> Any:
-        return value_at(self.data, place)
+    def get(self, loc: Loc) -> Any:
+        return value_at(self.data, loc)
 
-    def at(self, place: Place) -> Document:
-        data = self.get(place)
+    def at(self, loc: Loc) -> Document:
+        data = self.get(loc)
         part = Document(data)
-        for tail in places_in(data):
-            if tail and place + tail in self.keys:
-                part.keys[tail] = self.keys[place + tail]
-            if place + tail in self.values:
-                part.values[tail] = self.values[place + tail]
+        for tail in locs_in(data):
+            if tail and loc + tail in self.keys:
+                part.keys[tail] = self.keys[loc + tail]
+            if loc + tail in self.values:
+                part.values[tail] = self.values[loc + tail]
         return part
 
-    def put(self, place: Place, part: Document, key: Mark | None = None) -> None:
-        if not place:
+    def put(self, loc: Loc, part: Document, key: Mark | None = None) -> None:
+        if not loc:
             self.data, self.keys, self.values = part.data, dict(part.keys), dict(part.values)
             return
         target: Any = self.data
-        for depth, step in enumerate(place, 1):  # 'a.1' names the key '1' of a mapping, the second item of a list
+        for depth, step in enumerate(loc, 1):  # 'a.1' names the key '1' of a mapping, the second item of a list
             here = int(step) if isinstance(target, list) and is_whole(str(step)) else str(step)
-            place = (*place[: depth - 1], here, *place[depth:])
-            if depth == len(place):
+            loc = (*loc[: depth - 1], here, *loc[depth:])
+            if depth == len(loc):
                 break
             if isinstance(target, dict) and target.get(here) is None:
                 target[here] = {}
-                self.keys.setdefault(place[:depth], key or part.mark(()))
-                self.values.setdefault(place[:depth], part.mark(()))
+                self.keys.setdefault(loc[:depth], key or part.mark(()))
+                self.values.setdefault(loc[:depth], part.mark(()))
             try:
                 target = target[here]
             except (KeyError, IndexError, TypeError):
-                raise ConfigError([(key or part.mark(()), f"there is no {dotted(place[:depth])} to set")]) from None
+                raise ConfigError([(key or part.mark(()), f"there is no {dotted(loc[:depth])} to set")]) from None
         if not isinstance(target, dict) and not (
-            isinstance(target, list) and isinstance(place[-1], int) and place[-1] < len(target)
+            isinstance(target, list) and isinstance(loc[-1], int) and loc[-1] < len(target)
         ):
-            raise ConfigError(
-                [(key or part.mark(()), f"{dotted(place[:-1])} has no parts, so {dotted(place)} is none")]
-            )
-        n = len(place)
+            raise ConfigError([(key or part.mark(()), f"{dotted(loc[:-1])} has no parts, so {dotted(loc)} is none")])
+        n = len(loc)
         for table in (self.keys, self.values):
-            for old in [p for p in table if p[:n] == place]:
+            for old in [p for p in table if p[:n] == loc]:
                 del table[old]
-        last: Any = place[-1]
+        last: Any = loc[-1]
         target[last] = part.data
-        self.keys[place] = key or part.mark(())
-        self.keys.update({place + p: m for p, m in part.keys.items()})
-        self.values.update({place + p: m for p, m in part.values.items()})
+        self.keys[loc] = key or part.mark(())
+        self.keys.update({loc + p: m for p, m in part.keys.items()})
+        self.values.update({loc + p: m for p, m in part.values.items()})
 
-    def lay(self, over: Document, place: Place = ()) -> None:
-        data, here = over.get(place), self.get(place)
+    def lay(self, over: Document, loc: Loc = ()) -> None:
+        data, here = over.get(loc), self.get(loc)
         for key in data:
-            at = (*place, key)
+            at = (*loc, key)
             if isinstance(data[key], dict) and isinstance(here.get(key), dict):
                 self.values[at] = over.mark(at)
                 self.lay(over, at)
             else:
                 self.put(at, over.at(at), over.mark(at, key=True))
 
-    def take(self, place: Place) -> Document:
-        part = self.at(place)
-        del self.get(place[:-1])[place[-1]]
+    def take(self, loc: Loc) -> Document:
+        part = self.at(loc)
+        del self.get(loc[:-1])[loc[-1]]
         return part
 
     def copy(self) -> Document:
         return Document(_copy(self.data), dict(self.keys), dict(self.values), set(self.pieces))
 
-    def fail(self, place: Place, message: str, *, key: bool = False) -> ConfigError:
-        return ConfigError([(self.mark(place, key=key), message)])
+    def fail(self, loc: Loc, message: str, *, key: bool = False) -> ConfigError:
+        return ConfigError([(self.mark(loc, key=key), message)])
 
 
-def dotted(place: Place) -> str:
-    return ".".join(map(str, place))
+def dotted(loc: Loc) -> str:
+    return ".".join(map(str, loc))
 
 
-def value_at(data: Any, place: Place) -> Any:
-    for step in place:
+def value_at(data: Any, loc: Loc) -> Any:
+    for step in loc:
         data = data[step]
     return data
 
 
-def places_in(data: Any, at: Place = ()) -> Iterator[Place]:
-    """Yield the place of every value in nested dicts and lists, parents first. at: put before each."""
+def locs_in(data: Any, at: Loc = ()) -> Iterator[Loc]:
+    """Yield the loc of every value in nested dicts and lists, parents first. at: put before each."""
     yield at
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for step, value in items:
-        yield from places_in(value, (*at, step))
+        yield from locs_in(value, (*at, step))
 
 
 def _copy(data: Any) -> Any:
@@ -207,13 +205,13 @@ def parse_document(text: str, name: str) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         if mark is not None:
-            place, problem = composer.mark(mark), getattr(error, "problem", None) or getattr(error, "context", None)
+            where, problem = composer.mark(mark), getattr(error, "problem", None) or getattr(error, "context", None)
         else:  # a ReaderError knows only the position of a character that YAML does not allow
             at = getattr(error, "position", 0)
             before = text[:at]
-            place = Mark(composer.name, before.count("\n") + 1, at - before.rfind("\n"))
+            where = Mark(composer.name, before.count("\n") + 1, at - before.rfind("\n"))
             problem = "a control character stands here, which YAML does not allow"
-        composer.problems.append((place, _TOO_DEEP if "nesting depth" in str(problem) else f"not YAML: {problem}"))
+        composer.problems.append((where, _TOO_DEEP if "nesting depth" in str(problem) else f"not YAML: {problem}"))
     except RecursionError:
         composer.problems.append((Mark(composer.name, 1, 1), "nested too deeply"))
     if composer.problems:
@@ -231,7 +229,7 @@ class _Composer:
         self.problems: list[tuple[Mark, str]] = []
         self.document = Document(None)
         self._events: Any = None
-        self._anchors: dict[str, tuple[Any, Place, int] | None] = {}  # value, its place, nodes in it
+        self._anchors: dict[str, tuple[Any, Loc, int] | None] = {}  # value, its loc, nodes in it
         self._nodes = 0
         self._aliased = 0
 
@@ -259,7 +257,7 @@ class _Composer:
         if not isinstance(event, yaml.StreamEndEvent):
             self.problem(event, "a second YAML document begins here: one file holds one configuration")
 
-    def _node(self, event: Any, place: Place, depth: int) -> Any:
+    def _node(self, event: Any, loc: Loc, depth: int) -> Any:
         import yaml
 
         self._nodes += 1
@@ -269,9 +267,9 @@ class _Composer:
             raise _TooMuch
         if self._nodes % 4096 == 0:
             claim(_NODE_BYTES * self._nodes, self.name, f"{self._nodes} values")
-        self.document.values[place] = self.mark(event.start_mark)
+        self.document.values[loc] = self.mark(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event, place)
+            return self._alias(event, loc)
         anchor, nodes_before = event.anchor, self._nodes
         if anchor:
             self._anchors[anchor] = None  # known, but not complete: an alias to it inside would be a cycle
@@ -282,35 +280,35 @@ class _Composer:
         elif isinstance(event, yaml.SequenceStartEvent):
             value = []
             while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-                self.document.keys[(*place, len(value))] = self.mark(event.start_mark)
-                value.append(self._node(event, (*place, len(value)), depth + 1))
+                self.document.keys[(*loc, len(value))] = self.mark(event.start_mark)
+                value.append(self._node(event, (*loc, len(value)), depth + 1))
         else:
-            value = self._mapping(place, depth)
+            value = self._mapping(loc, depth)
         if anchor:
-            self._anchors[anchor] = (value, place, 1 + self._nodes - nodes_before)
+            self._anchors[anchor] = (value, loc, 1 + self._nodes - nodes_before)
         return value
 
-    def _mapping(self, place: Place, depth: int) -> dict[str, Any]:
+    def _mapping(self, loc: Loc, depth: int) -> dict[str, Any]:
         import yaml
 
         value: dict[str, Any] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
                 self.problem(event, "a key must be a word")
-                self._node(event, (*place, "?"), depth + 1)
-                self._node(next(self._events), (*place, "?"), depth + 1)
+                self._node(event, (*loc, "?"), depth + 1)
+                self._node(next(self._events), (*loc, "?"), depth + 1)
                 continue
             key = event.value
             if key == "<<" and not event.style:
                 self.problem(event, "merge keys (<<) are not supported: name a shared file, or use 'base' in a sweep")
             elif key in value:
-                first = self.document.keys[(*place, key)]
+                first = self.document.keys[(*loc, key)]
                 self.problem(event, f"key {shown(key)} appears twice (first in line {first.line})")
-            self.document.keys.setdefault((*place, key), self.mark(event.start_mark))
-            value[key] = self._node(next(self._events), (*place, key), depth + 1)
+            self.document.keys.setdefault((*loc, key), self.mark(event.start_mark))
+            value[key] = self._node(next(self._events), (*loc, key), depth + 1)
         return value
 
-    def _alias(self, event: Any, place: Place) -> Any:
+    def _alias(self, event: Any, loc: Loc) -> Any:
         anchored = self._anchors.get(event.anchor)
         if anchored is None:
             reason = "stands inside its own anchor" if event.anchor in self._anchors else "has no anchor before it"
@@ -323,9 +321,9 @@ class _Composer:
             raise _TooMuch
         self._nodes += nodes
         for table in (self.document.keys, self.document.values):
-            for tail in places_in(value):
+            for tail in locs_in(value):
                 if tail and origin + tail in table:
-                    table[place + tail] = table[origin + tail]
+                    table[loc + tail] = table[origin + tail]
         return _copy(value)
 
     def _scalar(self, event: Any) -> Any:

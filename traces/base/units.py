@@ -66,11 +66,11 @@ def in_one_unit(values: Sequence[float | None], factor: float, unit: str, digits
 def significant(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
-    places = digits - 1 - floor(log10(abs(value)))
-    rounded = round(value, max(0, places))
+    decimals = digits - 1 - floor(log10(abs(value)))
+    rounded = round(value, max(0, decimals))
     if rounded and floor(log10(abs(rounded))) > floor(log10(abs(value))):
-        places -= 1  # 9.996 -> 10.0
-    return f"{rounded:.{max(0, places)}f}"
+        decimals -= 1  # 9.996 -> 10.0
+    return f"{rounded:.{max(0, decimals)}f}"
 
 
 def _power(values: Sequence[float], digits: int) -> int:

@@ -198,8 +198,8 @@ class _Planner:
             if read.kind == OTHER:
                 others.append(name)
             if read.rows:
-                place = before if read.kind == EMBEDDING else behind if read.layer is None else None
-                (inside.setdefault(read.layer or 0, []) if place is None else place).append(read)
+                group = before if read.kind == EMBEDDING else behind if read.layer is None else None
+                (inside.setdefault(read.layer or 0, []) if group is None else group).append(read)
         if self.decoder and not has_head and tables:
             for name in tables:
                 matrix = _matrix(tensors[name])

@@ -102,14 +102,14 @@ def compact_growth(
     if in_degree > size:
         raise InputError(f"in_degree {in_degree} needs m_g of at least {in_degree + 2}: the bag holds m_g - 2 neurons")
     check_size(size + iterations + 1, iterations * in_degree + size)
-    # A partial Fisher-Yates shuffle of the bag per iteration: the first `in_degree` places are the chosen ones.
-    places = np.arange(in_degree)
-    drawn = np.random.default_rng((checked_seed(seed), 0)).integers(places, size, size=(iterations, in_degree)).tolist()
+    # A partial Fisher-Yates shuffle of the bag per iteration: the first `in_degree` slots are the chosen ones.
+    slots = np.arange(in_degree)
+    drawn = np.random.default_rng((checked_seed(seed), 0)).integers(slots, size, size=(iterations, in_degree)).tolist()
     bag = list(range(size))
     sources = np.empty((iterations, in_degree), np.int64)
     for step, picks in enumerate(drawn):
-        for place, pick in enumerate(picks):
-            bag[place], bag[pick] = bag[pick], bag[place]
+        for slot, pick in enumerate(picks):
+            bag[slot], bag[pick] = bag[pick], bag[slot]
         sources[step] = bag[:in_degree]
         bag[in_degree - 1] = size + step  # the last chosen one leaves, the new neuron takes its place
     n = size + iterations + 1

@@ -64,8 +64,8 @@ def radix_net(
     sources, targets, weights, counts = [], [], [], []
     first = 0  # id of the first source neuron of the layer
     for order in orders:
-        for i, (radix, place) in enumerate(bases):
-            of_target = _layer_sources(size, radix, place, widths[i], widths[i + 1])
+        for i, (radix, stride) in enumerate(bases):
+            of_target = _layer_sources(size, radix, stride, widths[i], widths[i + 1])
             if order is not None:
                 of_target = np.sort(np.argsort(order)[of_target[order]], axis=1)
             n_in, (n_out, degree) = neurons[i], of_target.shape
@@ -107,16 +107,16 @@ def _base_layers(radix_lists: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
         if product != size and not (last and size % product == 0):
             rule = f"must divide {size}" if last else f"must be {size}, like that of the first"
             raise InputError(f"radix list {list(radices)} has the product {product}: it {rule}")
-        place = 1
+        stride = 1
         for radix in radices:
-            layers.append((int(radix), place))
-            place *= int(radix)
+            layers.append((int(radix), stride))
+            stride *= int(radix)
     return layers
 
 
-def _layer_sources(size: int, radix: int, place: int, width_in: int, width_out: int) -> Int64Array:
+def _layer_sources(size: int, radix: int, stride: int, width_in: int, width_out: int) -> Int64Array:
     j = np.arange(size)[:, None]
-    base = np.sort((j - place * np.arange(radix)) % size, axis=1)
+    base = np.sort((j - stride * np.arange(radix)) % size, axis=1)
     blocks = size * np.arange(width_in)[None, :, None]
     whole = (base[:, None, :] + blocks).reshape(size, width_in * radix)
     return np.tile(whole, (width_out, 1))

@@ -196,8 +196,8 @@ class Network(OneLineRepr):
             if values is not None and not np.isfinite(values).all():
                 where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
                 k = where[0]
-                place = f"connection {k} ({self.sources[k]} -> {self.targets[k]}): " if name == "weights" else ""
-                raise InputError(f"{place}{name}{list(where)} is {values[where]}: only finite numbers can be used")
+                connection = f"connection {k} ({self.sources[k]} -> {self.targets[k]}): " if name == "weights" else ""
+                raise InputError(f"{connection}{name}{list(where)} is {values[where]}: only finite numbers can be used")
         n_inputs = len(self.inputs)
         if self.batch is not None and self.batch.shape[1] != n_inputs:
             raise InputError(f"batch has shape {self.batch.shape}, expected (B, {n_inputs}): one column per input")

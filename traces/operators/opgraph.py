@@ -325,14 +325,14 @@ class _Validation:
     def _cycle(self, stuck: list[int]) -> str:
         """Walk back among the operators that never became ready until one is met again."""
         waiting, path = set(stuck), [stuck[0]]
-        place = {stuck[0]: 0}
+        index = {stuck[0]: 0}
         while True:
             step = next(j for j in self.graph.predecessors[path[-1]] if j in waiting)
-            if step in place:
-                loop = [*path[place[step] :], step]
+            if step in index:
+                loop = [*path[index[step] :], step]
                 names = [repr(self.graph.nodes[i].name) for i in reversed(loop)]
                 return " -> ".join(names if len(names) <= 8 else [*names[:4], "...", *names[-3:]])
-            place[step] = len(path)
+            index[step] = len(path)
             path.append(step)
 
     def _connected(self) -> None:

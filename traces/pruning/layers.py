@@ -68,19 +68,19 @@ def layers_of(network: Network) -> Layers:
         raise InputError(f"{network.name}: its connections share stored weights; give a mask the widths in channels")
     layer = network.depth[network.sources] if network.layer is None else network.layer
     last = int(layer.max()) + 1
-    place = np.full(network.n_neurons, -1, np.int64)
-    place[network.inputs], place[network.outputs] = 0, last
-    place[network.targets] = np.maximum(place[network.targets], layer + 1)
-    unplaced = place[network.sources] < 0  # of neurons that only have a bias
-    place[network.sources[unplaced]] = layer[unplaced]
-    wrong = (place[network.sources] != layer) | (place[network.targets] != layer + 1)
+    layer_of = np.full(network.n_neurons, -1, np.int64)
+    layer_of[network.inputs], layer_of[network.outputs] = 0, last
+    layer_of[network.targets] = np.maximum(layer_of[network.targets], layer + 1)
+    unplaced = layer_of[network.sources] < 0  # of neurons that only have a bias
+    layer_of[network.sources[unplaced]] = layer[unplaced]
+    wrong = (layer_of[network.sources] != layer) | (layer_of[network.targets] != layer + 1)
     if wrong.any():
         k = int(np.argmax(wrong))
         raise InputError(
             f"{network.name}: connection {k} ({network.sources[k]} -> {network.targets[k]}) does not lead from a layer "
             "to the next one, from the inputs to the outputs: masks are for such networks alone"
         )
-    neurons = [network.inputs, *(np.flatnonzero(place == k) for k in range(1, last)), network.outputs]
+    neurons = [network.inputs, *(np.flatnonzero(layer_of == k) for k in range(1, last)), network.outputs]
     number = np.full(network.n_neurons, -1, np.int64)
     for ids in neurons:
         number[ids] = np.arange(len(ids))

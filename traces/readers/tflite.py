@@ -238,7 +238,7 @@ class _Reader:
 
     def _operators(self, tables: Sequence[Any]) -> list[Operator]:
         nodes: list[Operator] = []
-        self.places: dict[str, int] = {}  # name of an operator -> its number in the file
+        self.index: dict[str, int] = {}  # name of an operator -> its number in the file
         self.before: list[tuple[int, tuple[str, ...], tuple[str, ...]]] = []  # of the others: number, operands, results
         elements = 0
         for i, table in enumerate(tables):
@@ -252,7 +252,7 @@ class _Reader:
             if fold(node, self.constants, self.quantization):
                 self.before.append((i, node.operands, tuple(tensor.name for tensor in node.outputs)))
             else:
-                self.places[node.name] = i
+                self.index[node.name] = i
                 nodes.append(node)
         return nodes
 

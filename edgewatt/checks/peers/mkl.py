@@ -74,13 +74,13 @@ def mkl_csr(layers: list[MatrixLayer], values: Float32) -> Step:
         prepared.append((layer, handle, arrays, address(source), target, address(target)))
 
     def step() -> None:
-        for layer, handle, _, source, target, place in prepared:
+        for layer, handle, _, source, target, sums in prepared:
             np.copyto(target, layer.bias)
             if vectors == 1:
-                library.mkl_sparse_s_mv(NON_TRANSPOSE, one, handle, description, source, one, place)
+                library.mkl_sparse_s_mv(NON_TRANSPOSE, one, handle, description, source, one, sums)
             else:
                 library.mkl_sparse_s_mm(
-                    NON_TRANSPOSE, one, handle, description, ROW_MAJOR, source, vectors, vectors, one, place, vectors
+                    NON_TRANSPOSE, one, handle, description, ROW_MAJOR, source, vectors, vectors, one, sums, vectors
                 )
             layer.finish(target)
 
@@ -105,11 +105,11 @@ def mkl_scsrmm(layers: list[MatrixLayer], values: Float32) -> Step:
     pending = [True]
 
     def step() -> None:
-        for layer, _, (rows, columns, inner, leading), (data, index, begin, end, source, place), target in prepared:
+        for layer, _, (rows, columns, inner, leading), (data, index, begin, end, source, sums), target in prepared:
             np.copyto(target, layer.bias)
             library.mkl_scsrmm(
                 b"N", rows, columns, inner, ctypes.byref(one), general, data, index, begin, end, source, leading,
-                ctypes.byref(one), place, leading,
+                ctypes.byref(one), sums, leading,
             )  # fmt: skip
             layer.finish(target)
         if pending:  # the first result, which is checked, goes to the caller's table, which lies the other way

@@ -27,18 +27,18 @@ _MANY = list[str]
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "names": (
         _MANY,
-        _option("names", "Tensors of safetensors, operators of models; or patterns.", "TENSOR", many=True),
+        _option("names", "Read these tensors or operators only: names or patterns.", "TENSOR", many=True),
     ),
     "density": (float, _option("density", "Keep this share of the weights, heaviest first.", "SHARE")),
-    "scope": (str, _option("scope", "With --density: global (default), or layer: the same share of each.")),
-    "activation": (str, _option("activation", "Instead of what the file says, or of ReLU where it says none.")),
-    "orientation": (str, _option("orientation", "Of matrices: rows-are-outputs (default) or rows-are-inputs.")),
-    "image": (str, _option("image", "Input image: unrolls convolutions of safetensors.", "HxW")),
+    "scope": (str, _option("scope", "With --density: rank weights over all layers (global, default) or in each (layer).")),
+    "activation": (str, _option("activation", "Activation of hidden neurons (default: the file's, or relu).")),
+    "orientation": (str, _option("orientation", "Orientation of matrices: rows-are-outputs (default) or rows-are-inputs.")),
+    "image": (str, _option("image", "Size of the input image, to unroll convolutions of safetensors.", "HxW")),
     "window": (
         _MANY,
-        _option("window", "stride, padding, dilation, pool of a convolution.", "TENSOR:stride=2,...", many=True),
+        _option("window", "Stride, padding, dilation and pool of a convolution.", "TENSOR:stride=2,...", many=True),
     ),
-    "shape": (_MANY, _option("shape", "Of an .onnx model's input, as image=1x3x224x224.", "NAME=SIZES", many=True)),
+    "shape": (_MANY, _option("shape", "Shape of an .onnx model's input, such as image=1x3x224x224.", "NAME=SIZES", many=True)),
 }
 
 

@@ -29,8 +29,8 @@ def energy_parts(data: ReportData) -> Spec | None:
         for row in rows
         if row.get("energy_low_pj") is not None
     ]
-    places = [row["label"] for row in rows]
-    y = named("point", places)
+    labels = [row["label"] for row in rows]
+    y = named("point", labels)
     written, tips = written_tooltips(("point", "point", ""), ("part", "part", ""), ("pj", "energy", ""))
     ends_written, ends_tips = written_tooltips(("point", "point", ""), ("low_pj", "low", ""), ("high_pj", "high", ""))
     stacks: dict[str, Any] = {
@@ -59,7 +59,7 @@ def energy_parts(data: ReportData) -> Spec | None:
     subtitle = "line: range of all estimates" if ranges else ""
     return {
         **base("What energy is made of", "rows", subtitle=subtitle),
-        **room_for(places),
+        **room_for(labels),
         "data": {"values": bars},
         "height": max(22 * len(rows), 60),
         "layer": [stacks, *([ends] if ranges else [])],

@@ -40,14 +40,14 @@ def three_columns(data: ReportData) -> Spec | None:
         y = {**quantity("energy_pj", "energy"), "scale": {"zero": True}}
         mark = {"type": "line", "point": {"size": 55}}
         return {**frame, "layer": [{"mark": mark, "encoding": {"x": x, "y": y, "color": colour, "tooltip": tips}}]}
-    places = [card.hardware for card in cards]
+    labels = [card.hardware for card in cards]
     return {
         **frame,
-        **room_for(places),
+        **room_for(labels),
         "height": max(26 * len(names) * len(cards) // 2, 90),
         "mark": {"type": "bar"},
         "encoding": {
-            "y": named("hardware", places), "yOffset": {"field": "column", "type": "nominal", "sort": names},
+            "y": named("hardware", labels), "yOffset": {"field": "column", "type": "nominal", "sort": names},
             "x": quantity("energy_pj", "energy"), "color": colour, "tooltip": tips,
         },
     }  # fmt: skip

@@ -105,14 +105,14 @@ def _lines(text: str) -> Rows:
         for name in COLUMNS:
             if name not in header:
                 raise InputError(f"line 1: no column {name!r}{did_you_mean(name, header)}")
-        place = {name: header.index(name) for name in (*COLUMNS, "traffic", "bank") if name in header}
+        column = {name: header.index(name) for name in (*COLUMNS, "traffic", "bank") if name in header}
         for row in rows:
             if not any(word.strip() for word in row):
                 continue
             where = f"line {rows.line_num}"
-            if len(row) <= max(place.values()):
+            if len(row) <= max(column.values()):
                 raise InputError(f"{where}: {len(row)} fields, {len(header)} are wanted")
-            yield where, {name: row[k].strip() for name, k in place.items()}
+            yield where, {name: row[k].strip() for name, k in column.items()}
     except csv.Error as error:
         raise InputError(f"line {rows.line_num}: {error}") from error
 

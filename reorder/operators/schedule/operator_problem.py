@@ -110,18 +110,18 @@ class OperatorProblem:
         n = self.graph.n_nodes
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or len(given) != n:
             raise InputError(f"{self.graph.name}: an operator order is a list of {n} whole numbers")
-        place = np.full(n, -1, np.int64)
+        position = np.full(n, -1, np.int64)
         for step, v in enumerate(given.tolist()):
-            if not 0 <= v < n or place[v] >= 0:
+            if not 0 <= v < n or position[v] >= 0:
                 raise InputError(f"{self.graph.name}: order position {step}: operator {v} is unknown or repeated")
-            place[v] = step
+            position[v] = step
         for v, before in enumerate(self.graph.predecessors):
             for u in before:
-                if place[u] > place[v]:
+                if position[u] > position[v]:
                     names = self.graph.nodes
                     raise InputError(
-                        f"{self.graph.name}: the order runs {names[v].name!r} (position {place[v]}) before "
-                        f"{names[u].name!r} (position {place[u]}), whose result it needs"
+                        f"{self.graph.name}: the order runs {names[v].name!r} (position {position[v]}) before "
+                        f"{names[u].name!r} (position {position[u]}), whose result it needs"
                     )
         return np.ascontiguousarray(given, np.int32)
 

@@ -88,8 +88,8 @@ class Matrix:
         claim_matrix(len(self.rows), self.shape, self.where)
 
     def name_entry(self, k: int) -> str:
-        place = self.entry(k) if self.entry else f"{self.where}: entry {k}"
-        return f"{place} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
+        where = self.entry(k) if self.entry else f"{self.where}: entry {k}"
+        return f"{where} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
 
 
 _ENTRY_BYTES, _SIDE_BYTES = 64, 48

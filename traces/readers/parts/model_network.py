@@ -199,10 +199,10 @@ class Unrolled:
     def like(self, ids: Ids) -> Ids:
         """Return as many new neurons in the same shape, a layer of their own, at the same places of an image."""
         self.positions = [np.concatenate(self.positions)]
-        place = self.positions[0][ids.ravel(), 1:]
-        place[ids.ravel() == NOBODY] = -1
+        position = self.positions[0][ids.ravel(), 1:]
+        position[ids.ravel() == NOBODY] = -1
         new = self.vector(ids.size)
-        self.positions[-1][:, 1:] = place
+        self.positions[-1][:, 1:] = position
         return new.reshape(ids.shape)
 
     def maximum(self, one: Ids, other: Ids, where: str) -> Ids:

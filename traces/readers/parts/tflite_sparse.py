@@ -30,27 +30,27 @@ def dense(reader: Any, sparsity: Any, values: npt.NDArray[Any], shape: tuple[int
         raise reader.fail(f"{at}: its sparse dimensions do not fit its shape {list(shape)}: damaged")
     reader.claim(values.itemsize * size)
     claim((values.itemsize + 8 * (len(order) + 2)) * size, str(reader.path), at)
-    place, coordinates = np.zeros(1, np.int64), np.zeros((len(order), 1), np.int64)
+    node, coordinates = np.zeros(1, np.int64), np.zeros((len(order), 1), np.int64)
     sides = [0] * len(order)
     for k, level in enumerate(levels):
         if int(level.Format()) == SPARSE:
             segments, indices = (_list(reader, level, name, at) for name in ("ArraySegments", "ArrayIndices"))
-            row_pointers(segments, len(place), len(indices), f"{reader.path}: {at}: the segments of its dimension {k}")
+            row_pointers(segments, len(node), len(indices), f"{reader.path}: {at}: the segments of its dimension {k}")
             if len(indices) > size:
-                raise reader.fail(f"{at}: {len(indices)} places in its dimension {k}, its shape has {size}: damaged")
-            parent = np.repeat(np.arange(len(place)), np.diff(segments))
-            child, place = indices, np.arange(len(indices))
+                raise reader.fail(f"{at}: {len(indices)} positions in its dimension {k}, its shape has {size}: damaged")
+            parent = np.repeat(np.arange(len(node)), np.diff(segments))
+            child, node = indices, np.arange(len(indices))
             sides[k] = int(indices.max(initial=-1)) + 1
         else:
             sides[k] = int(level.DenseSize())
-            if sides[k] < 1 or len(place) * sides[k] > size:
+            if sides[k] < 1 or len(node) * sides[k] > size:
                 raise reader.fail(f"{at}: its dimension {k} of {sides[k]} does not fit its shape: damaged")
-            parent, child = np.divmod(np.arange(len(place) * sides[k]), sides[k])
-            place = place[parent] * sides[k] + child
+            parent, child = np.divmod(np.arange(len(node) * sides[k]), sides[k])
+            node = node[parent] * sides[k] + child
         coordinates = coordinates[:, parent]
         coordinates[k] = child
-    if len(place) != len(values):
-        raise reader.fail(f"{at}: {len(values)} values for {len(place)} places: damaged")
+    if len(node) != len(values):
+        raise reader.fail(f"{at}: {len(values)} values for {len(node)} positions: damaged")
     where = {dimension: k for k, dimension in enumerate(order)}
     index = [coordinates[where[d]] for d in range(rank)]
     for j, d in enumerate(blocks):

@@ -2,7 +2,7 @@
 
 References in a flatbuffer point forward, so new operators and tensors, and the lists of all, stand in front and point
 to what is kept; the old bytes follow unchanged. Scalars take 4 bytes each, which little-endian readers of smaller ones
-accept. New constants take the place of those that nobody reads any more as far as they fit, so that a file whose
+accept. New constants replace those that nobody reads any more as far as they fit, so that a file whose
 weights are cut grows by little.
 
 Places: the offline planner of the runtime for microcontrollers reads a metadata entry `OfflineMemoryAllocation`
@@ -28,7 +28,7 @@ _ALIGNMENT = 64  # of what comes in front, so that the old bytes keep theirs
 
 @dataclass(frozen=True)
 class Old:
-    """What stands at a place of the old bytes."""
+    """What stands at a position of the old bytes."""
 
     at: int
 
@@ -72,19 +72,19 @@ def in_front(root: FlatTable, data: bytes) -> bytes:
     front.pending.append((0, root))
     done = 0
     while done < len(front.pending):  # parts come behind what refers to them
-        place, part = front.pending[done]
+        position, part = front.pending[done]
         done += 1
         if not isinstance(part, Old):
-            struct.pack_into("<I", front.bytes, place, front.new(part) - place)
+            struct.pack_into("<I", front.bytes, position, front.new(part) - position)
     front.pad(_ALIGNMENT)
-    for place, part in front.pending:
+    for position, part in front.pending:
         if isinstance(part, Old):
-            struct.pack_into("<I", front.bytes, place, len(front.bytes) + part.at - place)
+            struct.pack_into("<I", front.bytes, position, len(front.bytes) + part.at - position)
     return bytes(front.bytes) + data
 
 
 class _Front:
-    """Bytes that grow; places are positions in them. pending: (place of a reference, what it refers to)."""
+    """Bytes that grow; places are positions in them. pending: (position of a reference, what it refers to)."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()
@@ -111,9 +111,9 @@ class _Front:
     def _table(self, part: FlatTable) -> int:
         present = sorted(part.fields)
         n_fields = present[-1] + 1 if present else 0
-        places = [4 * (present.index(k) + 1) if k in part.fields else 0 for k in range(n_fields)]
+        offsets = [4 * (present.index(k) + 1) if k in part.fields else 0 for k in range(n_fields)]
         vtable = len(self.bytes)
-        self.bytes += struct.pack(f"<{2 + n_fields}H", 4 + 2 * n_fields, 4 * (len(present) + 1), *places)
+        self.bytes += struct.pack(f"<{2 + n_fields}H", 4 + 2 * n_fields, 4 * (len(present) + 1), *offsets)
         self.pad(4)
         at = len(self.bytes)
         self.bytes += struct.pack("<i", at - vtable) + bytes(4 * len(present))
@@ -161,7 +161,7 @@ class TfliteWriting:
         self.tensors: list[Part] = self._listed(self.subgraph, _TENSORS)
         self.operators = self._listed(self.subgraph, _OPERATORS)
         self.index = {name: i for i, name in enumerate(reader.names)}
-        self.file = {node.name: (reader.places[node.name], node) for node in _run(before)}
+        self.file = {node.name: (reader.index[node.name], node) for node in _run(before)}
         self.variables = {v.name for v in reader.variables.values()}
 
     def write(self, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
@@ -206,8 +206,8 @@ class TfliteWriting:
         at = table._tab.Offset(4 + 2 * field)
         return table._tab.Pos + at if at else None
 
-    def _target(self, place: int) -> int:
-        return place + int(struct.unpack_from("<I", self.data, place)[0])
+    def _target(self, position: int) -> int:
+        return position + int(struct.unpack_from("<I", self.data, position)[0])
 
     def _listed(self, table: Any, field: int) -> list[Part]:
         at = self._at(table, field)
@@ -344,7 +344,7 @@ class TfliteWriting:
         names = sorted(self.index, key=self.index.__getitem__)
         plan = [VERSION, 0, len(names), *(offsets.get(name, NONE) for name in names)]
         if max(plan) >= 2**31:
-            raise self._fail("offsets of 2^31 bytes and more have no place in the file")
+            raise self._fail("offsets of 2^31 bytes and more have no position in the file")
         entries = self._listed(self.model, _METADATA)
         kept = [entry for i, entry in enumerate(entries) if self.model.Metadata(i).Name() != NAME.encode()]
         raw = np.frombuffer(np.array(plan, "<i4").tobytes(), np.uint8)

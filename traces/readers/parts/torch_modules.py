@@ -74,9 +74,9 @@ def to_torch(network: Network, module: Any) -> Any:
         raise InputError(f"{network.name}: only networks that from_torch made of linear layers become modules again")
     level = network.positions[:, 0]
     neurons = [network.inputs, *(np.flatnonzero(level == k) for k in range(1, len(linear))), network.outputs]
-    place = np.full(network.n_neurons, -1)
+    index = np.full(network.n_neurons, -1)
     for ids in neurons:
-        place[ids] = np.arange(len(ids))
+        index[ids] = np.arange(len(ids))
     biases = np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
     for k, each in enumerate(linear):
         rows, here = neurons[k + 1], network.layer == k
@@ -84,7 +84,7 @@ def to_torch(network: Network, module: Any) -> Any:
         fits = len(rows) <= len(matrix) and len(neurons[k]) <= matrix.shape[1]
         if not fits or network.layer.max() != len(linear) - 1 or (level[network.sources[here]] != k).any():
             raise InputError(f"{network.name}: layer {k} is not linear layer {k} of {type(module).__name__}")
-        matrix[place[network.targets[here]], place[network.sources[here]]] = weights[here]
+        matrix[index[network.targets[here]], index[network.sources[here]]] = weights[here]
         each.weight = torch.nn.Parameter(torch.from_numpy(matrix))
         bias = np.zeros(len(matrix), np.float32)
         bias[: len(rows)] = biases[rows]

@@ -118,8 +118,8 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
 
 
 def check_no_overlap(tensors: Iterable[StoredTensor], file: Path) -> None:
-    by_place = sorted(tensors, key=lambda each: (each.start, each.stop))
-    for one, other in pairwise(by_place):
+    by_offset = sorted(tensors, key=lambda each: (each.start, each.stop))
+    for one, other in pairwise(by_offset):
         if other.start < one.stop:
             raise InputError(f"{file}: tensors {one.name!r} and {other.name!r} lie on each other: damaged")
 
