@@ -58,7 +58,7 @@ class BusSpec:
                 raise InputError(f"bus {name} must be a power of two, not {value}")
         whole_number(self.metadata, "bus metadata", 0)
         if self.block_bytes % self.bus_bytes:
-            raise InputError(f"bus block_bytes {self.block_bytes} is no multiple of bus_bytes {self.bus_bytes}")
+            raise InputError(f"bus block_bytes {self.block_bytes} is not a multiple of bus_bytes {self.bus_bytes}")
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Machine(OneLineRepr):
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")
         if lines and lines[-1] % self.bus.block_bytes:
-            raise InputError(f"line_bytes {lines[-1]} is no multiple of the bus block_bytes {self.bus.block_bytes}")
+            raise InputError(f"line_bytes {lines[-1]} is not a multiple of the bus block_bytes {self.bus.block_bytes}")
 
     def _part(self) -> Part | None:
         """Return the part, read."""

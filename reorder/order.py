@@ -52,7 +52,7 @@ def order(
 
 
 def check_limits(seed: int, time_limit_s: float | None) -> None:
-    """Refuse a seed that is no integer of at least 0, and a time limit that is not finite or not above 0."""
+    """Refuse a seed that is not an integer of at least 0, and a time limit that is not finite or not above 0."""
     if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
         raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:

@@ -274,7 +274,7 @@ def fan(n_inputs: int, weight: float = 1.0) -> Network:
         OWN_LINES,
         'assert ew.cache.export_trace(trace, "python.own", "own-lines") > 0',
         ("export", "t.din", "-f", "own-lines", "-o", "out"), "r 40\nw 80\n",
-        because="what a trace is written as is no part of a point",
+        because="what a trace is written as is not part of a point",
     ),
     Case(
         "charts", "misses",
@@ -331,7 +331,7 @@ def einsum(layers, values):
         'found = ew.orders.bench(network, batch=4, order=None, peers=["einsum"])\n'
         'assert "einsum" in [row.name for row in found.rows]',
         ("bench", "net.npz", "--order", "own", "--batch", "4", "--peer", "einsum", "--json", "-"), '"einsum"',
-        because="what is timed beside our kernel is no part of a point",
+        because="what is timed beside our kernel is not part of a point",
     ),
     Case(
         "parts", "own-part",

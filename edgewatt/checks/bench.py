@@ -181,8 +181,8 @@ def bench(
     inputs: float[batch, I]; None: the network's batch repeated, or random numbers. All results are compared with ours
     on every neuron. Every peer, ours too, starts from its inputs where and how it reads them ([neuron, vector]).
 
-    Returns a BenchComparison. Raises InputError for a network that is no stack of layers, a wrong peer name, or results
-    that differ.
+    Returns a BenchComparison. Raises InputError for a network without layers, a wrong peer name, or
+    results that differ.
     """
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 1 << 20:
         raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {batch!r}")

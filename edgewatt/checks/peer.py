@@ -85,7 +85,9 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
         matrix.sort_indices()
         codes = np.unique(network.codes[targets])
         if len(codes) > 1:
-            raise InputError(f"depth {depth} has neurons of several activations (outputs are linear): it is no layer")
+            raise InputError(
+                f"depth {depth} has neurons of several activations (outputs are linear): it is not a layer"
+            )
         activation = ACTIVATIONS[codes[0]].replace("clipped-relu", "clip")
         layers.append(
             MatrixLayer(

@@ -45,9 +45,7 @@ def order_tuples(
     ),
     id_bits: int = typer.Option(None, help="8, 16 or 32 (default: 16; of a folder, as the columns need)."),
     block_bytes: int = typer.Option(32, help="Bytes per block; each block begins with a base."),
-    base_interval: str = typer.Option(
-        None, help="Distance between bases if not a block: bytes, 'row' or 'matrix'."
-    ),
+    base_interval: str = typer.Option(None, help="Distance between bases if not a block: bytes, 'row' or 'matrix'."),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
     effort: str = typer.Option(
         "default", help="Work of local-search: fast, default, best, or a number, 1 for about 60 us per tuple."

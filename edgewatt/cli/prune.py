@@ -21,10 +21,16 @@ def prune_command(
         help="A trained network: a file or folder, or one matrix file per layer.",
     ),
     calibration: str = typer.Option(
-        None, "--calibration", metavar="NPZ", help="Input vectors (required): array `inputs` and, for an accuracy, `labels`."
+        None,
+        "--calibration",
+        metavar="NPZ",
+        help="Input vectors (required): array `inputs` and, for an accuracy, `labels`.",
     ),
     density: list[float] = typer.Option(
-        [], "--density", metavar="SHARE", help="Share of the connections to keep (required); repeat it for a Pareto front."
+        [],
+        "--density",
+        metavar="SHARE",
+        help="Share of the connections to keep (required); repeat it for a Pareto front.",
     ),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
     system: str = typer.Option(

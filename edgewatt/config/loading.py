@@ -198,7 +198,7 @@ def _put_caches(document: Document, at: Loc) -> None:
 
 
 def _piece(document: Document, loc: Loc, folder: str) -> Document:
-    """Return what the name at `loc` stands for; who made a cache or a bus, and why, is no part of it."""
+    """Return what the name at `loc` stands for; who made a cache or a bus, and why, is not part of it."""
     name = document.get(loc)
     if not isinstance(name, str):
         raise document.fail(loc, f"expected the name of a file under configs/{folder}, or a path ending in .yaml")

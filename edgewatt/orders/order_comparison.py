@@ -95,7 +95,7 @@ def with_part(machine: Machine, part: str) -> Machine:
     loaded = load_part(part)
     organisation = loaded.organisation
     if organisation.burst_bytes % organisation.byte_lanes:
-        raise InputError(f"part {part!r}: a burst is no whole number of beats")
+        raise InputError(f"part {part!r}: a burst is not a whole number of beats")
     return replace(machine, part=loaded, bus=BusSpec(organisation.byte_lanes, organisation.burst_bytes))
 
 

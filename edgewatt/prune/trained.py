@@ -183,8 +183,8 @@ def prune(
     rounds: in how many steps each layer is pruned, with least squares after each. steps: of gradient descent on all
     layers together afterwards (0: none). extra: I/Os above the bound that important connections outside the windows
     may cost, about (the report counts them). time_limit_s: for an order of the freely pruned network.
-    Raises InputError for calibration of another width, a network that is no chain of layers, an activation other than
-    relu and identity, or a memory without room, naming the nearest M and density.
+    Raises InputError for calibration of another width, a network without layers, an activation other than relu and
+    identity, or a memory without room, naming the nearest M and density.
     """
     if memory is None and machine is None:
         raise InputError("give memory (M of the I/O model) or a machine")

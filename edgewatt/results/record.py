@@ -171,7 +171,7 @@ def _as_float(text: str) -> float:
 
 
 def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a number of JSON")
 
 
 _DECODER = json.JSONDecoder(parse_float=_as_float, parse_constant=_no_constant)

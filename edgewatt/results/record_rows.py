@@ -256,7 +256,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
 
 
 def words_of(key: str, value: Any, title: str | None) -> str:
-    """Return the value of a column in words; title: of one that was swept and is no column of NAMING."""
+    """Return the value of a column in words; title: of one that was swept and is not a column of NAMING."""
     prefix = {"stride": "" if value != AS_GIVEN else "stride "}
     prefix |= {"memory": "M ", "seed": "seed ", "lanes": "lanes ", "engines": "engines "}
     return format_value(title, value) if title and key not in NAMING else f"{prefix.get(key, '')}{value}"

@@ -196,7 +196,7 @@ def check_found_order(arrays: Arrays, before: StepResults) -> None:
     except (KeyError, ValueError, TypeError, RecursionError):
         valid = False
     if not valid:
-        raise InputError("meta is no description of a search")
+        raise InputError("meta is not a description of a search")
 
 
 def curve_seconds(arrays: Arrays) -> list[float]:

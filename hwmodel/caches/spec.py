@@ -60,7 +60,7 @@ class CacheSpec:
         if line & (line - 1) or line > 4096:
             raise InputError(f"cache line_bytes must be a power of two up to 4096, not {line}")
         if size % line:
-            raise InputError(f"cache size_bytes {size} is no multiple of line_bytes {line}")
+            raise InputError(f"cache size_bytes {size} is not a multiple of line_bytes {line}")
         lines = size // line
         if ways > lines:
             raise InputError(f"cache ways {ways} exceed its {lines} lines ({size} bytes / {line})")

@@ -55,7 +55,7 @@ class StreamChain:
         self.facts = chain_facts(encoder)
         geometry = Geometry(1, bus_bytes, block_bytes, costs=costs or WireCosts(), shares=shares)
         Chain(encoder, geometry)  # refuses what cannot be
-        single_pass = block_bytes % 8 == 0 and shares is None  # else the flags of a block are no whole bytes
+        single_pass = block_bytes % 8 == 0 and shares is None  # else the flags of a block are not whole bytes
         names = parse_chain(encoder)
         if shares is not None:
             if (bus_bytes, block_bytes) != (shares.cells.lanes, shares.cells.burst_bytes):

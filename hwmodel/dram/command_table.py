@@ -84,7 +84,7 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
             raise InputError("the columns of a command table must be equally long arrays")
         rows = [dict(zip(names, row, strict=True)) for row in zip(*(commands[name] for name in names), strict=True)]
         return _from_rows(rows, part, "commands", 0, end_cycle)
-    if isinstance(commands, Iterable) and not hasattr(commands, "getformat"):  # a SciPy matrix is no list of rows
+    if isinstance(commands, Iterable) and not hasattr(commands, "getformat"):  # a SciPy matrix is not a list of rows
         return _from_rows(list(commands), part, "commands", 0, end_cycle)
     raise InputError(f"a command table is a path, rows or columns, not {type(commands).__name__}")
 

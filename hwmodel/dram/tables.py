@@ -258,7 +258,7 @@ def check_addresses(address: np.ndarray, part: Part, first: int = 0) -> None:
     """Raise InputError for the first address outside the part or not at the start of a burst."""
     o = part.organisation
     for wrong, why in (
-        (address % np.uint64(o.burst_bytes) != 0, f"is no multiple of the {o.burst_bytes}-byte burst"),
+        (address % np.uint64(o.burst_bytes) != 0, f"is not a multiple of the {o.burst_bytes}-byte burst"),
         (address >= np.uint64(o.capacity_bytes), f"is beyond the {o.capacity_bytes} bytes of {part.name!r}"),
     ):
         if wrong.any():

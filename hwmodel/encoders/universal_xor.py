@@ -29,7 +29,7 @@ class UniversalXor(Stage):
         super().__init__(geometry)
         elements = geometry.block_bytes // geometry.element_bytes
         if elements & (elements - 1):
-            raise InputError(f"universal-xor halves blocks: {elements} elements per block is no power of two")
+            raise InputError(f"universal-xor halves blocks: {elements} elements per block is not a power of two")
 
     def cut(self, end: int) -> int:
         """A stream may be cut between blocks."""

@@ -140,7 +140,7 @@ class Technology:
         shipped files derive bf16, fp8 and int4 from Horowitz's fp16 and int8. Between two listed formats (of integers,
         or of floats) it is read log-log by these bits. The sum has the listed formats' accumulator (fp32,
         int32), whose energy goes with the width for a significand wider than all listed ones. Raises InputError for
-        what is no format, and where the file lists none of its family.
+        what is unknown, and where the file lists none of its family.
         """
         if value_format in self.multiply_add:
             return self.multiply_add[value_format]

@@ -47,8 +47,10 @@ def _read(tree: Tree) -> Specification | None:
         return None
     assert bus and clock is not None and added is not None and latency is not None and writing is not None
     if clock == 0 or bus % width:
-        tree.complain(("timing", "tCK") if clock == 0 else ("system", "bus_width"),
-                      "must be above 0" if clock == 0 else f"{bus} is no multiple of device_width {width}")  # fmt: skip
+        if clock == 0:
+            tree.complain(("timing", "tCK"), "must be above 0")
+        else:
+            tree.complain(("system", "bus_width"), f"{bus} is not a multiple of device_width {width}")
         return None
     if sizes.taken("bankgroup_enable") is False:
         groups, banks = 1, groups * banks

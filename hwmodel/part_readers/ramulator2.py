@@ -142,7 +142,7 @@ def _read(tree: Tree) -> Specification | None:
         tree.complain(timing.keys, f"rate {rate:g} and tCK_ps {clock_ps:g} give {beats_per_clock} beats in a clock")
         return None
     if width and width % dq:
-        tree.complain((*org.keys, "channel_width"), f"{width} is no multiple of dq {dq}")
+        tree.complain((*org.keys, "channel_width"), f"{width} is not a multiple of dq {dq}")
         return None
     number = {name: value or 1 for name, value in (sizes | rest).items()}
     organisation = {

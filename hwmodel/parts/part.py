@@ -30,7 +30,7 @@ COMMANDS = (
 
 
 def added_field(default: Any = 0) -> Any:
-    """Declare a field that older parts do not give: while it has its default, it is no part of what they say."""
+    """Declare a field that older parts do not give: while it has its default, it is not part of what they say."""
     return field(default=default, metadata={"later": True})
 
 
@@ -255,7 +255,7 @@ class AddressMap:
             name, _, number = word.partition(":")
             if name not in FIELDS or not is_whole(number) or not 0 < int(number) <= 48:
                 raise InputError(
-                    f"address map {text!r}: {word!r} is no field: write NAME:BITS with NAME one of {', '.join(FIELDS)}"
+                    f"address map {text!r}: {word!r} is not a field: write NAME:BITS, NAME one of {', '.join(FIELDS)}"
                 )
             pieces.append(AddressField(name, at, int(number), filled[name]))
             at += int(number)

@@ -134,12 +134,12 @@ def export_c(
     processors with vector registers: NAME_LANES, and input and output are so many vectors, one after the other. Float
     sums follow the order strictly; a compiler that contracts a * b + c rounds differently (-ffp-contract=off).
 
-    Raises InputError for a name that is no C identifier, an illegal order, and networks that are too large.
+    Raises InputError for a name that is not a C identifier, an illegal order, and networks that are too large.
     """
     if dtype not in ("float32", "int8"):
         raise unknown_name("dtype of a C file", dtype, ("float32", "int8"))
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,40}", name):
-        raise InputError(f"name {name!r} is no C identifier of at most 41 characters")
+        raise InputError(f"name {name!r} is not a C identifier of at most 41 characters")
     if network.n_connections > MOST_CONNECTIONS:
         raise InputError(f"{network.n_connections} connections are too many for a C file (at most {MOST_CONNECTIONS})")
     whole_number(lanes, "lanes", 1, MOST_LANES)

@@ -51,7 +51,7 @@ def compile_inference(
     calibration: float[B, I], inputs that are typical, for the ranges of int8; None: the network's batch, or where there
         is none the inputs of the first run.
 
-    Returns a CompiledInference. Raises InputError for an order that is no topological permutation, a network without
+    Returns a CompiledInference. Raises InputError for an order that is not a topological permutation, a network without
     weights and bad options.
     """
     if dtype not in DTYPES:

@@ -62,7 +62,7 @@ class OrderedWork:
 
     @cached_property
     def constants(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """Neurons without incoming connections that are no inputs, and what they hold: they are activated when loaded.
+        """Neurons without incoming connections that are not inputs, and what they hold: they are activated when loaded.
 
         Under clipped-relu a bias is added only where the weighted sum is not zero, so they hold 0.
         """

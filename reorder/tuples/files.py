@@ -127,7 +127,7 @@ def _safetensors_arrays(path: Path) -> dict[str, np.ndarray]:
                 return {}
             return {name: stored.get_tensor(name) for name in ("data", "indices", "indptr", "shape")}
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path}: damaged or no safetensors file ({error})") from error
+        raise InputError(f"{path}: damaged or not a safetensors file ({error})") from error
 
 
 def write_matrix(matrix: Any, path: str | Path) -> None:

@@ -38,7 +38,7 @@ def groups(problem: TupleProblem, first: int = 0) -> list[tuple[int, int]]:
 def order_piece(piece: Piece, method: str, seed: int, parameters: Any) -> npt.NDArray[np.unsignedinteger]:
     """Return uint[n], slot -> tuple of a piece's own strides, counted from their first, as narrow as the numbers allow.
 
-    Raises InputError where what the method gives is no order that keeps every tuple in its stride.
+    Raises InputError where what the method gives is not an order that keeps every tuple in its stride.
     """
     problem = piece.problem
     order = np.arange(problem.size, dtype=np.int64)
@@ -91,7 +91,7 @@ def order_all(
 
 
 def _finished_groups(journal: Journal, bounds: Int64Array, todo: list[tuple[int, int]]) -> dict[int, Int64Array]:
-    """Return the finished groups of a journal, those left out that are no orders of their strides."""
+    """Return the finished groups of a journal, those left out that are not orders of their strides."""
     finished: dict[int, Int64Array] = {}
     for line in journal.lines:
         k, packed = line.get("group"), line.get("order")
@@ -104,7 +104,7 @@ def _finished_groups(journal: Journal, bounds: Int64Array, todo: list[tuple[int,
 
 
 def order_error(part: np.ndarray, bounds: Int64Array, group: tuple[int, int]) -> str:
-    """Return why an array is no order of a group's slots that keeps every tuple in its stride; "" where it is one."""
+    """Return why an array is not an order of a group's slots that keeps every tuple in its stride; "" if it is."""
     first, last = group
     start, stop = int(bounds[first]), int(bounds[last])
     if part.dtype != np.int64 or part.shape != (stop - start,):
@@ -112,7 +112,7 @@ def order_error(part: np.ndarray, bounds: Int64Array, group: tuple[int, int]) ->
     if not len(part):
         return ""
     if part.min() < start or part.max() >= stop or np.bincount(part - start, minlength=len(part)).max() > 1:
-        return f"is no permutation of slots {start} to {stop - 1}"
+        return f"is not a permutation of slots {start} to {stop - 1}"
     stride = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
     return "moves a tuple out of its stride" if (stride[part - start] != stride).any() else ""
 

@@ -22,9 +22,9 @@ def count(
     policy: str,
     order: list[int],
 ) -> int:
-    """Return the reads and writes of an order (indices of connections); ValueError for what is no order."""
+    """Return the reads and writes of an order (indices of connections); ValueError for what is not an order."""
     if sorted(order) != list(range(len(connections))):
-        raise ValueError("the order is no permutation of the connections")
+        raise ValueError("the order is not a permutation of the connections")
     left = [0] * n_neurons
     for _, b in connections:
         left[b] += 1

@@ -61,7 +61,7 @@ def test_every_request(reference, tmp_path, tool, config, trace):
     assert result.total_cycles == float(row["cycles"])
     assert [count[name] for name in ("ACT", "RD", "WR", "REFab")] == [int(row[n]) for n in ("ACT", "RD", "WR", "REF")]
     assert (result.accept_cycle == run["accept"]).all()
-    if (config, trace) == ("gddr6", "poisson"):  # its t32AW is no constant of a part
+    if (config, trace) == ("gddr6", "poisson"):  # its t32AW is not a constant of a part
         assert result.mean_read_latency_cycles == pytest.approx(float(row["lat"]), rel=0.003)
     elif not run["op"].all():
         assert result.mean_read_latency_cycles == pytest.approx(float(row["lat"]), rel=1e-9)

@@ -55,7 +55,7 @@ def test_pays_without_an_order_with_sizes_as_one_writes_them(here: Path) -> None
         "\n", " "
     )
     assert "2 KiB" in text and (here / "p.html").exists()
-    assert "'2 QB' is no size" in said("pays", "fc0.npz", "--size", "2 QB", status=2)
+    assert "'2 QB' is not a size" in said("pays", "fc0.npz", "--size", "2 QB", status=2)
 
 
 def test_one_name_is_listed(here: Path) -> None:

@@ -11,7 +11,7 @@ from traces.networks.network import Network
 def neurons(network: Network, edges: Any, batch: np.ndarray) -> list[list[Fraction]]:
     """Return what every neuron holds, exactly, after Algorithm 1 of Gleinig et al. 2023 in the given order.
 
-    Neurons without incoming connections that are no inputs are activated when they are loaded; their sum is empty.
+    Neurons without incoming connections that are not inputs are activated when they are loaded; their sum is empty.
     """
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     left = network.in_degree.tolist()

@@ -96,7 +96,7 @@ def test_larger_inputs_stay_within_their_bounds(n: int) -> None:
         ([], {}, "banks: at least one is wanted"),
         ([Bank("a", 1), Bank("a", 2)], {}, "two banks are named 'a'"),
         ([Bank("a", 1, 3)], {}, "buffer 0 of 4 bytes is larger than every bank"),
-        ([Bank("a", 1)], {"pinned": {0: "b"}}, "buffer 0 is pinned to 'b', which is no bank: a"),
+        ([Bank("a", 1)], {"pinned": {0: "b"}}, "buffer 0 is pinned to 'b', which is not a bank: a"),
         ([Bank("a", 1)], {"pinned": {7: "a"}}, "pinned: buffer 7 does not exist"),
         ([Bank("a", 1)], {"traffic": [1]}, "traffic: 2 whole numbers"),
         ([Bank("a", 1, 6)], {}, "do not fit into the banks: proved"),

@@ -200,5 +200,5 @@ def test_small_arrays_that_unfold_into_a_large_network(tmp_path: Path, monkeypat
 def test_a_bound_that_is_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     native_file(tmp_path / "n.npz")
     monkeypatch.setenv("EDGEWATT_MAX_BYTES", given)
-    with pytest.raises(InputError, match=r"EDGEWATT_MAX_BYTES=.* is no size in bytes"):
+    with pytest.raises(InputError, match=r"EDGEWATT_MAX_BYTES=.* is not a size in bytes"):
         load(tmp_path / "n.npz")

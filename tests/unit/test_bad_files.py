@@ -66,8 +66,8 @@ MTX = "%%MatrixMarket matrix coordinate real general\n"
         ("a.mtx", MTX.replace("coordinate", "array") + "3 1\n1\n2\n", r"3 x 1 values announced, 2 found"),
         ("a.mtx", MTX.replace("general", "symmetric") + "2 3 0\n", r"a.mtx:2: a symmetric matrix .* is not square"),
         ("a.mtx", MTX.replace("general", "symmetric") + "2 2 1\n1 2 1\n", r"a.mtx:3 .* stores its lower triangle"),
-        ("a.npz", "not a zip", r"a.npz: damaged or no npz file"),
-        ("a.safetensors", "\xff" * 20, r"a.safetensors: damaged or no safetensors file"),
+        ("a.npz", "not a zip", r"a.npz: damaged or not an npz file"),
+        ("a.safetensors", "\xff" * 20, r"a.safetensors: damaged or not a safetensors file"),
         ("a.mxt", "", r"unknown kind of file '.mxt' \(did you mean '.mtx'"),
     ],
 )
@@ -101,7 +101,7 @@ def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: s
         read_order(str(tmp_path / "o.txt"))
     save_file({f"{number}a": np.eye(2), f"b{number}": np.eye(2), number: np.eye(2)}, tmp_path / "w.safetensors")
     assert load(tmp_path / "w.safetensors").n_connections == 6
-    with pytest.raises(InputError, match="is no field"):
+    with pytest.raises(InputError, match="is not a field"):
         AddressMap.parse(f"offset:5 row:{number}", load_part("lpddr4-3200").organisation)
     with pytest.raises(InputError, match="cache level"):
         parse_level(f"4KiB:64:{number}")

@@ -63,7 +63,7 @@ seed: 1.5
         "run.yaml:5:1: unknown key 'cashes' (did you mean 'caches'?)",
         "run.yaml:7:18: expected a whole number, not the text '32768' (remove the quotes)",
         "run.yaml:7:27: unknown key 'wayz' (did you mean 'ways'?)",
-        "run.yaml:8:5: cache size_bytes 1000 is no multiple of line_bytes 64",
+        "run.yaml:8:5: cache size_bytes 1000 is not a multiple of line_bytes 64",
         "run.yaml:9:27: expected a number, not the text 'fast'",
         "run.yaml:10:9: 'timing' cannot be 'yes' (known: replay, system)",
         "run.yaml:11:7: expected a whole number, not 1.5",

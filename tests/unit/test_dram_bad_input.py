@@ -91,7 +91,7 @@ def test_yaml_bombs_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "address, write, arrival, message",
     [
-        ([0, 33], [0, 0], [0, 0], "request 1: address 0x21 is no multiple of the 32-byte burst"),
+        ([0, 33], [0, 0], [0, 0], "request 1: address 0x21 is not a multiple of the 32-byte burst"),
         ([0, 1 << 30], [0, 0], [0, 0], "request 1: address 0x40000000 is beyond"),
         ([0, 0], [0, 0], [5, 4], "request 1: arrival cycle 4 goes back behind 5"),
         ([0, 0], [0], [0, 0], "differ in length"),
@@ -120,7 +120,7 @@ def test_requests_that_cannot_be(address, write, arrival, message):
         ({"reed_dbi": True}, "did you mean 'read_dbi'"),
         ({"refresh": "never"}, "refresh policy"),
         ({"hit_cap": True}, "hit_cap: True is a bool"),
-        ({"address_map": "offset:5 colum:6"}, "is no field"),
+        ({"address_map": "offset:5 colum:6"}, "is not a field"),
     ],
 )
 def test_controllers_that_cannot_be(controller, message):

@@ -194,7 +194,7 @@ def test_a_name_that_looks_like_the_file_s_own_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize("weight", [1.0, 3e38, 1e-45, 0.0])
 @pytest.mark.parametrize("given", [1.0, 0.0, 3e38, 1e-45, np.nan, np.inf])
 def test_numbers_at_the_ends_of_float32_compile_or_are_refused(weight: float, given: float, tmp_path: Path) -> None:
-    """Scales became nan, which is no C; compiled inference computed with them."""
+    """Scales became nan, which is not C; compiled inference computed with them."""
     network = Network(
         np.array([0, 0, 1, 1]), np.array([3, 4, 3, 4]), 5, [0, 1, 2], [3, 4], np.array([weight, 1, -1, weight], "f4"),
         np.zeros(5, "f4"),

@@ -186,7 +186,7 @@ def test_code_is_never_merged_by_union() -> None:
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     if asked.returncode:
-        pytest.skip("this is no checkout")
+        pytest.skip("this is not a checkout")
     rows = subprocess.run(
         ["git", "check-attr", "-z", "--stdin", "merge"], cwd=ROOT, input=asked.stdout, capture_output=True, text=True
     ).stdout.split("\0")

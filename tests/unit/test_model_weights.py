@@ -254,7 +254,7 @@ def test_what_cannot_be_used_is_named(model: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"entry \(3, 7\) is not finite"):
         order_weights(model, out, include=["layers.10*"])
     (model / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../../etc/passwd"}}')
-    with pytest.raises(InputError, match="which is no file beside it"):
+    with pytest.raises(InputError, match="which is not a file beside it"):
         order_weights(model, out)
 
 

@@ -71,7 +71,7 @@ PLACE = '{{"a": {{"dtype": "F32", "shape": {}, "data_offsets": {}}}}}'
     [
         (header(PLACE.format("[1e999]", "[0, 0]")), "no list of sizes"),
         (header(PLACE.format("[-1, 0]", "[0, 0]")), "no list of sizes"),
-        (header(PLACE.format("[0, 0]", "[0, 0, 0]")), "damaged or no safetensors"),
+        (header(PLACE.format("[0, 0]", "[0, 0, 0]")), "damaged or not a safetensors"),
         (header(PLACE.format("[" + "9, " * 1_000_000 + "9]", "[0, 0]")), "no list of sizes"),  # its product takes hours
         (csr((0, 5, -(2**63), -1, 2), (0, 1), (4, 8)), "row pointers falls"),  # differences go round
         (csr((0, -(2**63), 2), (0, 1), (2, 8)), "row pointers falls"),
@@ -132,7 +132,7 @@ def test_shards_have_names_of_shards(tmp_path: Path, name: str) -> None:
 def test_a_shard_has_a_name_that_a_file_can_have(tmp_path: Path) -> None:
     folder = model(tmp_path / "m", save({"a": DENSE}))
     (folder / INDEX).write_text(json.dumps({"weight_map": {"a": "x" * 5000}}))
-    with pytest.raises(InputError, match="which is no file beside it"):
+    with pytest.raises(InputError, match="which is not a file beside it"):
         order_weights(folder, tmp_path / "out")
 
 

@@ -131,9 +131,9 @@ def test_weights_in_a_file_beside_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("location", "../secret", r"constant 'w' lies in '\.\./secret', which is no file in the model's folder"),
-        ("location", "/etc/hostname", "which is no file in the model's folder"),
-        ("location", "link", "which is no file in the model's folder"),
+        ("location", "../secret", r"constant 'w' lies in '\.\./secret', which is not a file in the model's folder"),
+        ("location", "/etc/hostname", "which is not a file in the model's folder"),
+        ("location", "link", "which is not a file in the model's folder"),
         ("location", "none", "lies in 'none', which is not beside the model"),
         ("location", ".", r"lies in '\.', which is not beside the model"),
         ("offset", "1000000", r"constant 'w' is not at 1000000 to 1000864 of 'm\.onnx\.data': 864 bytes are wanted"),

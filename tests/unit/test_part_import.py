@@ -191,7 +191,7 @@ def test_a_dramsim3_file(tmp_path):
         (INI.replace("tCK = 0.68", "tCK = fast"), r"ours.ini:10:3: timing.tCK: must be a number, not 'fast'"),
         (INI.replace("tCK = 0.68", ""), "timing: tCK is missing"),
         (INI.replace("rorabgbachco", "rorabgba"), "address_mapping: must order ch ra bg ba ro co"),
-        (INI.replace("bus_width = 64", "bus_width = 24"), "bus_width: 24 is no multiple of device_width 16"),
+        (INI.replace("bus_width = 64", "bus_width = 24"), "bus_width: 24 is not a multiple of device_width 16"),
         (INI.replace("= DDR4", "= DDR3"), "no shipped part is of standard 'DDR3'"),
     ):
         (tmp_path / "ours.ini").write_text(text)
@@ -294,7 +294,7 @@ DRAM = ("MemorySystem", "DRAM")
         (changed(DDR5, *DRAM, "timing", value={"preset": "DDR5_4800B"}), "names the preset 'DDR5_4800B' alone"),
         (changed(DDR5, *DRAM, "timing", "nRFC", value=-1), "nRFC: is -1, which Ramulator fills in"),
         (changed(DDR5, *DRAM, "timing", "rate", value=480), "give 0 beats in a clock"),
-        (changed(DDR5, *DRAM, "org", "dq", value=7), "32 is no multiple of dq 7"),
+        (changed(DDR5, *DRAM, "org", "dq", value=7), "32 is not a multiple of dq 7"),
         (changed(DDR5, *DRAM, "org", "column"), "column is missing"),
         ({"nothing": {}}, "no memory specification of a known format .dramsim3, dramsys, ramulator2"),
         ({"memspec": 5}, "no memory specification of a known format"),
@@ -323,7 +323,7 @@ def test_hostile_files(tmp_path):
 
 
 def test_a_standard_without_bank_groups_on_a_base_with_them(tmp_path):
-    """DDR3 on DDR4's wires: what holds within a group is what holds between banks; a page is no name."""
+    """DDR3 on DDR4's wires: what holds within a group is what holds between banks; a page is not a name."""
     data = copy.deepcopy(LPDDR4)
     data["memspec"] |= {"memoryType": "DDR3", "memoryId": "https://example.org/data-sheet"}
     data["memspec"]["memarchitecturespec"] |= {"burstLength": 8, "width": 8, "nbrOfDevices": 8}

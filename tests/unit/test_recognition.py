@@ -165,7 +165,7 @@ def test_the_advice_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         advice = KINDS[kind].advice.replace("{file}", shlex.quote(file))
         for command in re.findall(r"`edgewatt ([^`]*)`", advice):
             if " " not in command or (kind, command.split()[0]) == ("model", "order"):
-                continue  # a command's name alone, and a model that is no chain of layers
+                continue  # a command's name alone, and a model that is not a chain of layers
             words = [other.get(word, word) for word in shlex.split(command)]
             more = {"order": ["-M", "8"], "run": ["-o", "runs"], "sweep": ["-o", "s", "--executor", "inline"]}
             done = invoke(*words, *more.get(words[0], []))

@@ -44,7 +44,7 @@ BROKEN = {
     "no pointers": ("csr", setting("indptr", np.zeros(0, np.int32))),
     "an id beyond": ("csr", at("indices", 1, 2**30)),
     "a negative id": ("csr", at("indices", 1, -(2**30))),
-    "ids that are no whole numbers": ("csr", setting("indices", [0.0, 3, 1, 2, 5])),
+    "ids that are not whole numbers": ("csr", setting("indices", [0.0, 3, 1, 2, 5])),
     "fewer ids": ("csr", setting("indices", [0, 3])),
     "fewer values": ("csr", setting("data", [1.0])),
     "columns: an id beyond": ("csc", at("indices", 1, 2**30)),

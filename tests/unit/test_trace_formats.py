@@ -79,17 +79,17 @@ def test_what_is_written_reads_back(tmp_path, name, guess):
         ("dramsim3", "0x10 READ\n", ":1: 2 fields, expected 'ADDRESS READ|WRITE CLOCK'"),
         ("dramsim3", "0x8000000000000000 READ 1\n", ":1: the access at 0x8000000000000000 does not end below"),
         ("dramsim3", "0x10 READ 2000000000000000000\n", ":1: clock .* is beyond"),
-        ("ramulator2", "LD 0x10\n\n# note\nLD ten\n", ":4: address 'ten' is no decimal number"),
+        ("ramulator2", "LD 0x10\n\n# note\nLD ten\n", ":4: address 'ten' is not a decimal number"),
         ("ramulator2", "LD 99999999999999999999999\n", "too large"),
         ("dinero", "r 10 0\n", ":1: size 0 is out of range"),
         ("dinero", "c 10 4\n", ":1: operation 'c'"),
-        ("dramsys", "1: write 0x10 0xabc\n", ":1: data '0xabc' is no hexadecimal"),
+        ("dramsys", "1: write 0x10 0xabc\n", ":1: data '0xabc' is not a hexadecimal"),
         ("dramsys", "1: (0) read 0x10\n", ":1: length 0"),
         ("dinero", "0 1f40\n4 1f40\n", ":2: operation '4' is none of 0, 2, 3, 1"),
         ("lackey", "==1== note\n X 10,4\n", ":2: operation 'X'"),
         ("lackey", " L 10,0\n", ":1: size 0 is out of range"),
         ("dramsim3", "", "no accesses in it"),
-        ("dramsim3", "0x10 READ 1\n\0\0", ":2: this is no text"),
+        ("dramsim3", "0x10 READ 1\n\0\0", ":2: this is not text"),
         (None, "once upon a time\n", "its first line fits no known trace format"),
         (None, "\0\1\2", "no trace format that is known here"),
         ("dramsim4", "0x10 READ 1\n", "unknown trace format 'dramsim4' .did you mean 'dramsim3'"),
@@ -190,7 +190,7 @@ def packed(kind, raw):
 
 @pytest.mark.parametrize("name", ["lackey", "lackey-fetches", None])
 def test_lackey_traces(tmp_path, name):
-    """Instruction fetches are no loads of data: dropped, or kept as a stream of their own."""
+    """Instruction fetches are not loads of data: dropped, or kept as a stream of their own."""
     path = tmp_path / "trace"
     fetched = [(0x04000C30, 3, 0)] if name == "lackey-fetches" else []
     for text in (LACKEY, "".join(line + "\n" for line in LACKEY.split("\n")[1:5])):  # without notes many lines at once
@@ -267,5 +267,5 @@ def test_a_line_that_is_too_long_is_refused_though_its_pieces_would_be_accesses(
     spaces, ended = padding
     path = tmp_path / "t.trace"
     path.write_text("0x10 READ 1\n" + " " * spaces + "0x20 READ 2" + "\n0x30 READ 3\n" * ended)
-    with pytest.raises(InputError, match=r"t\.trace:2: this is no text"):
+    with pytest.raises(InputError, match=r"t\.trace:2: this is not text"):
         list(open_trace(path, "dramsim3"))

@@ -176,8 +176,8 @@ def test_a_method_that_loses_tuples_is_named(
     path = tmp_path / "c.journal"
     for wrong, words in (
         (lambda at: at[::-1], "moves a tuple out of its stride"),
-        (lambda at: at[0], "is no permutation"),
-        (lambda at: at + 10**9, "is no permutation"),
+        (lambda at: at[0], "is not a permutation"),
+        (lambda at: at + 10**9, "is not a permutation"),
     ):
 
         def order(self, problem, order, first, last, seed, parameters, progress, wrong=wrong):  # type: ignore[no-untyped-def]

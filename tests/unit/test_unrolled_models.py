@@ -180,7 +180,7 @@ def test_a_value_times_its_sigmoid_is_silu(more: bool) -> None:
     expected = np.concatenate([values[name].ravel() for name in graph.outputs])
     assert np.allclose(forward(network, x)[0, network.outputs], expected, atol=1e-5)
     assert more or network.activation == "silu"
-    with pytest.raises(InputError, match="a product of two results is no sum"):
+    with pytest.raises(InputError, match="a product of two results is not a sum"):
         to_network(b.graph("y", "g"))
 
 

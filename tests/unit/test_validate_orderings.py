@@ -52,7 +52,7 @@ def test_an_order_that_uses_unfinished_values_is_named_and_gives_wrong_values() 
     ("order", "message"),
     [
         ([0, 1], "the order has 2 entries, the network 44 connections"),
-        ([0] * 44, "is no permutation: connection 1 is missing"),
+        ([0] * 44, "is not a permutation: connection 1 is missing"),
         ([*range(43), 44], "connection 44 does not exist"),
         ([0.5] * 44, "one-dimensional integer array"),
     ],

@@ -35,7 +35,7 @@ def _named(path: str | Path, kind: str) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except _DAMAGE as error:
-        raise InputError(f"{path}: damaged or no {kind} file ({brief(error)})") from error
+        raise InputError(f"{path}: damaged or not a {kind} file ({brief(error)})") from error
 
 
 def read_npz(

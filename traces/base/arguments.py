@@ -198,7 +198,7 @@ def _path_text(value: Any) -> str:
     except UnicodeEncodeError:
         name = b"\0"
     if b"\0" in name:
-        raise _OutOfRangeError(f"{value!r} is no name of a file")
+        raise _OutOfRangeError(f"{value!r} is not the name of a file")
     return str(value)
 
 

@@ -19,7 +19,7 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as error:  # rows of different lengths, for instance
-        raise InputError(f"{what} is no array ({brief(error)})") from None
+        raise InputError(f"{what} is not an array ({brief(error)})") from None
 
 
 def whole_number(value: object, what: str, least: int = 1, most: int | None = None, *, why: str = "") -> int:

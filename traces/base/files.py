@@ -114,7 +114,7 @@ def set_aside(path: Path) -> Path | None:
 def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
     """Yield a binary stream; the file appears under `path` only when the block ends without an error.
 
-    A symbolic link stays and its target is written. What is no regular file (a pipe, a device, /dev/stdout) stays, too:
+    A symbolic link stays and its target is written. A pipe, a device, /dev/stdout stay, too:
     it is given the whole content at the end of the block, nothing after an error. Raises InputError naming the path
     where it cannot be written.
     """
@@ -182,7 +182,7 @@ def _pour(name: str, target: Path, state: os.stat_result | None) -> None:
 
 
 def check_writable(*paths: str | Path | None) -> None:
-    """Raise InputError now where `whole_file` would after minutes of work. None and '-' are no files."""
+    """Raise InputError now where `whole_file` would after minutes of work. None and '-' are not files."""
     for path in paths:
         if path is not None and path != "-":
             with contextlib.suppress(_NothingToWriteError), whole_file(path):

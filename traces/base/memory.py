@@ -20,7 +20,9 @@ def max_bytes() -> int:
         return _half_of_memory()
     match = re.fullmatch(r"([0-9]{1,18})\s*([KMGT]?)(?:i?B)?", given, re.IGNORECASE)
     if match is None or not int(match[1]):
-        raise InputError(f"{VARIABLE}={given[:40]!r} is no size in bytes: write a number, with K, M, G or T behind it")
+        raise InputError(
+            f"{VARIABLE}={given[:40]!r} is not a size in bytes: write a number, with K, M, G or T behind it"
+        )
     return int(match[1]) * _UNITS[match[2].upper()]
 
 

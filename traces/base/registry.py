@@ -81,7 +81,7 @@ class Registry(Mapping[str, Entry[T]]):
     hyphens; None: ours alone. folder: the package
     whose modules, and those of its folders, are the in-tree members; they are imported at the first look-up, in the
     order of their names. None: whoever imports the members registers them. instances_of, subclasses_of: what a member
-    must be, where it is no function.
+    must be, where it is not a function.
 
     Entry points are read, not loaded, until their member is asked for, so a broken plug-in breaks nothing else. An
     in-tree name wins over an entry point of the same name.

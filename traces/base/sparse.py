@@ -71,7 +71,7 @@ def _check_compressed(matrix: Any, kind: str, where: str) -> None:
         raise InputError(f"{where}: the data of a {kind} matrix have the shape {np.shape(matrix.data)}")
     n_rows, n_columns = matrix.shape
     if n_rows % tall or n_columns % wide:
-        raise InputError(f"{where}: shape {matrix.shape} is no whole number of blocks of {tall} x {wide}")
+        raise InputError(f"{where}: shape {matrix.shape} is not a whole number of blocks of {tall} x {wide}")
     major, minor = (n_columns, n_rows) if kind == "csc" else (n_rows // tall, n_columns // wide)
     n_entries = int(matrix.indptr[-1]) if np.size(matrix.indptr) else 0
     if n_entries > min(len(matrix.data), np.size(matrix.indices)):

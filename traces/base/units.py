@@ -28,12 +28,12 @@ def size_in_bytes(text: str) -> int:
     """Return a size in bytes. Ki, Mi, Gi and Ti are powers of 1024; k, M, G and T of 1000. Raises InputError."""
     match = _SIZE.fullmatch(text)
     if match is None:
-        raise InputError(f"{text!r} is no size: write a number of bytes, or 8 KiB, 1.5 MiB, 64 kB")
+        raise InputError(f"{text!r} is not a size: write a number of bytes, or 8 KiB, 1.5 MiB, 64 kB")
     letters = match[2].lower().removesuffix("b")
     base = 1024 if letters.endswith("i") else 1000
     size = Fraction(match[1]) * base ** _POWER[letters.removesuffix("i")]
     if size.denominator != 1:
-        raise InputError(f"{text!r} is no whole number of bytes")
+        raise InputError(f"{text!r} is not a whole number of bytes")
     return int(size)
 
 

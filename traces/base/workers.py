@@ -365,10 +365,10 @@ class _Dask(_Futures):
         with ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
             try:
                 identity = aside.submit(asyncio.run, asked()).result()
-            except Exception as error:  # whatever Dask trips over in what is no answer of a scheduler
+            except Exception as error:  # whatever Dask trips over in what is not an answer of a scheduler
                 raise OSError(brief(error)) from error
         if not isinstance(identity, dict) or identity.get("type") != "Scheduler":
-            raise OSError("what answers is no scheduler")
+            raise OSError("what answers is not a scheduler")
         if not identity.get("workers"):
             warnings.warn(
                 EdgewattWarning(f"the Dask scheduler at {address} has no workers: waiting for them"), stacklevel=2

@@ -55,7 +55,7 @@ class _Header:
 
     def take(self, count: int) -> bytes:
         if count > self.total - self.stream.tell():
-            raise InputError(f"{self.file}: ends inside its header: damaged or no GGUF file")
+            raise InputError(f"{self.file}: ends inside its header: damaged or not a GGUF file")
         return self.stream.read(count)
 
     def number(self, code: str) -> Any:
@@ -87,7 +87,7 @@ class _Header:
 
     def skip(self, count: int) -> None:
         if count > self.total - self.stream.tell():
-            raise InputError(f"{self.file}: ends inside its header: damaged or no GGUF file")
+            raise InputError(f"{self.file}: ends inside its header: damaged or not a GGUF file")
         self.stream.seek(count, 1)
 
     def code(self, kind: int) -> str:
@@ -145,7 +145,7 @@ def _read(header: _Header) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
             raise InputError(f"{file}: tensor {name!r} is of the unknown type {number}")
         kind, values, size = _TYPES[number]
         if shape and shape[-1] % values:
-            raise InputError(f"{file}: rows of {shape[-1]} values of tensor {name!r} are no whole blocks of {values}")
+            raise InputError(f"{file}: rows of {shape[-1]} values of tensor {name!r} are not whole blocks of {values}")
         start = begin + at
         stop = start + math.prod(shape) // values * size
         if at % alignment or stop > header.total:

@@ -126,7 +126,7 @@ def layer_of(name: str) -> int | None:
 
 def _number(value: Any, what: str, least: int = 0) -> int:
     if type(value) is not int or not least <= value < _MOST:
-        raise InputError(f"{what}: {shown(value)} is no whole number from {least} to {_MOST - 1}")
+        raise InputError(f"{what}: {shown(value)} is not a whole number from {least} to {_MOST - 1}")
     return value
 
 
@@ -322,7 +322,7 @@ class _Planner:
 
 
 def _matrix(tensor: StoredTensor, *, stacked: bool = False) -> tuple[int, int]:
-    """Return rows (outputs; stacked: of all matrices) and columns of a tensor; one row if they are no whole bytes."""
+    """Return rows (outputs; stacked: of all matrices) and columns of a tensor; one row if they are not whole bytes."""
     rows = math.prod(tensor.shape[:-1] if stacked else tensor.shape[:1])
     n_bytes = tensor.stop - tensor.start
     if not rows or not n_bytes or len(tensor.shape) < 2 or n_bytes % rows:

@@ -31,8 +31,8 @@ def random_layered(
 ) -> Network:
     """Return a random layered network (Gleinig et al. 2023, Appendix A).
 
-    `n_layers` layers of `width` neurons, the first being the inputs, then `n_outputs` output neurons. Each neuron that
-    is no output feeds k randomly chosen neurons of the next layer, k uniform in 1 to max(1, ceil(2 * density * n - 1))
+    `n_layers` layers of `width` neurons, the first being the inputs, then `n_outputs` output neurons. Each neuron
+    but outputs feeds k randomly chosen neurons of the next layer, k uniform in 1 to max(1, ceil(2 * density * n - 1))
     for a next layer of n. Hidden neurons may stay without incoming connections. Stored by layer, target, source.
     The rule ends near half of all connections. Raises InputError beyond, where uniform_layers goes on.
     """

@@ -37,7 +37,7 @@ def radix_net(
         block * N + j. None: all 1.
     blocks: how often the whole base is appended to itself. Every copy A after the first is permuted: A[p][:, p].
     permutations: p of each block, the first one included, 0-based; replaces `blocks` and `seed`.
-    bias: of every neuron that is no input; None takes the challenge's value for the width.
+    bias: of every neuron that is not an input; None takes the challenge's value for the width.
     batch_rows: synthetic images of 0 and 1 to carry as the batch, three pixels in ten set.
 
     Weights are 2 / (connections out of a neuron of that layer), 1/16 for the challenge's 32. Connections are stored by

@@ -64,7 +64,7 @@ def fault(network: Network, order: npt.NDArray[np.int64]) -> InputError:
     position[order] = np.arange(w)
     if (position < 0).any():
         missing = int(np.flatnonzero(position < 0)[0])
-        return InputError(f"the order is no permutation: connection {missing} is missing, another one is repeated")
+        return InputError(f"the order is not a permutation: connection {missing} is missing, another one is repeated")
     last_in = np.full(network.n_neurons, -1, np.int64)
     np.maximum.at(last_in, network.targets, position)
     late = np.flatnonzero(last_in[network.sources] > position)

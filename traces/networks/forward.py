@@ -50,7 +50,7 @@ def forward(
 
     z + bias, then the activation, in float64; outputs stay linear. clipped-relu (the Graph Challenge's rule),
     outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
-    incoming connections hold their input, or what their activation makes of their bias if they are no inputs.
+    incoming connections hold their input, or what their activation makes of their bias if they are not inputs.
 
     O(B * W) time, O(B * N) memory. Raises InputError without weights or inputs, or where integers would overflow.
     """

@@ -215,7 +215,7 @@ class OpGraph(OneLineRepr):
         """Return the same graph with its operators listed in `order` (a topological permutation of the indices)."""
         picked = [int(i) for i in order]
         if sorted(picked) != list(range(self.n_nodes)):
-            raise InputError(f"{self.name}: the order is no permutation of the {self.n_nodes} operators")
+            raise InputError(f"{self.name}: the order is not a permutation of the {self.n_nodes} operators")
         return self.with_(nodes=tuple(self.nodes[i] for i in picked))
 
 

@@ -63,7 +63,7 @@ class Layers:
 
 
 def layers_of(network: Network) -> Layers:
-    """Return a network's layers. Raises InputError where it is no chain of them, or connections share weights."""
+    """Return a network's layers. Raises InputError where it is not a chain of them, or connections share weights."""
     if network.weight_ids is not None:
         raise InputError(f"{network.name}: its connections share stored weights; give a mask the widths in channels")
     layer = network.depth[network.sources] if network.layer is None else network.layer

@@ -33,7 +33,7 @@ def is_folder(folder: Path) -> bool:
 def read(source: str | Path | Sequence[str | Path], *, bias: float | None = None) -> Network:
     """Read a network from a folder, one layer file, or a list of layer files in order.
 
-    bias: of every neuron that is no input; None takes the challenge's value for the width (-0.3 for widths it does not
+    bias: of every neuron but inputs; None takes the challenge's value for the width (-0.3 for widths it does not
     have). Images in the folder become the batch. Raises InputError naming file and line.
     """
     folder: Path | None = None

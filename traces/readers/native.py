@@ -41,7 +41,7 @@ def save(network: Network, path: str | Path, *, extras: Mapping[str, Any] | None
     for name, value in (extras or {}).items():
         arrays[_EXTRA + name] = np.asarray(value)
         if arrays[_EXTRA + name].dtype.hasobject:
-            raise InputError(f"extra {name!r} is no plain array of numbers or text")
+            raise InputError(f"extra {name!r} is not a plain array of numbers or text")
     with whole_file(path) as stream:
         np.savez_compressed(stream, **arrays)
 

@@ -89,7 +89,7 @@ class _Reader:
         except OSError as error:
             raise self.fail(f"cannot be read ({error.strerror or error})") from error
         except (DecodeError, RuntimeError, ValueError) as error:
-            raise self.fail(f"truncated, damaged or no ONNX model ({brief(error)})") from error
+            raise self.fail(f"truncated, damaged or not an ONNX model ({brief(error)})") from error
 
     def fail(self, text: str) -> InputError:
         return InputError(f"{self.path}: {text}")

@@ -77,7 +77,7 @@ def _in_memory(matrix: Any, where: str) -> Matrix:
     try:
         dense = np.asarray(matrix)
     except ValueError as error:
-        raise InputError(f"{where} is no matrix: {error}") from None
+        raise InputError(f"{where} is not a matrix: {error}") from None
     if dense.ndim != 2 or not (dense.dtype == bool or is_real(dense.dtype)):
         raise InputError(f"{where} must be a matrix of real numbers, not {dense.dtype} of shape {dense.shape}")
     return dense_layer(dense, where)

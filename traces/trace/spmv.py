@@ -129,7 +129,7 @@ def _csr(matrix: Any) -> Any:
     try:
         csr = csr_array(checked_sparse(matrix) if issparse(matrix) else matrix)
     except (TypeError, ValueError) as error:
-        raise InputError(f"this is no matrix: {error}") from error
+        raise InputError(f"this is not a matrix: {error}") from error
     if csr.ndim != 2 or not csr.nnz:
         raise InputError(f"the matrix of shape {csr.shape} has no stored element")
     finite = np.isfinite(np.asarray(csr.data, np.float32))
@@ -145,7 +145,7 @@ def _inside_rows(positions: npt.NDArray[Any], start: Int64Array) -> Int64Array:
     row = np.repeat(np.arange(len(start) - 1), np.diff(start))
     moved = positions.astype(np.int64)
     if (np.sort(moved) != np.arange(nnz)).any():
-        raise InputError("positions are no permutation of the stored elements")
+        raise InputError("positions are not a permutation of the stored elements")
     wrong = np.flatnonzero(row[moved] != row)
     if wrong.size:
         raise InputError(f"positions[{wrong[0]}] moves an element of row {row[moved[wrong[0]]]} to row {row[wrong[0]]}")

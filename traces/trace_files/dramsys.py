@@ -34,7 +34,7 @@ def _dramsys(words: list[str]) -> Record:
 def _data(word: str) -> None:
     digits = word.removeprefix("0x")
     if len(digits) % 2 or not DIGITS[16].issuperset(digits):
-        raise Refused(f"data {word[:40]!r} is no hexadecimal string of whole bytes")
+        raise Refused(f"data {word[:40]!r} is not a hexadecimal string of whole bytes")
 
 
 TRACE_READERS.register("dramsys", summary="DRAMSys trace player (.stl): clock, read or write, address")(

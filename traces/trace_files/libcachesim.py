@@ -41,7 +41,7 @@ class OracleGeneralReader(TraceReader):
                 if far.size:
                     raise InputError(
                         f"{source.name}: record {first + far[0]}: object {lines[far[0]]} times {access_bytes} bytes is "
-                        "beyond 2^63: its objects are no line numbers"
+                        "beyond 2^63: its objects are not line numbers"
                     )
                 n = len(lines)
                 yield external_chunk(lines * np.uint64(access_bytes), np.full(n, access_bytes))

@@ -172,16 +172,16 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             raise InputError(f"{path}: format {meta['format']!r} version {meta['version']!r} is not readable here")
         numbers = [meta[key] for key in ("chunks", "accesses", "base_address", "total_bytes")]
         if any(type(number) is not int or not 0 <= number < 2**63 for number in numbers):
-            raise ValueError("a size is no whole number below 2^63")
+            raise ValueError("a size is not a whole number below 2^63")
         first, end = meta["base_address"], meta["base_address"] + meta["total_bytes"]
         if end > 2**63:
             raise ValueError("the footprint ends beyond 2^63")
         if any(type(b) is not int or type(s) is not int for _, b, s in meta["regions"]):
-            raise ValueError("a region is no name with two whole numbers")
+            raise ValueError("a region is not a name with two whole numbers")
         if any(s < 0 or b < first or b + s > end for _, b, s in meta["regions"]):
             raise ValueError("a region lies outside the footprint")
         if not isinstance(meta["description"], dict):
-            raise ValueError("description is no mapping")
+            raise ValueError("description is not a mapping")
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, InputError):
             raise

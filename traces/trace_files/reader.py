@@ -70,7 +70,7 @@ TRACE_READERS: Registry[TraceReader] = Registry(
 
 
 _HEAD_BYTES = 1 << 20
-LONGEST_LINE = 2**16  # bytes; a longer one is no text trace
+LONGEST_LINE = 2**16  # bytes; a longer one is not of a text trace
 
 
 def open_trace(path: str | Path, format: str | None = None, *, access_bytes: int = 32) -> Trace:
@@ -108,7 +108,7 @@ def _guess(source: Source) -> str:
 
 
 def first_words(head: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str]:
-    """Return the words of the first line that has some, none where the start of the file is no text."""
+    """Return the words of the first line that has some, none where the start of the file is not text."""
     for raw in head.split(b"\n"):
         words = words_of(raw, comments, separators)
         if words is None:
@@ -119,7 +119,7 @@ def first_words(head: bytes, comments: tuple[str, ...] = ("#",), separators: str
 
 
 def words_of(raw: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str] | None:
-    """Return the words of a line, none for an empty line or comment; None where it is no text."""
+    """Return the words of a line, none for an empty line or comment; None where it is not text."""
     if len(raw) >= LONGEST_LINE or b"\0" in raw:
         return None
     text = raw.decode("ascii", "replace").strip()

@@ -162,7 +162,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
         words = words_of(raw, form.comments, form.separators)
         try:
             if words is None:
-                raise Refused("this is no text (a line of 65536 bytes or with a zero byte)")
+                raise Refused("this is not text (a line of 65536 bytes or with a zero byte)")
             parsed = form.parse(words) if words else None
             if parsed is None:
                 continue  # empty, a comment or a header
@@ -193,7 +193,7 @@ def number(word: str, base: int, what: str) -> int:
         return int(word)
     digits = word[2:] if base == 16 and word[:2].lower() == "0x" else word
     if not digits or not DIGITS[base].issuperset(digits):
-        raise Refused(f"{what} {word[:40]!r} is no {'hexadecimal' if base == 16 else 'decimal'} number")
+        raise Refused(f"{what} {word[:40]!r} is not a {'hexadecimal' if base == 16 else 'decimal'} number")
     if len(digits) > 20:
         raise Refused(f"{what} {word[:40]!r} is too large")
     return int(digits, base)

@@ -150,7 +150,7 @@ def _check(outputs: Mapping[str, Any], given: Iterable[Any], force: bool) -> Non
 
 def _exists(path: Any) -> bool:
     try:
-        return Path(str(path)).is_file()  # a device or a pipe is no input that would be lost
+        return Path(str(path)).is_file()  # a device or a pipe is not an input that would be lost
     except (OSError, ValueError):
         return False
 
@@ -268,7 +268,9 @@ def shapes_of(given: list[str]) -> dict[str, list[int]]:
         name, equals, sizes = text.rpartition("=")
         sides = sizes.replace(",", "x").split("x")
         if not equals or not name or not all(side.isascii() and side.isdigit() for side in sides):
-            raise typer.BadParameter(f"{text!r} is no NAME=SIZES, such as image=1x3x224x224", param_hint="--shape")
+            raise typer.BadParameter(
+                f"{text!r} is not of the form NAME=SIZES, such as image=1x3x224x224", param_hint="--shape"
+            )
         shapes[name] = [int(side[:12]) for side in sides]
     return shapes
 

@@ -30,15 +30,24 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
         _option("names", "Read these tensors or operators only: names or patterns.", "TENSOR", many=True),
     ),
     "density": (float, _option("density", "Keep this share of the weights, heaviest first.", "SHARE")),
-    "scope": (str, _option("scope", "With --density: rank weights over all layers (global, default) or in each (layer).")),
+    "scope": (
+        str,
+        _option("scope", "With --density: rank weights over all layers (global, default) or in each (layer)."),
+    ),
     "activation": (str, _option("activation", "Activation of hidden neurons (default: the file's, or relu).")),
-    "orientation": (str, _option("orientation", "Orientation of matrices: rows-are-outputs (default) or rows-are-inputs.")),
+    "orientation": (
+        str,
+        _option("orientation", "Orientation of matrices: rows-are-outputs (default) or rows-are-inputs."),
+    ),
     "image": (str, _option("image", "Size of the input image, to unroll convolutions of safetensors.", "HxW")),
     "window": (
         _MANY,
         _option("window", "Stride, padding, dilation and pool of a convolution.", "TENSOR:stride=2,...", many=True),
     ),
-    "shape": (_MANY, _option("shape", "Shape of an .onnx model's input, such as image=1x3x224x224.", "NAME=SIZES", many=True)),
+    "shape": (
+        _MANY,
+        _option("shape", "Shape of an .onnx model's input, such as image=1x3x224x224.", "NAME=SIZES", many=True),
+    ),
 }
 
 

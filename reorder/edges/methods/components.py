@@ -58,7 +58,7 @@ def by_components(network: Network, split: float, narrow: int, block: int) -> In
 
 def choices(memory: int, policy: str) -> list[ComponentsParameters]:
     """Return what to try for M = memory. A policy that keeps what was touched last walks components that fit layer by
-    layer: cut further, their values would be too long ago. Splits off the middle suit what is no power of two."""
+    layer: cut further, their values would be too long ago. Splits off the middle suit what is not a power of two."""
     stay = max(1, int(BLOCK_SHARES[policy] * (memory - 2)))
     narrow = 0 if policy == "min" else max(1, (memory - 1) // 2 - 1)
     tried = [(0.5, narrow, 0), (0.5, 0, stay), (0.67, narrow, 0), *([(0.4, narrow, 0)] if narrow else [])]

@@ -55,7 +55,7 @@ class ConnectionReorderingParameters:
 
 
 def paper_window(network: Network) -> int:
-    """Return four times the average in-degree of the neurons that are no inputs (Gleinig et al. 2023, section VI-A)."""
+    """Return four times the average in-degree of computed neurons (Gleinig et al. 2023, section VI-A)."""
     computed = int(network.touched.sum()) - int(network.touched[network.inputs].sum())
     return max(1, round(4 * network.n_connections / computed))
 

@@ -257,13 +257,13 @@ def part(progress: Progress, begin: float, end: float) -> Progress:
 
 
 def at_least(name: str, value: float | None, least: int) -> None:
-    """Refuse a parameter that is no finite number of at least `least`; None stands for automatic."""
+    """Refuse a parameter that is not a finite number of at least `least`; None stands for automatic."""
     given = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (given and least <= value < float("inf")):
         raise InputError(f"{name} must be a finite number of at least {least}, not {value!r}")
 
 
 def count_of(name: str, value: int | None, least: int) -> None:
-    """Refuse a parameter that is no whole number of at least `least`; None stands for automatic."""
+    """Refuse a parameter that is not a whole number of at least `least`; None stands for automatic."""
     if value is not None:
         whole_number(value, name, least)

@@ -43,7 +43,7 @@ def offer_refreshed(
     """Offer an order (int64[W]) with values kept; return the least value and the horizon that gave it.
 
     Horizons go up from `first` by factors of two for as long as that pays, then down. The value is infinite where there
-    is no time for one.
+    is too little time for one.
     """
     ends = network.sources[edges].astype(np.int32), network.targets[edges].astype(np.int32)
     memory, values, per_horizon = best.task.memory, dict[int, float](), 0.0

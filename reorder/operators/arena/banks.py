@@ -118,7 +118,7 @@ class BankProblem:
             if not 0 <= i < buffers.count:
                 raise InputError(f"pinned: buffer {i} does not exist (0 to {buffers.count - 1})")
             if name not in names:
-                raise InputError(f"buffer {i} is pinned to {name!r}, which is no bank: {', '.join(names)}")
+                raise InputError(f"buffer {i} is pinned to {name!r}, which is not a bank: {', '.join(names)}")
             k = names.index(name)
             if not allowed[i, k]:
                 raise InputError(f"buffer {i} of {buffers.size[i]} bytes is pinned to {name!r}, which has {rooms[k]}")

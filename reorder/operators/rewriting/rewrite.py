@@ -15,7 +15,7 @@ Two more share storage and leave the operators as they are; ``all`` does not inc
   memory planning does with view copies, and TensorFlow Lite with operators that leave data unmodified), unless the
   input is one of the network or has other readers, or the result is an output.
 * ``in-place``: ``views``, and where TensorFlow Lite's kernels allow it (ADD, SUB, MUL, DIV, SOFTMAX) the result takes
-  the storage of the first operand that has its size, that has no other reader and is no input of the network, unless
+  the storage of the first operand that has its size, has no other reader and is not an input of the network, unless
   the result is an output of it.
 
 A buffer that accumulates has the size of the result, as in the paper; a kernel that keeps wider sums needs more. For
@@ -87,7 +87,7 @@ def channel_axis(node: Operator) -> int:
 def gathered(node: Operator) -> tuple[str, ...]:
     """Return the tensors that make up the first operand, in order (with repetitions), of a node that gathers it.
 
-    A convolution that lists its operands has weights that are computed: they are no part of the first one.
+    A convolution that lists its operands has weights that are computed: they are not part of the first one.
     """
     listed: Sequence[str] = node.inputs
     if node.op == CONCAT or "operands" in node.attributes:

@@ -551,7 +551,7 @@ class _Model:
         elif op in MOVES:
             self._move(node, at)
         else:
-            why = ": a product of two results is no sum" if op in ("MUL", "BATCH_MATMUL", "MATMUL") else ""
+            why = ": a product of two results is not a sum" if op in ("MUL", "BATCH_MATMUL", "MATMUL") else ""
             raise InputError(f"{at} has no place in a network of weighted connections{why}: {AS_OPERATORS}")
 
     def _is_last(self, name: str) -> bool:
@@ -822,7 +822,7 @@ class _Model:
 
     def _given(self, name: str, at: str) -> Ids:
         if name not in self.ids:
-            raise InputError(f"{at} reads {name!r}, which is no layer's result alone: {AS_OPERATORS}")
+            raise InputError(f"{at} reads {name!r}, which is not a layer's result alone: {AS_OPERATORS}")
         return self.ids[name]
 
     def _new(self, shape: tuple[int, ...], at: str) -> Ids:
@@ -835,7 +835,7 @@ class _Model:
 
     def _channels_first(self, ids: Ids, at: str) -> Ids:
         if ids.ndim != 4 or ids.shape[0] != 1:
-            raise InputError(f"{at}: a tensor of shape {list(ids.shape)} is no image")
+            raise InputError(f"{at}: a tensor of shape {list(ids.shape)} is not an image")
         return ids[0] if self.channels_first else np.moveaxis(ids[0], -1, 0)
 
     def _shaped(self, ids: Ids, shape: tuple[int, ...], at: str) -> Ids:

@@ -21,7 +21,7 @@ def main() -> None:
     loader.exec_module(inference)
     _limit(int(sys.argv[2]), int(sys.argv[3]))
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # what a library prints is not an answer
     while len(size := asked.read(8)) == 8:
         question = asked.read(int.from_bytes(size, "little"))
         try:

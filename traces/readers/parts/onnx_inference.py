@@ -73,7 +73,7 @@ class Signature:
             if given.name == "num_outputs" and given.i != n_out:
                 return f"attribute {given.name!r} is {given.i}, {n_out} results are named"
             if not given.s.isascii():
-                return f"attribute {given.name!r} is no plain text"
+                return f"attribute {given.name!r} is not plain text"
         return ""
 
 

@@ -138,7 +138,7 @@ def load_external(onnx: Any, tensor: Any, model: Path, before: int) -> int:
     name, folder = entries.get("location", ""), Path(os.path.realpath(model)).parent
     file = Path(os.path.realpath(folder / name))  # where a link leads in a circle, what follows says so
     if not name or Path(name).is_absolute() or not file.is_relative_to(folder):
-        raise ValueError(f"lies in {name!r}, which is no file in the model's folder")
+        raise ValueError(f"lies in {name!r}, which is not a file in the model's folder")
     if not file.is_file():
         raise ValueError(f"lies in {name!r}, which is not beside the model")
     kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)

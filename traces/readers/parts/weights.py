@@ -89,13 +89,13 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
             stream.seek(0)
             length = int.from_bytes(stream.read(8), "little")
             if not 2 <= length <= min(total - 8, _MOST_HEADER):
-                raise InputError(f"{file}: damaged or no safetensors file (a header of {length} bytes)")
+                raise InputError(f"{file}: damaged or not a safetensors file (a header of {length} bytes)")
             claim(_HEADER_TAKES * length, str(file), "its header")
             header = json.loads(stream.read(length))
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
+        raise InputError(f"{file}: damaged or not a safetensors file ({brief(error)})") from error
     tensors = {}
     try:
         for name, facts in header.items():
@@ -106,7 +106,7 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
                     file, name, str(facts["dtype"]), shape, 8 + length + start, 8 + length + stop
                 )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{file}: damaged or no safetensors file ({brief(error)})") from error
+        raise InputError(f"{file}: damaged or not a safetensors file ({brief(error)})") from error
     for each in tensors.values():
         size = _SIZES.get(each.kind)
         fits = size is None or math.prod(each.shape) * size == each.stop - each.start
@@ -126,7 +126,7 @@ def check_no_overlap(tensors: Iterable[StoredTensor], file: Path) -> None:
 
 def _counts(given: Any) -> tuple[int, ...]:
     if type(given) is not list or len(given) > 64 or any(type(n) is not int or not 0 <= n < 2**63 for n in given):
-        raise ValueError("a shape or a place is no list of sizes")
+        raise ValueError("a shape or a place is not a list of sizes")
     return tuple(given)
 
 
@@ -145,7 +145,7 @@ class RowMatrix(ABC):
     @cached_property
     @abstractmethod
     def pointers(self) -> Int64Array:
-        """int64[rows + 1]: how many entries stand before each row. Raises InputError where they are no pointers."""
+        """int64[rows + 1]: how many entries stand before each row. Raises InputError where they are not pointers."""
 
     @abstractmethod
     def entries(self, first: int, last: int) -> tuple[Int64Array, npt.NDArray[Any]]:
@@ -253,11 +253,11 @@ class Blocks(RowMatrix):
     def __init__(self, name: str, parts: Mapping[str, StoredTensor]) -> None:
         super().__init__(name, _shape(parts["shape"]), parts["values"])
         if len(self.values.shape) != 3 or min(self.values.shape[1:]) < 1:
-            raise InputError(f"{self.values.file}: tensor {self.values.name!r} is no list of blocks: damaged")
+            raise InputError(f"{self.values.file}: tensor {self.values.name!r} is not a list of blocks: damaged")
         _, self.height, self.width = self.values.shape
         if self.shape[0] % self.height or self.shape[1] % self.width:
             raise InputError(
-                f"{self.values.file}: {name!r} of {self.shape} is no whole number of blocks of {self.values.shape[1:]}"
+                f"{self.values.file}: {name!r} of {self.shape} are not whole blocks of {self.values.shape[1:]}"
             )
         self.columns, self.rows = parts["col_indices"], parts["crow_indices"]
 
@@ -366,7 +366,7 @@ def _shards(index: Path) -> list[Path]:
         raise InputError(f"{index}: no index of shards ({brief(error)})") from error
     for name in names:
         if Path(name).name != name or len(name) > 200 or not (index.parent / name).is_file():  # .partial has room
-            raise InputError(f"{index}: names the shard {name!r}, which is no file beside it")
+            raise InputError(f"{index}: names the shard {name!r}, which is not a file beside it")
         if not name.endswith(".safetensors"):  # under its name it is written, too: beside the journal and the index
             raise InputError(f"{index}: names the shard {name!r}: the name of a shard ends in .safetensors")
     return [index.parent / name for name in names]
