@@ -55,7 +55,7 @@ class OrderedWork:
             if name not in COMPILED_ACTIVATIONS:
                 raise InputError(
                     f"{self.network.name}: compiled inference and C files know {', '.join(COMPILED_ACTIVATIONS)}, not "
-                    f"{name}: `edgewatt run`, `order` and `pays` take it; relu times the same products "
+                    f"{name}: `edgewatt run`, `order` and `break-even` take it; relu times the same products "
                     "(--activation relu)"
                 )
         return self.network.codes

@@ -38,7 +38,7 @@ def papers(
 
     Without a name, list the figures.
 
-    Stop it when you like, the same command goes on where it was.
+    Stop it when you like, the same command continues where it was.
 
       python scripts/papers gleinig-2a
 

@@ -2,7 +2,7 @@
 
 A job is a JSON object; all of a figure's jobs and nothing else are its configuration: captions, axes and the question
 whether a claim may be compared come from the jobs that were run. A finished job is a record in the figure's store, so a
-figure stops at any moment and goes on where it was.
+figure stops at any moment and continues where it was.
 """
 
 from __future__ import annotations

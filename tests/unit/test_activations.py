@@ -71,7 +71,7 @@ def test_a_trace_holds_what_the_forward_pass_gives(name: str) -> None:
 def test_kernels_without_an_activation_refuse_it(name: str) -> None:
     given = network(name)
     for make in (compile_inference, export_c):
-        with pytest.raises(InputError, match=f"not {name}: `edgewatt run`, `order` and `pays` take it"):
+        with pytest.raises(InputError, match=f"not {name}: `edgewatt run`, `order` and `break-even` take it"):
             make(given)
     with pytest.raises(InputError, match="no whole numbers"):
         forward(given, dtype=np.int64)

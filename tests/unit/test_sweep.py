@@ -230,7 +230,7 @@ def test_commands_that_go_on_say_so_when_interrupted(capsys: pytest.CaptureFixtu
     with pytest.raises(typer.Exit) as stopped, resumable():
         raise KeyboardInterrupt
     assert stopped.value.exit_code == 130
-    assert "what is finished is kept, and the same command goes on" in capsys.readouterr().err
+    assert "finished work is kept: run the same command to continue" in capsys.readouterr().err
 
 
 def test_points_of_a_sweep_are_those_of_each_configuration_alone() -> None:

@@ -1,4 +1,4 @@
-"""What is finished of a long work, a line each, so that a killed run goes on where it was."""
+"""What is finished of a long work, a line each, so that a killed run continues where it was."""
 
 from __future__ import annotations
 

@@ -383,7 +383,7 @@ class _Dask(_Futures):
             if self._client.status == "running" and isinstance(error, OSError):
                 raise
             raise EdgewattError(
-                f"the Dask scheduler at {self._where} is gone: what is finished is kept, the same command goes on"
+                f"the Dask scheduler at {self._where} is gone: finished work is kept: run the same command to continue"
             ) from error
 
     def __exit__(self, *error: Any) -> None:

@@ -175,7 +175,7 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sys.stderr.write("edgewatt: interrupted; what is finished is kept, and the same command goes on\n")
+        sys.stderr.write("edgewatt: interrupted; finished work is kept: run the same command to continue\n")
         raise typer.Exit(130) from None
 
 
