@@ -189,7 +189,7 @@ def pickled() -> bytes:
         ("other.npy", np.arange(7), "other.npy: the order has 7 entries, the network .*belongs to one network"),
         ("order.npz", {"orders": np.arange(7)}, "holds no array 'edges'"),
         ("order.npy", np.linspace(0, 1, NETWORK.n_connections), "integer array"),
-        ("order.npy", np.zeros(NETWORK.n_connections, np.int64), "no permutation"),
+        ("order.npy", np.zeros(NETWORK.n_connections, np.int64), "not a permutation"),
         ("order.npy", pickled(), "pickled Python objects"),
         ("order.npy", b"\x93NUMPY", "damaged"),
         ("order.npz", b"PK", "damaged"),

@@ -168,7 +168,7 @@ def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"IFMAP_DRAM_TRACE.csv:2: 1 columns"):
         read_run(tmp_path, tensors)
     (tmp_path / "layer0" / "IFMAP_DRAM_TRACE.csv").write_text("0.0,x\n")
-    with pytest.raises(InputError, match="no number"):
+    with pytest.raises(InputError, match="not a number"):
         read_run(tmp_path, tensors)
 
 

@@ -253,7 +253,7 @@ def small() -> Network:
 def test_an_illegal_order_is_refused() -> None:
     with pytest.raises(InputError, match="not topological: position 0 processes connection 2"):
         compile_inference(small(), [2, 0, 1])
-    with pytest.raises(InputError, match="no permutation"):
+    with pytest.raises(InputError, match="not a permutation"):
         compile_inference(small(), [0, 0, 1])
 
 

@@ -113,7 +113,7 @@ def test_convolution_is_a_series_of_products(seed, stride, padding):
     ("matrix", "options", "message"),
     [
         (np.zeros((2, 3)), {}, "no stored element"),
-        (np.ones((2, 3)), {"positions": [0, 1, 2, 3, 5, 5]}, "no permutation"),
+        (np.ones((2, 3)), {"positions": [0, 1, 2, 3, 5, 5]}, "not a permutation"),
         (np.ones((2, 3)), {"positions": [0, 1, 3, 2, 4, 5]}, r"positions\[2\] moves an element of row 1 to row 0"),
         (np.ones((2, 3)), {"positions": [0, 1]}, "must be 6 whole numbers"),
         (np.ones((2, 300)), {"id_bits": 8}, "column id 299 does not fit id_bits 8"),

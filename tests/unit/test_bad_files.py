@@ -66,7 +66,7 @@ MTX = "%%MatrixMarket matrix coordinate real general\n"
         ("a.mtx", MTX.replace("coordinate", "array") + "3 1\n1\n2\n", r"3 x 1 values announced, 2 found"),
         ("a.mtx", MTX.replace("general", "symmetric") + "2 3 0\n", r"a.mtx:2: a symmetric matrix .* is not square"),
         ("a.mtx", MTX.replace("general", "symmetric") + "2 2 1\n1 2 1\n", r"a.mtx:3 .* stores its lower triangle"),
-        ("a.npz", "not a zip", r"a.npz: damaged or not an npz file"),
+        ("a.npz", "not a zip", r"a.npz: damaged or not a npz file"),
         ("a.safetensors", "\xff" * 20, r"a.safetensors: damaged or not a safetensors file"),
         ("a.mxt", "", r"unknown kind of file '.mxt' \(did you mean '.mtx'"),
     ],

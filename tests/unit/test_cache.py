@@ -37,7 +37,7 @@ def test_every_reference_row(reference):
     [
         ({"size_bytes": 0}, "size_bytes must be a whole number of at least 1"),
         ({"line_bytes": 48}, "power of two"),
-        ({"size_bytes": 1024 + 32}, "no multiple of line_bytes"),
+        ({"size_bytes": 1024 + 32}, "not a multiple of line_bytes"),
         ({"size_bytes": 3 * 256}, "sets must be a power of two"),
         ({"ways": 32}, "exceed its 16 lines"),
         ({"ways": 0}, "ways must be a whole number"),

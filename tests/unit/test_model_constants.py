@@ -196,7 +196,7 @@ def test_sparse_dimensions_beyond_the_shape_are_refused(monkeypatch: pytest.Monk
     sparsity, values = _sparsity(monkeypatch, np.eye(4), 1)
     sparsity.DimMetadata[1].ArraySegments = np.array([0, 0, 0, 0, 17])
     sparsity.DimMetadata[1].ArrayIndices = np.zeros(17, np.int64)
-    with pytest.raises(InputError, match="17 places in its dimension 1, its shape has 16"):
+    with pytest.raises(InputError, match="17 positions in its dimension 1, its shape has 16"):
         dense(_Lists(), sparsity, values, (4, 4), "w")
     many = SimpleNamespace(TraversalOrder=[*range(65)], BlockMap=[], DimMetadata=sparsity.DimMetadata[:1] * 65)
     with pytest.raises(InputError, match="do not fit its shape"):

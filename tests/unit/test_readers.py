@@ -158,6 +158,6 @@ def test_native_write_is_complete_or_absent(tmp_path: Path) -> None:
     network = from_matrices([A])
     with pytest.raises(InputError, match="cannot be written"):
         native.save(network, tmp_path / "no" / "n.npz")
-    with pytest.raises(InputError, match="no plain array"):
+    with pytest.raises(InputError, match="not a plain array"):
         native.save(network, tmp_path / "n.npz", extras={"bad": [object()]})
     assert list(tmp_path.iterdir()) == []

@@ -108,7 +108,7 @@ def test_binary_records(tmp_path):
     with pytest.raises(InputError, match="the last record is cut: 7 of 24 bytes"):
         open_trace(path, "libcachesim")
     path.write_bytes(bytes(4) + b"\xff" * 8 + bytes(12))
-    with pytest.raises(InputError, match=r"record 0: object .* no line numbers"):
+    with pytest.raises(InputError, match=r"record 0: object .* not line numbers"):
         open_trace(path, "libcachesim")
     with pytest.raises(InputError, match="no such file"):
         open_trace(tmp_path / "missing", "dinero")

@@ -39,7 +39,7 @@ def test_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "KiB", "8 KiX", "-1 KiB", "0.3 B", "1e3"])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(InputError, match=r"is no (size|whole number)"):
+    with pytest.raises(InputError, match=r"is not a (size|whole number)"):
         size_in_bytes(text)
 
 
