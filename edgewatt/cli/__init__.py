@@ -51,8 +51,8 @@ app = CommandGroup(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from edgewatt._version import __version__
 
         say(f"edgewatt {__version__}")

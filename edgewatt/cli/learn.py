@@ -50,13 +50,13 @@ def learn_eon(
     if seconds is not None and iterations is not None:
         raise InputError("give --seconds or --iterations, not both")
     check_writable(output, json_file)
-    wanted = network_of(network, "learn eon")
+    loaded = network_of(network, "learn eon")
     with progress("learn eon") as report:
         runs = train_seeds(
-            wanted, memory=memory, seeds=seeds_of(seeds), output=output, resume=resume, iterations=iterations,
+            loaded, memory=memory, seeds=seeds_of(seeds), output=output, resume=resume, iterations=iterations,
             seconds=120.0 if seconds is None and iterations is None else seconds, progress=report,
         )  # fmt: skip
-    rows = against_others(wanted, memory, runs[0])
+    rows = against_others(loaded, memory, runs[0])
     result = {
         "checkpoint": str(output),
         "misses": dict(rows),
@@ -70,7 +70,7 @@ def learn_eon(
         return
     show_table(
         ("order", "misses"), [(name, f"{n:,}") for name, n in rows], numeric=("misses",),
-        title=f"neurons looked up and not in EON's LRU cache, M = {memory}, {wanted.n_connections:,} connections",
+        title=f"neurons looked up and not in EON's LRU cache, M = {memory}, {loaded.n_connections:,} connections",
     )  # fmt: skip
     say(f"written: {output} (seed {runs[0].seed}, {runs[0].iteration} iterations, {runs[0].seconds:.0f} CPU seconds)")
 

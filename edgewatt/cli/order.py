@@ -101,15 +101,15 @@ def order_network(
     left = left_of(time_limit)
     loaded = network_of(network, "order")
     say(f"{network.files[0]}: {sizes_of(loaded)}", err=True)
-    asked = {name: read_value(value) for name, value in map(split_parameter, parameter)}
+    parameters = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     if smallest:
-        _show_smallest(loaded, method, asked, seed, left(), output, json_file)
+        _show_smallest(loaded, method, parameters, seed, left(), output, json_file)
         return
     request = OrderRequest(
         method=method or "auto", memory=memory, policy=policy, pinning=pinning,
         objective=read_value(objective) if objective else None, system=system, layout=layout, timing=timing,
         value_format=value_format, target=target, lanes=lanes, seed=seed, time_limit_s=left(), renumber=renumber,
-        asked=asked,
+        parameters=parameters,
     )  # fmt: skip
     with Interrupts.keeping_the_best(), progress(request.method) as report_progress:
         made = find_order(loaded, request, report_progress)
@@ -149,7 +149,7 @@ def order_network(
 def _show_smallest(
     network: Network,
     method: str | None,
-    asked: dict[str, Any],
+    parameters: dict[str, Any],
     seed: int,
     time_limit: float | None,
     output: str | None,
@@ -160,11 +160,11 @@ def _show_smallest(
 
     with progress("smallest memory") as report:
         smallest, result = find_smallest(
-            network, method, asked=asked, seed=seed, time_limit_s=time_limit, output=output, progress=report
+            network, method, parameters=parameters, seed=seed, time_limit_s=time_limit, output=output, progress=report
         )
     if write_json(result, json_file):
         return
-    whose = "this order has" if asked else f"an order by {smallest.ordering.method} has"
+    whose = "this order has" if parameters else f"an order by {smallest.ordering.method} has"
     say(f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
     if smallest.exact:
         say(f"no order does with less: {smallest.argument}")

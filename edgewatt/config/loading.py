@@ -289,16 +289,16 @@ def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> list
     # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
     problems: list[Problem] = []
     for loc, items in by_loc.items():
-        wanted = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
+        expected = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
         others = [item for item in items if item["type"] not in _WANTED]
-        if wanted and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
+        if expected and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
             value = items[0]["value"]
-            problems.append((loc, False, _wrong_type(wanted, value) + _as_mapping(loc, value)))
-        problems += [_one(model, data, loc, item, wanted) for item in others]
+            problems.append((loc, False, _wrong_type(expected, value) + _as_mapping(loc, value)))
+        problems += [_one(model, data, loc, item, expected) for item in others]
     return problems
 
 
-def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], wanted: list[str]) -> Problem:
+def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], expected: list[str]) -> Problem:
     kind, context, value = item["type"], item.get("ctx", {}), item["value"]
     if kind == "extra_forbidden":
         known, present = _known_keys(model, loc[:-1], data)
@@ -311,8 +311,8 @@ def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], want
         return loc, True, f"missing key {shown(missing)}"
     if kind == "literal_error":
         names = [part.strip().strip("'") for part in context["expected"].replace(" or ", ", ").split(",")]
-        if not isinstance(value, str) or (wanted and _as_number(value)):
-            return loc, False, _wrong_type([*wanted, f"one of {', '.join(names)}"], value)
+        if not isinstance(value, str) or (expected and _as_number(value)):
+            return loc, False, _wrong_type([*expected, f"one of {', '.join(names)}"], value)
         what = shown(loc[-1] if loc else "")
         return loc, False, f"{what} cannot be {shown(value)}{did_you_mean(value, names)}"
     if kind in _BOUNDS:
@@ -409,8 +409,8 @@ def _as_number(text: str) -> bool:
     return True
 
 
-def _wrong_type(wanted: list[str], value: Any) -> str:
-    due = " or ".join(dict.fromkeys(wanted))
+def _wrong_type(expected: list[str], value: Any) -> str:
+    due = " or ".join(dict.fromkeys(expected))
     names = {dict: "a mapping", list: "a list", type(None): "nothing", bool: "true or false", str: "the text"}
     what = names.get(type(value), "")
     if isinstance(value, (str, int, float)):

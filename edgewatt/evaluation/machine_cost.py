@@ -284,14 +284,14 @@ def order_on_machine(
 
 def machine_parameters(model: MachineCost, method: str, parameters: Mapping[str, Any]) -> MachineParameters:
     usual = vars(ORDERINGS[method].make_parameters({}))  # a configuration names them all
-    asked = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
+    changed = {name: value for name, value in parameters.items() if name not in usual or value != usual[name]}
     known = MachineParameters.__dataclass_fields__
-    for name in asked:
+    for name in changed:
         if name not in known:
             raise InputError(
                 f"method {method!r} takes no {name!r} with objective {model.objective!r}, only {', '.join(known)}"
             )
-    return MachineParameters(**asked)
+    return MachineParameters(**changed)
 
 
 def linear_objective(model: MachineCost, shape: MachineShape) -> Objective:

@@ -222,9 +222,9 @@ def break_even(
     varied = (parts or (first.part.name,), formats or ("fp32",), lanes or (16,), policies or (policy_of(first),))
     choices = [StudyChoice(*combination) for combination in itertools.product(*varied)]
     chosen = objective or ("energy" if memory is None else "io")
-    asked = Layout(kind=layout or AUTO, value_format=choices[0].value_format, lanes=choices[0].lanes)
+    any_layout = Layout(kind=layout or AUTO, value_format=choices[0].value_format, lanes=choices[0].lanes)
     model = machine_cost_for(
-        network, "energy" if chosen == "io" else chosen, first, layout=asked, timing=timing, seed=seed
+        network, "energy" if chosen == "io" else chosen, first, layout=any_layout, timing=timing, seed=seed
     )
     ranges = {choice: range_of(model, choice, sizes) for choice in choices}
     at_first = ranges[choices[0]].first
@@ -237,22 +237,22 @@ def break_even(
         time_limit_s=time_limit_s,
         parameters=parameters,
     )
-    study = StudyCosts(orders, progress, sum(len(its.wanted) for its in ranges.values()) if each else None)
+    study = StudyCosts(orders, progress, sum(len(its.requested) for its in ranges.values()) if each else None)
     points: list[BreakEvenPoint] = []
     sizes_of: dict[str, dict[str, int | None]] = {}
     beyond: dict[str, tuple[str, ...]] = {}
     crossings: dict[str, dict[str, tuple[tuple[int, bool], ...]]] = {}
     searched: dict[str, tuple[str, ...]] = {}
     for choice, its in ranges.items():
-        legal, wanted = its.legal, its.wanted
+        legal, requested = its.legal, its.requested
         at = partial(_point, study, choice, its)
-        points += [_with_blocking(its, at(size)) for size in wanted]
-        between = [size for size in legal if wanted[0] <= size <= wanted[-1]]
+        points += [_with_blocking(its, at(size)) for size in requested]
+        between = [size for size in legal if requested[0] <= size <= requested[-1]]
         saves_io = study.io_savings(its.model, between)
         cheap = len(between) <= FEW_SIZES or len(between) * network.n_connections <= CHEAP_STEPS
-        probes = between if cheap else sorted({*wanted, *_around_changes(saves_io)})
+        probes = between if cheap else sorted({*requested, *_around_changes(saves_io)})
         if each:
-            legal = probes = wanted
+            legal = probes = requested
         same = model.layout.kind in LAYOUTS and LAYOUTS[model.layout.kind].item.same_bytes
         counted = () if not saves_io else ("io", "bytes") if same else ("io",)
         exact = len(saves_io) == len(between)

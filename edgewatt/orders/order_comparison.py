@@ -120,11 +120,11 @@ class StudyChoice:
 @dataclass(frozen=True)
 class StudyRange:
     """The sizes of on-chip memory for one choice. model: of its machine, at the system's own size. legal: sizes that
-    it can have, wanted: those asked for, both ascending. first: the model at the size named first, or its own."""
+    it can have, requested: those asked for, both ascending. first: the model at the size named first, or its own."""
 
     model: MachineCost
     legal: list[int]
-    wanted: list[int]
+    requested: list[int]
     first: MachineCost
 
     def at(self, size: int) -> MachineCost:
@@ -140,9 +140,9 @@ def range_of(model: MachineCost, choice: StudyChoice, sizes: Sequence[int] | Non
     own, legal = size_of(machine), legal_sizes(model.network, machine, choice.lanes)
     if not sizes or own in sizes:
         legal = sorted({*legal, own})
-    wanted = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
+    requested = _nearest(legal, sizes or [own * 2**k // 8 for k in range(7)])
     (first,) = _nearest(legal, [sizes[0] if sizes else own])
-    return StudyRange(varied, legal, wanted, _sized(varied, first))
+    return StudyRange(varied, legal, requested, _sized(varied, first))
 
 
 def _sized(model: MachineCost, size: int) -> MachineCost:
@@ -212,10 +212,10 @@ class PlayedOrders:
         return bool(self.made) and self.memory is None and (self.each or same)
 
     def _pair(self, model: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
-        asked: tuple[dict[str, Any], ...] = (self._parameters, {})
+        options: tuple[dict[str, Any], ...] = (self._parameters, {})
         one, other = (
             self._make(model, name, where, progress, parameters) if given is None else given
-            for name, given, parameters in zip(self.names, self._given, asked, strict=True)
+            for name, given, parameters in zip(self.names, self._given, options, strict=True)
         )
         return one, other
 

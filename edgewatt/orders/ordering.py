@@ -144,9 +144,9 @@ def machine_cost_for(
     if isinstance(layout, Layout):
         if lanes is not None and lanes != layout.lanes:
             raise InputError(f"lanes is {lanes}, but the layout has {layout.lanes}: say it once")
-        asked = layout
+        spec = layout
     else:
-        asked = Layout(kind=layout or "auto", lanes=MACHINE_LANES if lanes is None else lanes)
+        spec = Layout(kind=layout or "auto", lanes=MACHINE_LANES if lanes is None else lanes)
     if named == "time" and timing == "replay":
         raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
-    return MachineCost(network, machine_of(machine), asked, named, timing or "system", seed)
+    return MachineCost(network, machine_of(machine), spec, named, timing or "system", seed)

@@ -63,7 +63,7 @@ class OrderRequest:
     seed: int = 0
     time_limit_s: float | None = None
     renumber: str | None = None
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):
         raise InputError("--layout, --timing, --format and --renumber belong to --system")
     memory = 100 if memory is None else memory
-    budget: dict[str, Any] = {"seed": r.seed, "time_limit_s": r.time_limit_s, "progress": progress, **r.asked}
+    budget: dict[str, Any] = {"seed": r.seed, "time_limit_s": r.time_limit_s, "progress": progress, **r.parameters}
     if model is None:
         ordering = order(
             network, r.method, memory=memory, policy=r.policy, pinning=r.pinning, objective=wish, target=r.target,
@@ -148,7 +148,7 @@ def find_smallest(
     network: Network,
     method: str | None,
     *,
-    asked: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     seed: int,
     time_limit_s: float | None,
     output: str | None,
@@ -156,8 +156,8 @@ def find_smallest(
 ) -> tuple[SmallestMemory, dict[str, Any]]:
     """Return the least M at which an order with minimal I/Os is known, and that as plain data; write the order."""
     given = None
-    if asked:
-        given = make_order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit_s, **asked)
+    if parameters:
+        given = make_order(network, method or "auto", memory=100, seed=seed, time_limit_s=time_limit_s, **parameters)
     smallest = smallest_memory(network, given, method=method, seed=seed, time_limit_s=time_limit_s, progress=progress)
     result = {**smallest.as_dict(), "network": network.name, "policy": "min", "pinning": "literal"}
     if output:

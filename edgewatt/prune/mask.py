@@ -108,7 +108,7 @@ def memory_mask(
     widths = layers.widths if layers is not None else _widths(network)
     memory = checked_memory(memory)
     dense = len(layers.layer) if layers is not None else sum(a * b for a, b in pairs_of(widths))
-    wanted = wanted_of(connections, density, dense)
+    target = target_of(connections, density, dense)
     whole_number(block, "block", 1, max(widths))
     claim(8 * sum(a * b for a, b in pairs_of(widths)), f"layers of {shown(widths)} neurons", "a score for each pair")
     rng, free = np.random.default_rng(seed), None
@@ -116,11 +116,11 @@ def memory_mask(
     scores: list[Any] = [rng.random((b, a), dtype=np.float32) for a, b in pairs_of(widths)]
     if layers is not None and layers.network.weights is not None:
         scores = layers.matrices(np.abs(layers.network.weights))
-        pruned = prune_magnitude(layers.network, n_connections=wanted)
+        pruned = prune_magnitude(layers.network, n_connections=target)
         free = quick_total(pruned, memory, policy, pinning)
         if neurons is None:
             neurons = int(pruned.touched.sum()) + int((pruned.in_degree[pruned.outputs] > 0).sum()) - widths[-1]
-    room = wanted if groups is None else min(-(-wanted * groups[1] // groups[0]), dense)
+    room = target if groups is None else min(-(-target * groups[1] // groups[0]), dense)
     maps = tuple(values or ())
     if maps and (len(maps) != len(widths) or min(maps) < 1 or layers is not None or not sees_future):
         raise InputError(f"values are {len(widths)} whole numbers of at least 1, for widths and policy 'min' alone")
@@ -129,7 +129,7 @@ def memory_mask(
         raise InputError(near)
 
     def made(windows: Windows, outside: int = 0) -> MemoryMask:
-        masks = masks_of(windows, scores, wanted, layers=layers, neurons=neurons, groups=groups, outside=outside)
+        masks = masks_of(windows, scores, target, layers=layers, neurons=neurons, groups=groups, outside=outside)
         kept, parts = _kept(widths, masks, layers)
         if maps:  # what connections of channels cost is their kernels' matter; that the bound is reached is not
             order = Ordering(windows.order(*_of_layers(kept, widths)), "memory-mask", {"memory": memory}, seed)
@@ -144,12 +144,12 @@ def memory_mask(
         return MemoryMask(masks, kept, order, memory, policy, total, bound, windows, free, near)
 
     def at_places(windows: Windows) -> Windows:
-        return mixed(windows, seed) if free is None else placed(windows, scores, wanted, seed)[0]
+        return mixed(windows, seed) if free is None else placed(windows, scores, target, seed)[0]
 
     if free is None:
         best = made(at_places(shapes[0]))
     else:
-        best = made(max((placed(each, scores, wanted, seed) for each in shapes), key=lambda found: found[1])[0])
+        best = made(max((placed(each, scores, target, seed) for each in shapes), key=lambda found: found[1])[0])
     if maps:
         return best
     if best.above > extra and not near:  # a policy that does not see the future needs room to spare
@@ -357,7 +357,7 @@ def _check_options(
         raise InputError(f"groups are (kept, of), not {shown(groups)}")
 
 
-def wanted_of(connections: int | None, density: float | None, dense: int) -> int:
+def target_of(connections: int | None, density: float | None, dense: int) -> int:
     """Return how many of `dense` connections to keep."""
     if (connections is None) == (density is None):
         raise InputError("give connections or density, one of them")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.costs import costs_of, rows_of
-from edgewatt.prune.mask import fitting, order_in, room_in, wanted_of
+from edgewatt.prune.mask import fitting, order_in, room_in, target_of
 from edgewatt.results.comparison import pareto_front
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from hwmodel.machine import Machine
@@ -110,7 +110,7 @@ class _Task:
 
     def counts(self, density: float) -> list[int]:
         """Return how many connections each layer keeps."""
-        wanted_of(None, density, len(self.layers.layer))
+        target_of(None, density, len(self.layers.layer))
         return [max(1, round(density * np.count_nonzero(w))) for w in self.weights]
 
     def outputs(self, weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewatt.prune.mask import fitting, order_in, wanted_of
+from edgewatt.prune.mask import fitting, order_in, target_of
 from traces.base.errors import InputError, MissingExtraError
 from traces.networks.checks import checked_memory
 from traces.networks.network import Network
@@ -65,7 +65,7 @@ class MemoryPruning:
                 raise InputError(f"layer {k} gives {n_out} outputs, but layer {k + 1} takes {n_in}: no chain of layers")
         self.widths = (shapes[0][1], *(n_out for n_out, _ in shapes))
         self.memory = checked_memory(memory)
-        self.connections = wanted_of(connections, density, sum(a * b for a, b in pairs_of(self.widths)))
+        self.connections = target_of(connections, density, sum(a * b for a, b in pairs_of(self.widths)))
         found, near = fitting(self.widths, self.memory, self.connections, 1, tuple(values or ()), extra)
         if near:
             raise InputError(near)

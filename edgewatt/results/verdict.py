@@ -451,8 +451,8 @@ def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
     titles = {axis.key: axis.title for axis in axes}
     seeds = [key for key in ("seed", "network_generate_seed", "generate_seed") if len(set(column(rows, key))) > 1]
     several = sum(name.startswith(("caches_", "scratchpad_")) for name in titles) > 1  # parts of one on-chip memory
-    asked = (k for k in dict.fromkeys((*_EFFECTS, *titles)) if k not in seeds and not (k == "onchip" and several))
-    values = {key: column(rows, key) for key in telling(rows, asked, played)}
+    swept = (k for k in dict.fromkeys((*_EFFECTS, *titles)) if k not in seeds and not (k == "onchip" and several))
+    values = {key: column(rows, key) for key in telling(rows, swept, played)}
     every = {**values, **{key: column(rows, key) for key in seeds}}
     found = []
     for key, of in values.items():

@@ -68,7 +68,7 @@ class Computation:
 
     def _name(self, step: Step) -> str:
         if step.name not in self._names:
-            before = {asked: f'"{self._seen(given)}"' for asked, given in inputs(self.steps, step).items()}
+            before = {key: f'"{self._seen(given)}"' for key, given in inputs(self.steps, step).items()}
             self._names[step.name] = name_of(self.point, step, before)
         return self._names[step.name]
 

@@ -433,10 +433,10 @@ def file_identity(path: str) -> dict[str, str]:
 
 
 def check_unchanged(files: tuple[FileIdentity, ...], paths: list[str]) -> None:
-    for path, wanted in zip(paths, files, strict=True):
+    for path, expected in zip(paths, files, strict=True):
         if not Path(path).exists():
             raise InputError(f"{path}: no such file")
-        if file_identity(path)["sha256"] != wanted.sha256:
+        if file_identity(path)["sha256"] != expected.sha256:
             raise InputError(f"{path}: the file has changed since this configuration was read")
 
 

@@ -149,18 +149,18 @@ def _without(points: list[Point], document: Document, settings: SweepConfig) -> 
 _SINGULAR = {"orderings": "ordering", "strides": "stride", "formats": "format"}
 
 
-def _agrees(config: Mapping[str, Any], key: str, wanted: Any) -> bool:
+def _agrees(config: Mapping[str, Any], key: str, query: Any) -> bool:
     value: Any = config
     for step in key.split("."):
         try:
             value = value[int(step)] if isinstance(value, tuple | list) else value[_SINGULAR.get(step, step)]
         except (KeyError, IndexError, TypeError, ValueError):
             return False
-    if isinstance(value, Mapping) and isinstance(wanted, Mapping):
-        return all(item in value and value[item] == expected for item, expected in wanted.items())
+    if isinstance(value, Mapping) and isinstance(query, Mapping):
+        return all(item in value and value[item] == expected for item, expected in query.items())
     if isinstance(value, Mapping):
-        return wanted in (value.get("kind"), value.get("stride"))
-    return bool(value == wanted)
+        return query in (value.get("kind"), value.get("stride"))
+    return bool(value == query)
 
 
 def _unique(points: list[Point]) -> list[Point]:

@@ -69,8 +69,8 @@ class SweepRun:
 
     def __init__(self, so_far: Results, points: list[Point], todo: list[Point], claims: Claims, resume: bool) -> None:
         self.so_far, self.store, self.claims, self.resume = so_far, so_far.store, claims, resume
-        wanted = OPTIONAL | {"ordering"}
-        named = {point.hash: identities(point, wanted) for point in points} if todo else {}
+        optional = OPTIONAL | {"ordering"}
+        named = {point.hash: identities(point, optional) for point in points} if todo else {}
         self.open = leaders_first(todo, named)
         self._keep = shared(named)
         self._failed_before = self.store.failure_marks()

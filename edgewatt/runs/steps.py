@@ -223,17 +223,17 @@ def order_tuples(point: Point, before: StepResults, progress: Progress | None) -
     block: Any = point.machine.bus.block_bytes
     inverts = chain_facts(point.machine.encoder).inverts
     network, edges, stride = before["network"], before["ordering"]["edges"], parameters.pop("stride")
-    asked: dict[str, Any] = dict(
+    settings: dict[str, Any] = dict(
         method=_order(point).stride.kind, value_format=point.layout.format, block_bytes=block, seed=point.measure.seed,
         **parameters,
     )  # fmt: skip
     if stride != IO_NEUTRAL:
-        return {"edges": order_run_tuples(network, edges, stride=stride, inverts=inverts, **asked)}
+        return {"edges": order_run_tuples(network, edges, stride=stride, inverts=inverts, **settings)}
     memory = _order(point).fast_memory
-    asked.pop("stride_restart")  # windows are where they are
+    settings.pop("stride_restart")  # windows are where they are
     joint = order_jointly(
         network, edges, memory=memory.size, policy=memory.policy, pinning=memory.pinning,
-        encoder="base-xor+dbi-dc" if inverts else "base-xor", **asked,
+        encoder="base-xor+dbi-dc" if inverts else "base-xor", **settings,
     )  # fmt: skip
     return {"edges": joint.edges}
 
@@ -553,21 +553,21 @@ def name_of(point: Point, step: Step, before: Mapping[str, str]) -> str:
     if step.derived:
         derived = {name: derive(point) for name, derive in step.derived.items()}
         own = f'"derived":{canonical_json(derived)},{own}'
-    names = ",".join([f'"{asked}":{before[asked]}' for asked in sorted(before)])
+    names = ",".join([f'"{key}":{before[key]}' for key in sorted(before)])
     return hash_of_text(f'["{step.name}",{{{own}}},{{{names}}}]')
 
 
-def identities(point: Point, wanted: frozenset[str] = frozenset(STEPS)) -> dict[str, str]:
+def identities(point: Point, needed: frozenset[str] = frozenset(STEPS)) -> dict[str, str]:
     """Return step -> what names its result before anything is computed, for the steps that the point has."""
     names: dict[str, str] = {}
-    steps, named = steps_of(point), _with_those_before(wanted)
+    steps, named = steps_of(point), _with_those_before(needed)
     for step in own_steps(steps):
         if step.name not in named:
             continue
-        before = {asked: names.get(given.name) for asked, given in inputs(steps, step).items()}
+        before = {key: names.get(given.name) for key, given in inputs(steps, step).items()}
         try:
             names[step.name] = name_of(
-                point, step, {asked: f'"{name}"' if name else "null" for asked, name in before.items()}
+                point, step, {key: f'"{name}"' if name else "null" for key, name in before.items()}
             )
         except InputError:
             continue

@@ -141,9 +141,9 @@ def sweep(
         if todo and early:
             run_by.prepare(len(todo))
         claims = stack.enter_context(Claims(store.folder / "claims"))
-        course = SweepRun(so_far, plan.points, todo, claims, resume)
-        while course.open:
-            tasks = course.tasks()
+        state = SweepRun(so_far, plan.points, todo, claims, resume)
+        while state.open:
+            tasks = state.tasks()
             first = next(tasks, None)
             if first is None:
                 time.sleep(POLL_S)  # other processes compute all that is left
@@ -151,7 +151,7 @@ def sweep(
                 outcomes = run_by.run(chain([first], tasks))
                 try:
                     for outcome in outcomes:
-                        course.keep(outcome)
+                        state.keep(outcome)
                         done = so_far.computed + so_far.reused + len(so_far.failed)
                         report(done, len(plan.points), f"{len(so_far.failed)} failed" if so_far.failed else "")
                 finally:

@@ -148,13 +148,13 @@ class CacheLevel:
                 self._buffered[number] = held[-1]
         self._bypassing += len(passing)
         self._bypassing_lines += int(new.sum())
-        asked = int(new.sum())
+        n_fills = int(new.sum())
         index = np.concatenate((own[out.access_index], passing[access[new]]))
         order = np.argsort(index, kind="stable")
         return LineTransactions(
             np.concatenate((out.address, lines[new] * np.uint64(line_bytes)))[order],
-            np.concatenate((out.size, np.full(asked, line_bytes, np.uint16)))[order],
-            np.concatenate((out.is_write, np.zeros(asked, np.uint8)))[order],
+            np.concatenate((out.size, np.full(n_fills, line_bytes, np.uint16)))[order],
+            np.concatenate((out.is_write, np.zeros(n_fills, np.uint8)))[order],
             index[order],
         )
 

@@ -115,12 +115,12 @@ def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuR
         requests = []
         for sm, made in enumerate(warp_accesses(problem, spec, product)):
             accesses += np.bincount(made.stream, minlength=len(STREAMS))
-            wanted = l1[sm].access(made.op, made.address, np.full(len(made.address), spec.sector_bytes))
-            fills = wanted.access_index[wanted.is_write == 0]
+            transactions = l1[sm].access(made.op, made.address, np.full(len(made.address), spec.sector_bytes))
+            fills = transactions.access_index[transactions.is_write == 0]
             misses += np.bincount(made.stream[fills], minlength=len(STREAMS))
-            at = wanted.access_index
+            at = transactions.access_index
             columns = made.step[at], np.full(len(at), sm), np.arange(len(at)), clock[sm] + made.clock[at]
-            requests.append((*columns, wanted.address, wanted.size, wanted.is_write))
+            requests.append((*columns, transactions.address, transactions.size, transactions.is_write))
             clock[sm] += made.clock[-1] + 1 if len(made.clock) else 0
         step, unit, turn, cycle, address, size, is_write = map(np.concatenate, zip(*requests, strict=True))
         order = np.lexsort((turn, unit, step))

@@ -86,13 +86,13 @@ def _first_level_rows(result: ReplayResult, machine: Machine, technology: Techno
     """Return what the engine asks of the first cache: rows, connections, and further lines that accesses reach into."""
     spec, counts = machine.caches[0], result.caches[0]
     rows = []
-    for name, reads, asked, n_bytes in (
+    for name, reads, accesses, n_bytes in (
         ("read", True, result.loads * ROWS, result.load_bytes),
         ("connections", True, result.loads * ~ROWS, result.load_bytes),
         ("write", False, result.stores, result.store_bytes),
     ):
         taken, spent = 0, 0.0
-        for n, moved in zip(asked.tolist(), n_bytes.tolist(), strict=True):
+        for n, moved in zip(accesses.tolist(), n_bytes.tolist(), strict=True):
             if n:
                 pieces, each = engine_access(spec, machine.engine.access_bytes, moved / n, technology)
                 taken += n * pieces

@@ -213,9 +213,9 @@ class ChannelWires:
             start = end
 
 
-def wire_traffic(asked: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:
+def wire_traffic(requests: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:
     """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
-    reads, writes = asked
+    reads, writes = requests
     if wires is None:
         return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
     return wires.first.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())

@@ -35,14 +35,14 @@ ENGINE_WAITS = ("outstanding_misses", "dma_bytes", "instruction_pj")
 class CachePass:
     """A trace on its way through a machine's caches: first `run`, then `flush`, each once.
 
-    asked: int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)]. levels: counts per cache level.
+    access_counts: int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)]. levels: counts per cache level.
     partial_writes: stores that passed the last level. All three are of what has been given out so far.
     """
 
     def __init__(self, trace: Trace, machine: Machine) -> None:
         self.has_data, self.n_accesses = trace.has_data, trace.n_accesses
         self.description: Mapping[str, Any] = trace.description
-        self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
+        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._engine = EngineSide(trace, machine)
         self.footprint_bytes = self._engine.trace.memory.total_bytes
         self._hierarchy = open_hierarchy(self._engine.trace, machine)
@@ -58,7 +58,7 @@ class CachePass:
     def run(self) -> Iterator[Bursts]:
         """Yield the bursts of the trace, slice by slice."""
         for chunk in slices(self._engine.trace):
-            self.asked += count_accesses(chunk)
+            self.access_counts += count_accesses(chunk)
             yield self._hierarchy.feed(chunk)
 
     @property
@@ -88,7 +88,7 @@ class KeptPass:
             meta = json.loads(arrays["meta"].tobytes())
             self.has_data, self.n_accesses = "data" in arrays, meta["accesses"]
             self.description: Mapping[str, Any] = meta["description"]
-            self.asked = arrays["asked"]
+            self.access_counts = arrays["asked"]
             self._made_by = meta["machine"]
             self._arrays, self._n_run, self._block = arrays, meta["run_bursts"], meta["machine"]["block_bytes"]
             self._counts = {name: [CacheCounts(**level) for level in meta[name]] for name in ("run", "flush")}
@@ -146,13 +146,13 @@ def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any) -> No
     n = len(arrays["address"])
     if type(n_run) is not int or not 0 <= n_run <= n or type(block) is not int or not 0 < block <= 1 << 16:
         raise InputError(f"no pass through caches: {n_run!r} bursts of {block!r} bytes before the flush, of {n}")
-    wanted: dict[str, tuple[Any, tuple[int, ...]]] = {name: (kind, (n,)) for name, kind in _COLUMNS.items()}
-    wanted |= {
+    expected: dict[str, tuple[Any, tuple[int, ...]]] = {name: (kind, (n,)) for name, kind in _COLUMNS.items()}
+    expected |= {
         "asked": (np.int64, (2, 2, len(STREAMS))),
         "cycle": (np.int64, (n_run,)),
         "data": (np.uint8, (n * block,)),
     }
-    for name, (kind, shape) in wanted.items():
+    for name, (kind, shape) in expected.items():
         if name in ("cycle", "data") and name not in arrays:
             continue
         column = arrays[name]
@@ -204,7 +204,7 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
         arrays["data"] = _joined([part.data for part in held], np.uint8)
     if any(part.cycle is not None for part in held):  # the flush, at the end, has none
         arrays["cycle"] = _joined([part.cycle for part in held if part.cycle is not None], np.int64)
-    return {**arrays, "asked": caches.asked, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+    return {**arrays, "asked": caches.access_counts, "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
 
 
 def depends_on(machine: Machine) -> dict[str, Any]:

@@ -129,17 +129,17 @@ def replay(
     for bursts in source.run():
         meter.take(bursts, RUN)
         if progress is not None:
-            progress(int(source.asked[:, 0].sum()), source.n_accesses, "accesses replayed")
-    asked, caches = source.asked, source.levels
+            progress(int(source.access_counts[:, 0].sum()), source.n_accesses, "accesses replayed")
+    accesses, caches = source.access_counts, source.levels
     if machine.flush:
         for bursts in source.flush():
             meter.take(bursts, FLUSH)
     dram = meter.finish()
     result = ReplayResult(
-        loads=asked[0, 0],
-        stores=asked[1, 0],
-        load_bytes=asked[0, 1],
-        store_bytes=asked[1, 1],
+        loads=accesses[0, 0],
+        stores=accesses[1, 0],
+        load_bytes=accesses[0, 1],
+        store_bytes=accesses[1, 1],
         caches=caches,
         run=meter.traffic(RUN),
         flush=meter.traffic(FLUSH),

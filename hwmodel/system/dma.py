@@ -170,7 +170,7 @@ class DmaEngine:
         last: Bursts | None = None
         for chunk in slices(self.side.trace, SLICE_TRANSFERS):
             bursts = self.caches.hierarchy.feed(chunk)
-            self.caches.asked += count_accesses(chunk)
+            self.caches.access_counts += count_accesses(chunk)
             self.caches.accesses += len(chunk)
             if not len(bursts):
                 continue

@@ -68,7 +68,7 @@ class SharedCaches:
     def __init__(self, hierarchy: CacheHierarchy) -> None:
         self.hierarchy = hierarchy
         self.accesses = 0
-        self.asked = np.zeros((2, 2, len(STREAMS)), np.int64)
+        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
 
 
 class Engine:
@@ -115,7 +115,7 @@ class Engine:
                 if env.now > ready:
                     accepted, position = int(env.now), own
             bursts = self.caches.hierarchy.feed(chunk)
-            self.caches.asked += count_accesses(chunk)
+            self.caches.access_counts += count_accesses(chunk)
             when = bursts.cycle
             if when is None:
                 when = (bursts.work * self._clocks_per_cycle).astype(np.int64)

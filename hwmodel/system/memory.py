@@ -356,8 +356,8 @@ class MemorySystem:
                 arrived(request, done, bursts)
         else:
             source, number = self._in_flight.split(request)
-            asked = (source != 0) | (number < (NEVER if self._flush_from is None else self._flush_from))
-            np.maximum.at(self.last_done, source[asked], done[asked])
+            requested = (source != 0) | (number < (NEVER if self._flush_from is None else self._flush_from))
+            np.maximum.at(self.last_done, source[requested], done[requested])
             for s, arrived in self._watched.items():
                 mine = source == s
                 arrived(number[mine], done[mine], bursts[mine])

@@ -140,10 +140,10 @@ def simulate(
         raise StuckError(f"the system made no progress up to cycle {env.now}: {memory.channels.waiting()}")
     dram = memory.result()
     counts = ReplayResult(
-        loads=caches.asked[0, 0],
-        stores=caches.asked[1, 0],
-        load_bytes=caches.asked[0, 1],
-        store_bytes=caches.asked[1, 1],
+        loads=caches.access_counts[0, 0],
+        stores=caches.access_counts[1, 0],
+        load_bytes=caches.access_counts[0, 1],
+        store_bytes=caches.access_counts[1, 1],
         caches=tuple(at_end),
         run=memory.traffic(RUN),
         flush=memory.traffic(FLUSH),

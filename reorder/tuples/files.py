@@ -80,8 +80,8 @@ def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:
     chosen = [name for name in known if any(name == p or fnmatch.fnmatchcase(name, p) for p in names or ("*",))]
     if len(chosen) != 1:
         listed = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
-        asked = " and ".join(map(repr, names or ())) or "no name"
-        raise InputError(f"{weights.folder}: {len(chosen)} matrices fit {asked}, one is wanted: {listed}")
+        requested = " and ".join(map(repr, names or ())) or "no name"
+        raise InputError(f"{weights.folder}: {len(chosen)} matrices fit {requested}, one is wanted: {listed}")
     matrix = weights.matrix(chosen[0])
     claim(16 * int(matrix.pointers[-1]), str(weights.folder), f"matrix {matrix.name!r}")
     columns, bits = matrix.entries(0, matrix.shape[0])
@@ -99,8 +99,8 @@ def _one_of(reader: MatrixReader, path: Path, names: Sequence[str] | None) -> An
         raise InputError(f"{path}: holds {len(known)} matrices: choose one with --names (names=): {listed}")
     matrices = reader.matrices(path, names or known or None)
     if len(matrices) != 1:
-        asked = " and ".join(map(repr, names or ()))
-        raise InputError(f"{path}: {len(matrices)} matrices fit {asked}, one is wanted: {listed}")
+        requested = " and ".join(map(repr, names or ()))
+        raise InputError(f"{path}: {len(matrices)} matrices fit {requested}, one is wanted: {listed}")
     return matrices[0]
 
 

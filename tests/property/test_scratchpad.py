@@ -100,8 +100,8 @@ def test_rows_moved_are_those_of_every_reference_row(reference: Path) -> None:
         assert moved is not None
         for name in ("reads_neurons", "writes_live", "writes_outputs"):
             assert getattr(moved, name) == int(row[name]), (row, name)
-        assert int(whole.asked[0, 0][ROWS].sum()) == int(row["reads_neurons"])
-        assert int(whole.asked[1, 0].sum()) == int(row["writes"])
+        assert int(whole.access_counts[0, 0][ROWS].sum()) == int(row["reads_neurons"])
+        assert int(whole.access_counts[1, 0].sum()) == int(row["writes"])
 
 
 @settings(max_examples=150, deadline=None)

@@ -72,7 +72,7 @@ PLACE = '{{"a": {{"dtype": "F32", "shape": {}, "data_offsets": {}}}}}'
         (header(PLACE.format("[1e999]", "[0, 0]")), "not a list of sizes"),
         (header(PLACE.format("[-1, 0]", "[0, 0]")), "not a list of sizes"),
         (header(PLACE.format("[0, 0]", "[0, 0, 0]")), "damaged or not a safetensors"),
-        (header(PLACE.format("[" + "9, " * 1_000_000 + "9]", "[0, 0]")), "not a list of sizes"),  # its product takes hours
+        (header(PLACE.format("[" + "9, " * 1_000_000 + "9]", "[0, 0]")), "not a list of sizes"),  # a product of hours
         (csr((0, 5, -(2**63), -1, 2), (0, 1), (4, 8)), "row pointers falls"),  # differences go round
         (csr((0, -(2**63), 2), (0, 1), (2, 8)), "row pointers falls"),
         (csr((0, 2), (0, 2**39), (1, 2**40)), "does not fit 32 bits"),

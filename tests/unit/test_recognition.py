@@ -154,7 +154,7 @@ def test_another_kind_of_file_is_named(folder: Path, name: str, monkeypatch: pyt
         done = invoke(*words, file, *MORE.get(name, []))
         said = str(done.exception)
         assert isinstance(done.exception, InputError), f"{name} {file}: {done.output}{said}"
-        assert said.startswith(f"{file}: this is {KINDS[kind].noun}, not {first.wanted}: "), said
+        assert said.startswith(f"{file}: this is {KINDS[kind].noun}, not {first.expected}: "), said
 
 
 def test_the_advice_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,17 +77,17 @@ def test_a_killed_worker_loses_nothing(
 def test_tasks_are_sent_some_at_a_time() -> None:
     """To wake a worker takes a tenth of a tiny point: more is sent when half of what lies before it is done."""
     worker = pools._Process(*[None] * 3)  # type: ignore[arg-type]
-    assert worker.wanted(99) == 1, "its pace is not known yet"
+    assert worker.prefetch(99) == 1, "its pace is not known yet"
     worker._since, worker._pace_s = 1.0, pools.AHEAD_S / 9.5
     wanted = {}
     for lying in range(11):
         worker.pieces.extend([None] * (lying - len(worker.pieces)))  # type: ignore[list-item]
-        wanted[lying] = worker.wanted(99)
+        wanted[lying] = worker.prefetch(99)
     assert wanted == {lying: 10 - lying if lying <= 5 else 0 for lying in range(11)}
     worker.pieces.clear()
-    assert worker.wanted(3) == 3, "near the end each has its share"
+    assert worker.prefetch(3) == 3, "near the end each has its share"
     worker._pace_s = 2 * pools.AHEAD_S
-    assert worker.wanted(99) == 1
+    assert worker.prefetch(99) == 1
 
 
 def test_a_task_that_kills_its_workers_takes_none_that_wait_behind_it_along(

@@ -48,13 +48,13 @@ def read_npz(
     Every array is checked before it is allocated: no Python objects, a size that fits the archive's directory, all
     together within the bound of `traces.base.files`. Raises InputError naming the file and the array.
     """
-    wanted = None if names is None else set(names)
+    chosen = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}
     total = 0
     with _named(path, "npz"), zipfile.ZipFile(path if content is None else io.BytesIO(content)) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
-            if name == member.filename or (wanted is not None and name not in wanted):
+            if name == member.filename or (chosen is not None and name not in chosen):
                 continue
             if name in arrays:
                 raise InputError(f"{path}: array {name!r} is stored twice")

@@ -30,8 +30,8 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if whole and value >= least and (most is None or value <= most):  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload, no-any-return]
-    wanted = f"of at least {least}" if most is None else f"from {least} to {_short(most)}"
-    raise InputError(f"{what} must be a whole number {wanted}, not {value!r}{why and ': ' + why}")
+    bounds = f"of at least {least}" if most is None else f"from {least} to {_short(most)}"
+    raise InputError(f"{what} must be a whole number {bounds}, not {value!r}{why and ': ' + why}")
 
 
 def whole_numbers(

@@ -215,8 +215,10 @@ class Registry(Mapping[str, Entry[T]]):
         if package in OUR_PACKAGES or self.entry_point_group is None:
             return None
         if points := [point for point in _entry_points() if _package(point.module) == package]:
-            wanted = self.entry_point_group, name
-            return origin_of(min(points, key=lambda each: ((each.group, each.name) != wanted, each.module != module)))
+            registered = self.entry_point_group, name
+            return origin_of(
+                min(points, key=lambda each: ((each.group, each.name) != registered, each.module != module))
+            )
         file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
         if not file.is_file():
             return Origin("", "", _SESSION)

@@ -71,7 +71,7 @@ class WorkerDiedError(EdgewattError):
 
 
 class Abandoned(BaseException):
-    """The result of this piece is not wanted any more."""
+    """The result of this piece is not needed any more."""
 
 
 def in_turn(function: Callable[[int, int], None], n: int, size: int = PART) -> None:
@@ -89,7 +89,7 @@ _ASKED = threading.local()
 
 
 def go_on() -> None:
-    """Raise Abandoned where the result of this piece is not wanted any more (Ctrl-C, an error elsewhere)."""
+    """Raise Abandoned where the result of this piece is not needed any more (Ctrl-C, an error elsewhere)."""
     ended: threading.Event | None = getattr(_ASKED, "ended", None)
     if ended is not None and ended.is_set():
         raise Abandoned
@@ -357,14 +357,14 @@ class _Dask(_Futures):
         self.died, self._finished = (distributed.KilledWorker,), distributed.as_completed(with_results=False)
 
     def _look_at(self, address: str) -> None:
-        async def asked() -> Any:
+        async def identify() -> Any:
             arguments = self._distributed.Security().get_connection_args("client")
             async with self._distributed.rpc(address, timeout=CONNECT_S, connection_args=arguments) as scheduler:
                 return await asyncio.wait_for(scheduler.identity(), CONNECT_S)
 
         with ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
             try:
-                identity = aside.submit(asyncio.run, asked()).result()
+                identity = aside.submit(asyncio.run, identify()).result()
             except Exception as error:  # whatever Dask trips over in what is not an answer of a scheduler
                 raise OSError(brief(error)) from error
         if not isinstance(identity, dict) or identity.get("type") != "Scheduler":
@@ -484,7 +484,7 @@ class _Process:
         ours = [(os.fdopen(pieces[1], "wb", 0), os.fdopen(answers[0], "rb", 0)) for pieces, answers in pipes]
         return [cls(process, *ends) for ends in [(process.stdin, process.stdout), *ours]]
 
-    def wanted(self, share: float) -> int:
+    def prefetch(self, share: float) -> int:
         """How many more pieces it should have, `share` at most: none while more than half of them are left."""
         most = min(AHEAD, 1 + int(AHEAD_S / self._pace_s), max(share, 1)) if self._since else 1
         return int(most) - len(self.pieces) if 2 * len(self.pieces) <= most else 0
@@ -619,7 +619,7 @@ class _Processes(_Team):
                         while len(busy) < self.count and start():
                             pass
                         continue
-                    want = worker.wanted(left // (2 * self.count))
+                    want = worker.prefetch(left // (2 * self.count))
                     if answers and (more := next_pieces(want, not worker.pieces)):
                         worker.give(more)  # before the answers are looked at: the worker need not wait
                     if not worker.pieces:

@@ -73,11 +73,11 @@ class TensorStream:
             raise unknown_name("layout", self.layout, LAYOUTS)
 
     def format_of(self, read: TokenRead) -> StreamFormat | None:
-        tensor, wanted = read.tensor, STREAM_FORMATS[self.format]
-        if tensor is None or wanted is None or tensor.kind not in _FLOATS or _is_packed(tensor.name):
+        tensor, target = read.tensor, STREAM_FORMATS[self.format]
+        if tensor is None or target is None or tensor.kind not in _FLOATS or _is_packed(tensor.name):
             return None
-        wanted = wanted if len(tensor.shape) > 1 else StreamFormat(VECTORS)
-        return None if FLOATS.get(tensor.kind, ("",))[0] == wanted.values else wanted
+        target = target if len(tensor.shape) > 1 else StreamFormat(VECTORS)
+        return None if FLOATS.get(tensor.kind, ("",))[0] == target.values else target
 
     def element_bytes(self, reads: Sequence[TokenRead]) -> int:
         sums = {1: 0, 2: 0, 4: 0}
@@ -102,11 +102,11 @@ class TensorStream:
         if read.tensor is not None and self.format_of(read) is None and last - first == read.matrix[0]:
             return read.tensor.read(max(sent - count, 0), min(count, sent))
         rows = sum(last - first for first, last in read.rows)
-        wanted, ranges = -(-count * rows // max(sent, 1)), list[tuple[int, int]]()
+        target, ranges = -(-count * rows // max(sent, 1)), list[tuple[int, int]]()
         for first, last in reversed(read.rows):
-            if wanted > 0:
-                ranges.insert(0, (max(first, last - wanted), last))
-                wanted -= last - first
+            if target > 0:
+                ranges.insert(0, (max(first, last - target), last))
+                target -= last - first
         return b"".join(chunk.tobytes() for chunk in self.chunks(replace(read, rows=tuple(ranges))))[-count:]
 
     def chunks(self, read: TokenRead) -> Iterator[Bytes]:

@@ -155,13 +155,13 @@ def _with_numbers(network: Network, seed: int) -> Network:
 def _choose_targets(rng: np.random.Generator, counts: Int64Array, n: int) -> tuple[Int64Array, Int64Array]:
     """Return (sources, targets): source i with counts[i] different targets out of n, every set equally likely."""
     left_out = counts > n // 2
-    wanted = np.where(left_out, n - counts, counts)
+    target = np.where(left_out, n - counts, counts)
     drawn = np.empty(0, np.int64)  # source * n + target
-    missing = wanted
+    missing = target
     while missing.any():
         source = np.repeat(np.arange(len(counts)), missing)
         drawn = np.unique(np.concatenate((drawn, source * n + rng.integers(0, n, len(source)))))
-        missing = wanted - np.bincount(drawn // n, minlength=len(counts))
+        missing = target - np.bincount(drawn // n, minlength=len(counts))
     inverted = np.flatnonzero(left_out)
     if inverted.size:
         every = (inverted[:, None] * n + np.arange(n)).reshape(-1)

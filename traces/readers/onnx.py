@@ -409,7 +409,7 @@ def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
     for index, node in enumerate(node for node in inside.node if node.op_type != "Constant"):
         file[next((out for out in node.output if out), node.name or f"node{index}")] = node
     nodes = [_node(node, graph, file, helper, where) for node in graph.nodes if node.op != INPUT]
-    wanted = {name for node in nodes for name in node.input} | {value.name for value in inside.output}
+    needed = {name for node in nodes for name in node.input} | {value.name for value in inside.output}
     made = {name for node in nodes for name in node.output}
     known, others = {t.name for t in inside.initializer}, []
     for node in in_running_order(list(inside.node)):
@@ -417,18 +417,18 @@ def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
             known.update(node.output)
             others.append(node)
     for node in tuple(reversed(others)):
-        if wanted & set(node.output):
-            wanted.update(node.input)
+        if needed & set(node.output):
+            needed.update(node.input)
         else:
             others.remove(node)
     kept = {t.name for t in inside.initializer} | {name for node in others for name in node.output}
     for name, array in graph.constants.items():
-        if name in wanted - kept:
+        if name in needed - kept:
             inside.initializer.append(numpy_helper.from_array(array, name))
             kept.add(name)
     if missing := sorted({v.name for v in inside.output} - made - kept):
         raise InputError(f"{where}: the graph to write has no tensor {missing[0]!r}, which is a result of the model")
-    unread = {t.name for t in inside.initializer} - wanted
+    unread = {t.name for t in inside.initializer} - needed
     for values in (inside.initializer, inside.input):
         stay = [value for value in values if value.name not in unread]
         del values[:]

@@ -182,7 +182,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
     reader, files = _choose(path, kind, readers)
     if files[0].is_dir():
         return reader.network(files, options)
-    asked = {
+    abilities = {
         "chooses_tensors": (options.names is not None, "names choose tensors and operators of {} files only"),
         "unrolls": (
             options.image is not None or bool(options.windows),
@@ -193,7 +193,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
             "batch and shapes are for {} files, whose dimensions may be open",
         ),
     }
-    for able, (given, rule) in asked.items():
+    for able, (given, rule) in abilities.items():
         if given and not getattr(reader, able):
             known = sorted({suffix for each in readers if getattr(each, able) for suffix in each.suffixes})
             raise InputError(f"{files[0]}: {rule.format(' and '.join(known))}")

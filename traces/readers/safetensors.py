@@ -115,18 +115,18 @@ def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGe
 
 
 def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
-    wanted = layer.weights.shape[1]
-    if ids.ndim != 3 or ids.size == wanted:
+    n_inputs = layer.weights.shape[1]
+    if ids.ndim != 3 or ids.size == n_inputs:
         return ids.ravel()
     channels, height, width = ids.shape
-    side = math.isqrt(ids.size // wanted) if wanted and ids.size % wanted == 0 else 0
-    if wanted == channels:
+    side = math.isqrt(ids.size // n_inputs) if n_inputs and ids.size % n_inputs == 0 else 0
+    if n_inputs == channels:
         made.notes.append(f"{layer.name}: the mean over the whole image before it is inferred from the sizes")
         return made.pool(ids, (height, width), Window(), at, count_padding=False).ravel()
-    if side > 1 and side * side * wanted == ids.size and not (height % side or width % side):
+    if side > 1 and side * side * n_inputs == ids.size and not (height % side or width % side):
         made.notes.append(f"{layer.name}: a mean over windows of {side} x {side} before it is inferred from the sizes")
         return made.pool(ids, (side, side), Window((side, side)), at, count_padding=False).ravel()
-    raise InputError(f"{at} takes {wanted} inputs, but {channels} x {height} x {width} come: give strides or pools")
+    raise InputError(f"{at} takes {n_inputs} inputs, but {channels} x {height} x {width} come: give strides or pools")
 
 
 # safetensors' type names -> numpy's (the small floats are ml_dtypes')

@@ -67,12 +67,12 @@ def accuracy_of(
         )
     outputs = executed_outputs(network, order, layout, vectors).astype(np.float64)
     exact = forward(network, vectors, dtype=np.float64)[:, network.outputs]
-    answer, wanted = outputs.argmax(axis=1), exact.argmax(axis=1)
+    answer, expected = outputs.argmax(axis=1), exact.argmax(axis=1)
     size = float(np.linalg.norm(exact))
     difference = float(np.linalg.norm(outputs - exact))
     return Accuracy(
         len(vectors),
         None if labels is None else float((answer == labels).mean()),
-        float((answer == wanted).mean()),
+        float((answer == expected).mean()),
         difference / size if size else difference,
     )

@@ -61,11 +61,11 @@ def build_trace(
     edges = check_order(network, edges)
     vectors, origin = input_vectors(network, sample, batch, inputs, seed, layout.lanes)
     plan = plan_layout(network, edges, layout, vectors)
-    asked = asdict(layout)
-    del asked["lanes"]
+    settings = asdict(layout)
+    del settings["lanes"]
     description = {
         "network": network.name,
-        "layout": {**asked, "kind": plan.kind},
+        "layout": {**settings, "kind": plan.kind},
         "inputs": origin,
         "samples": len(vectors),
         "zeroed_weights": plan.zeroed,
@@ -158,32 +158,32 @@ def input_vectors(
         if batch not in (None, len(given)):
             raise InputError(f"batch is {batch}, but {len(given)} input vectors are given: leave batch out")
         return given, "given"
-    wanted = np.atleast_1d(np.asarray(sample))
-    if not wanted.size or not np.issubdtype(wanted.dtype, np.integer) or wanted.ndim != 1:
+    selected = np.atleast_1d(np.asarray(sample))
+    if not selected.size or not np.issubdtype(selected.dtype, np.integer) or selected.ndim != 1:
         raise InputError(f"sample must be a row number of the batch or a list of them, not {sample!r}")
     if batch is not None and np.ndim(sample):
         raise InputError("give either a list of samples or a batch size, not both")
     if network.batch is None:
-        if wanted.min() < 0:
-            raise InputError(f"sample {wanted.min()} does not exist")
+        if selected.min() < 0:
+            raise InputError(f"sample {selected.min()} does not exist")
         if not np.ndim(sample):
             n_vectors = batch or lanes
-            claim(4 * n * (int(wanted[0]) + n_vectors) + 8 * n_vectors, f"batch {n_vectors}", "its input vectors")
-            wanted = int(wanted[0]) + np.arange(n_vectors)
-        claim(4 * n * (int(wanted.max()) + 1), f"sample {wanted.max()}", "its input vectors")
-        drawn = np.random.default_rng(seed).random((int(wanted.max()) + 1, n), np.float32)
-        return drawn[wanted], f"uniform [0, 1), seed {seed}: the network has no batch"
+            claim(4 * n * (int(selected[0]) + n_vectors) + 8 * n_vectors, f"batch {n_vectors}", "its input vectors")
+            selected = int(selected[0]) + np.arange(n_vectors)
+        claim(4 * n * (int(selected.max()) + 1), f"sample {selected.max()}", "its input vectors")
+        drawn = np.random.default_rng(seed).random((int(selected.max()) + 1, n), np.float32)
+        return drawn[selected], f"uniform [0, 1), seed {seed}: the network has no batch"
     rows = len(network.batch)
-    bad = wanted[(wanted < 0) | (wanted >= rows)]
+    bad = selected[(selected < 0) | (selected >= rows)]
     if bad.size:
         raise InputError(f"sample {bad[0]} does not exist: the batch has rows 0 to {rows - 1}")
     if not np.ndim(sample):
-        first = int(wanted[0])
+        first = int(selected[0])
         if batch is not None and first + batch > rows:
             claim((8 + 4 * n) * batch, f"batch {batch}", "its input vectors")
-            wanted = np.random.default_rng(seed).integers(0, rows, batch)
-            return network.batch[wanted], f"{batch} rows drawn from {rows} batch rows, seed {seed}"
-        wanted = np.arange(first, min(first + (batch or lanes), rows))
-        if len(wanted) > 16:
-            return network.batch[wanted], f"batch rows {first} to {first + len(wanted) - 1}"
-    return network.batch[wanted], "batch rows " + ", ".join(map(str, wanted))
+            selected = np.random.default_rng(seed).integers(0, rows, batch)
+            return network.batch[selected], f"{batch} rows drawn from {rows} batch rows, seed {seed}"
+        selected = np.arange(first, min(first + (batch or lanes), rows))
+        if len(selected) > 16:
+            return network.batch[selected], f"batch rows {first} to {first + len(selected) - 1}"
+    return network.batch[selected], "batch rows " + ", ".join(map(str, selected))

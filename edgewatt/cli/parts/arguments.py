@@ -217,11 +217,11 @@ CONFIGURATIONS = ("configuration", "sweep")
 class Reads:
     """The parser of an argument or option that names what a command reads.
 
-    wanted: in words, with the article. kinds: of `recognition.KINDS`. to: the type that the command is given.
+    expected: in words, with the article. kinds: of `recognition.KINDS`. to: the type that the command is given.
     """
 
-    def __init__(self, wanted: str, kinds: Iterable[str], to: type) -> None:
-        self.wanted, self.kinds, self.to = wanted, frozenset(kinds), to
+    def __init__(self, expected: str, kinds: Iterable[str], to: type) -> None:
+        self.expected, self.kinds, self.to = expected, frozenset(kinds), to
         self.__name__ = to.__name__.lower()  # what the help shows as the type
 
     def __call__(self, text: str) -> Any:
@@ -239,15 +239,15 @@ class Reads:
                 continue
             kind = kind_of(Path(each))
             if kind is not None and kind not in self.kinds:
-                return wrong_kind(str(each), kind, self.wanted)
+                return wrong_kind(str(each), kind, self.expected)
             if f"{each}: no such" in message and "did you mean" not in message and (near := near_name(Path(each))):
                 return f"{message} (did you mean {near!r}?)"
         return None
 
 
-def reads(wanted: str, *kinds: str, to: type = str) -> Reads:
+def reads(expected: str, *kinds: str, to: type = str) -> Reads:
     """Declare what an argument may be."""
-    return Reads(wanted, kinds, to)
+    return Reads(expected, kinds, to)
 
 
 def size_of(text: str) -> int:
@@ -279,11 +279,11 @@ MACHINE = reads("a machine", "system")
 PART = reads("a memory part", "part")
 
 
-def refuse_other_kinds(wanted: str, kinds: Iterable[str], file: str) -> None:
+def refuse_other_kinds(expected: str, kinds: Iterable[str], file: str) -> None:
     """Raise InputError for a file that is surely something else, before anything is read."""
     from traces.base.errors import InputError
 
-    if message := reads(wanted, *kinds).explain(file, ""):
+    if message := reads(expected, *kinds).explain(file, ""):
         raise InputError(message)
 
 

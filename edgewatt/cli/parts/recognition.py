@@ -224,10 +224,10 @@ def kind_of(path: Path) -> str | None:
     return None
 
 
-def wrong_kind(file: str, kind: str, wanted: str) -> str:
+def wrong_kind(file: str, kind: str, expected: str) -> str:
     """Return the message for a file of one of KINDS where something else is wanted."""
     file_kind = KINDS[kind]
-    return f"{file}: this is {file_kind.noun}, not {wanted}: {file_kind.advice.replace('{file}', shlex.quote(file))}"
+    return f"{file}: this is {file_kind.noun}, not {expected}: {file_kind.advice.replace('{file}', shlex.quote(file))}"
 
 
 def near_name(missing: Path) -> str | None:

@@ -93,9 +93,9 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkFiles:
     from edgewatt.config.source import NetworkFiles, network_file
     from traces.base.errors import InputError
 
-    asked = {name: value for name, value in given.items() if value not in (None, [])}
-    if asked and Path(files[0]).suffix in CONFIGURED:
-        name = next(iter(asked))
+    named = {name: value for name, value in given.items() if value not in (None, [])}
+    if named and Path(files[0]).suffix in CONFIGURED:
+        name = next(iter(named))
         raise InputError(f"{files[0]}: --{name} goes with a network; a configuration says it under 'network:'")
     read: dict[str, Callable[[Any], Any]] = {
         "image": read_image,
@@ -103,7 +103,7 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkFiles:
         "shapes": shapes_of,
         "names": tuple,
     }
-    named = {{"window": "windows", "shape": "shapes"}.get(name, name): value for name, value in asked.items()}
+    named = {{"window": "windows", "shape": "shapes"}.get(name, name): value for name, value in named.items()}
     return NetworkFiles(
         tuple(network_file(str(file)) for file in files),
         **{k: read[k](v) if k in read else v for k, v in named.items()},

@@ -151,9 +151,9 @@ class Portfolio:
         self.best.work += 1
         limit = None if self.task.time_limit_s is None else max(seconds, 1e-9)
         self.items.least = self.best.value
-        asked = replace(self.task, time_limit_s=limit, prepared=self.items)
+        task = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
-            self.best.offer(method(self.network, asked, ORDERINGS[name].make_parameters({})).edges)
+            self.best.offer(method(self.network, task, ORDERINGS[name].make_parameters({})).edges)
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:

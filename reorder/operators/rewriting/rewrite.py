@@ -52,28 +52,28 @@ def rewrite_graph(
     Raises InputError for an unknown pattern.
     """
     listed = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-    wanted = tuple(dict.fromkeys(name for given in listed for name in (PATTERNS if given == "all" else (given,))))
-    for name in wanted:
+    rules = tuple(dict.fromkeys(name for given in listed for name in (PATTERNS if given == "all" else (given,))))
+    for name in rules:
         if name not in PATTERNS and name not in STORAGE:
             raise unknown_name("rewriting pattern", name, (*PATTERNS, *STORAGE, "all"))
-    if not wanted:
+    if not rules:
         return graph
     rewriter = _Rewriter(graph, whole)
-    folded = {name for name in wanted if name in ("fold-concat", "channel-wise", "kernel-wise")}
+    folded = {name for name in rules if name in ("fold-concat", "channel-wise", "kernel-wise")}
     if folded:
         rewriter.fold_concats(
-            GATHERING if "fold-concat" in wanted else tuple(op for op, name in _TAKES_APART if name in wanted)
+            GATHERING if "fold-concat" in rules else tuple(op for op, name in _TAKES_APART if name in rules)
         )
-    if "kernel-wise" in wanted:
-        rewriter.split_depthwise(take_apart="channel-wise" in wanted)
-    if "channel-wise" in wanted:
+    if "kernel-wise" in rules:
+        rewriter.split_depthwise(take_apart="channel-wise" in rules)
+    if "channel-wise" in rules:
         rewriter.split_convolutions()
-    if "absorb-add" in wanted:
+    if "absorb-add" in rules:
         rewriter.absorb_adds()
     for name in STORAGE:
-        if name in wanted:
+        if name in rules:
             rewriter.share_storage(STORAGE[name])
-    return rewriter.result(wanted)
+    return rewriter.result(rules)
 
 
 _TAKES_APART = ((CONV, "channel-wise"), (DEPTHWISE, "kernel-wise"))

@@ -409,11 +409,11 @@ def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
             raise InputError(f"{graph.source or graph.name}: no operator {pattern!r}{did_you_mean(pattern, known[:8])}")
     nodes = [node for node in graph.nodes if any(node.name == p or fnmatchcase(node.name, p) for p in names)]
     made = {tensor.name for node in nodes for tensor in node.outputs}
-    wanted = {*graph.outputs, *(name for node in graph.nodes if node not in nodes for name in node.inputs)}
+    needed = {*graph.outputs, *(name for node in graph.nodes if node not in nodes for name in node.inputs)}
     read = dict.fromkeys(name for node in nodes for name in node.inputs if name not in made)
     begin = [Operator(name, INPUT, (), (graph.tensors[name],)) for name in read]
     constants = {name: graph.constants[name] for node in nodes for name in node.constants}
-    outputs = [name for node in nodes for name in (tensor.name for tensor in node.outputs) if name in wanted]
+    outputs = [name for node in nodes for name in (tensor.name for tensor in node.outputs) if name in needed]
     return graph.with_(nodes=(*begin, *nodes), outputs=tuple(outputs), constants=constants, allow_disconnected=True)
 
 

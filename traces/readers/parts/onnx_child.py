@@ -20,10 +20,10 @@ def main() -> None:
     inference = module_from_spec(spec)
     loader.exec_module(inference)
     _limit(int(sys.argv[2]), int(sys.argv[3]))
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is not an answer
-    while len(size := asked.read(8)) == 8:
-        question = asked.read(int.from_bytes(size, "little"))
+    while len(size := requests.read(8)) == 8:
+        question = requests.read(int.from_bytes(size, "little"))
         try:
             answer = b"\0" + inference.shape_inference.infer_shapes(question[1:], False, question[0] == 1, False)
         except Exception as error:

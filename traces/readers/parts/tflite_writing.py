@@ -191,13 +191,13 @@ class TfliteWriting:
         return InputError(f"{self.where}: {what}")
 
     def _before(self, graph: OpGraph) -> list[Part]:
-        wanted = {name for node in graph.nodes for name in node.operands} | set(graph.outputs)
+        needed = {name for node in graph.nodes for name in node.operands} | set(graph.outputs)
         kept: list[Part] = []
         for k, operands, results in reversed(self.reader.before):
-            if not results or wanted.intersection(results):
-                wanted.update(operands)
+            if not results or needed.intersection(results):
+                needed.update(operands)
                 kept.append(self.operators[k])
-        self.read = wanted
+        self.read = needed
         return kept[::-1]
 
     # -- what is there ---------------------------------------------------------------------------------------------
@@ -318,13 +318,13 @@ class TfliteWriting:
         return FlatTable(self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed)
 
     def _activation(self, node: Operator, table: Any, old: Operator) -> dict[int, int | Part]:
-        wanted = node.attributes.get("activation", "NONE")
-        if wanted == old.attributes.get("activation", "NONE"):
+        needed = node.attributes.get("activation", "NONE")
+        if needed == old.attributes.get("activation", "NONE"):
             return {}
         kind, field = _ACTIVATION[node.op]
         options = self.reader.options(table, kind)
         n_fields = max(_SCALARS[kind]) + 1
-        return {4: FlatTable(self._copied(options, kind, n_fields) | {field: self.activations[wanted]})}
+        return {4: FlatTable(self._copied(options, kind, n_fields) | {field: self.activations[needed]})}
 
     def _options(self, node: Operator) -> dict[int, int | Part]:
         activation = self.activations[node.attributes.get("activation", "NONE")]
