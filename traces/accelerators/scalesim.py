@@ -308,10 +308,9 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     """Return the traffic of a table of counts, walked linearly, with what is exact of each.
 
     path: CSV with a header and the columns layer (from 0), tensor (ifmap, filter, ofmap; also I, W, O), dram_reads,
-    dram_writes (accesses), access_bits, and where known passes and layer_cycles (clocks of the layer, over which the
-    accesses are spread; without it they are offered at once). A line with reads and writes makes two. tensors: as for
-    `read_run`. Whole passes move the tensor whole; without passes the walk covers the bytes counted.
-    Raises InputError naming file and line.
+    dram_writes (accesses), access_bits, and where known passes and layer_cycles (clocks over which the accesses are
+    spread; without it they are offered at once). A line with reads and writes makes two. tensors: as for `read_run`.
+    Whole passes move the tensor whole. Raises InputError naming file and line.
     """
     walked = []
     try:

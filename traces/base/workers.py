@@ -153,9 +153,9 @@ class Workers:
     ) -> Iterator[tuple[Key, Any]]:
         """Yield (key, function(*arguments)) for each (key, arguments), in the order in which they are done.
 
-        count: how many calls there are, if that is known: the last go one by one, so that all workers end together.
-        lost: what a piece gives whose worker processes died `attempts` times. hear: called with the key and whatever a
-        piece of a process reports (`report`). Closing the iterator ends the work that is under way.
+        count: of the calls, if known: the last go one by one, so that all workers end together. lost: what a piece
+        gives whose worker processes died `attempts` times. hear: called with the key and what a piece of a process
+        reports (`report`). Closing the iterator ends the work that is under way.
 
         Raises what a call raises; WorkerDiedError if a process dies (without `lost`), EdgewattError if no scheduler
         answers, MissingExtraError without Dask.

@@ -33,10 +33,7 @@ class Element:
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Loads of structure (pointers, row names) that come before a step, steps ascending.
-
-    step: int64[n] the step. offset: int64[n] image offset. size: uint8[n] bytes. stream: str[n] its name.
-    """
+    """Loads of structure (pointers, row names) before a step, steps ascending: image offset, bytes, stream name."""
 
     step: npt.NDArray[np.int64]
     offset: npt.NDArray[np.int64]
@@ -111,11 +108,8 @@ class Steps:
 
     @classmethod
     def of(cls, network: Network, edges: Int64Array, by: str = "target", repeats: Int64Array | None = None) -> Steps:
-        """Return the steps of an order of work.
-
-        by: 'target' or 'source', whose runs are the rows. repeats: int64[W] steps per connection, the second and
-        later ones being padding; None is one each.
-        """
+        """Return the steps of an order of work. by: 'target' or 'source', whose runs are the rows. repeats: int64[W]
+        steps per connection, those behind the first being padding; None is one each."""
         origin = np.arange(len(edges)) if repeats is None else np.repeat(np.arange(len(edges)), repeats)
         is_padding = np.zeros(len(edges), bool) if repeats is None else np.r_[False, origin[1:] == origin[:-1]]
         at = edges[origin]

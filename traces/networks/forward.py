@@ -108,9 +108,7 @@ def _activate(
 
 def start_values(network: Network, biases: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
     """Return what neurons hold before anything is computed: their bias, behind the activation where nothing comes in.
-
-    biases: of any type, [N]; None: the network's, float32. clipped-relu adds a bias to sums alone that are not 0.
-    """
+    biases: of any type, [N]; None: the network's, float32. clipped-relu adds a bias to sums alone that are not 0."""
     held = network.biases if biases is None else biases
     held = np.zeros(network.n_neurons, np.float32) if held is None else held.copy()
     unfed = network.in_degree == 0
@@ -128,10 +126,8 @@ def _at(slopes: npt.NDArray[np.float32] | None, neurons: npt.NDArray[Any]) -> np
 def activated(
     sums: npt.NDArray[Any], codes: npt.NDArray[np.uint8], slopes: npt.NDArray[np.float32] | None
 ) -> npt.NDArray[Any]:
-    """Return sums[..., n], changed in place, behind the activations of n neurons; clipped-relu needs more than these.
-
-    codes: uint8[n], as `Network.codes`. slopes: float32[n], or None.
-    """
+    """Return sums[..., n], changed in place, behind the activations (codes uint8[n], slopes float32[n] or None) of n
+    neurons; clipped-relu needs more than these."""
     for code in np.unique(codes).tolist():
         at, name = codes == code, ACTIVATIONS[code]
         if name == "relu":

@@ -26,10 +26,8 @@ from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 
 @dataclass(frozen=True)
 class ConvolutionGeometry:
-    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation.
-
-    pool: side of the windows whose mean follows it (1: none).
-    """
+    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation,
+    pool (side of the windows whose mean follows, 1: none)."""
 
     stride: int = 1
     padding: int | None = None

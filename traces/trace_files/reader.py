@@ -1,8 +1,5 @@
-"""What a trace reader declares, and the registry of trace readers.
-
-A member is a `TraceReader` registered under the format's name, one module of this folder each. For a text format whose
-lines are accesses that is a `traces.trace_files.text.TextReader` with a function that reads the words of a line.
-"""
+"""What a trace reader declares, and the registry of trace readers; a text format whose lines are accesses is a
+`traces.trace_files.text.TextReader` with a function that reads the words of a line."""
 
 from __future__ import annotations
 

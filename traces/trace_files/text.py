@@ -188,7 +188,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
 
 
 def number(word: str, base: int, what: str) -> int:
-    """Return a number in base 10 or 16 (0x allowed); Refused otherwise. what: names it in the message."""
+    """Return a number in base 10 or 16 (0x allowed); Refused otherwise."""
     if base == 10 and is_whole(word):
         return int(word)
     digits = word[2:] if base == 16 and word[:2].lower() == "0x" else word

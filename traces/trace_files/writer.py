@@ -1,7 +1,4 @@
-"""What a trace writer declares, and the registry of trace writers.
-
-A member is a `TraceWriter` registered under the format's name, one module of this folder each.
-"""
+"""What a trace writer declares, and the registry of trace writers."""
 
 from __future__ import annotations
 

@@ -55,11 +55,8 @@ class Window:
 
 @dataclass(eq=False)
 class Unrolled:
-    """A network in the making: neurons are numbered as they come, connections are kept layer by layer.
-
-    where: the file, for messages. n_neurons, n_weights: so far. biases, codes, slopes: of each neuron, as in a Network.
-    notes: sentences about what was read otherwise.
-    """
+    """A network in the making: neurons are numbered as they come, connections are kept layer by layer. where: the
+    file, for messages. notes: sentences about what was read otherwise."""
 
     where: str
     n_neurons: int = 0
@@ -162,10 +159,8 @@ class Unrolled:
         return out
 
     def pool(self, image: Ids, sides: tuple[int, int], window: Window, where: str, *, count_padding: bool) -> Ids:
-        """Connect the mean over windows (C, H', W'): every output to all that its window holds.
-
-        One stored weight per number of elements that a window holds. count_padding: padding counts as elements.
-        """
+        """Connect the mean over windows (C, H', W'), with a stored weight per number of elements that a window holds.
+        count_padding: padding counts as elements."""
         channels, height, width = image.shape
         size = window.output((height, width), sides, where)
         out = self.image(channels, *size)
