@@ -1,10 +1,9 @@
-"""Stop long commands in the middle, fill the disk, turn clocks, share a store: what is left, and whether they go on.
+"""Stop long commands in the middle, fill the disk, share a store: what is left, and whether they go on.
 
     python scripts/stress.py stop      SIGTERM, SIGINT and SIGHUP, from outside and as a terminal, of each command
     python scripts/stress.py stop sweep --kill    of one (sweep, tuples, shards, eon, papers); SIGKILL, too, of workers
     python scripts/stress.py flip      SIGKILL `order-tuples` on shards, damage what is there, go on
     python scripts/stress.py disk      a full disk at points all over a sweep, then room again
-    python scripts/stress.py clocks    clocks hours ahead and back, jumping between them, two sweeps on one store
     python scripts/stress.py hosts     two hosts on one store, killed and started again: every point once
 
 A moment is a share of the CPU time of an undisturbed command and its workers, so a busy machine moves none out of it.
@@ -69,11 +68,11 @@ def _usual_signals() -> None:
 class Command:
     """A command under way in a session of its own; what it says goes to memory, so that it never waits for us."""
 
-    def __init__(self, words: list[str], **environment: str) -> None:
+    def __init__(self, words: list[str]) -> None:
         self.mark, self._said = f"{time.monotonic_ns()}", os.memfd_create("said")
         self.process = subprocess.Popen(
             [sys.executable, *words],
-            env={**os.environ, "PYTHONPATH": str(ROOT), MARK: self.mark, **environment},
+            env={**os.environ, "PYTHONPATH": str(ROOT), MARK: self.mark},
             stdout=subprocess.DEVNULL,
             stderr=self._said,
             start_new_session=True,
@@ -203,14 +202,14 @@ def undisturbed(case: Case, out: Path) -> tuple[int, Any]:
     return ticks, result
 
 
-def stop(case: Case, folder: Path, moments: int, pick: random.Random, kills: bool) -> dict[str, Any]:
+def stop(case: Case, folder: Path, given: argparse.Namespace, pick: random.Random) -> dict[str, Any]:
     """Stop a command at random moments, then let it end. One that is over before its moment begins from nothing."""
     wrong: list[str] = []
     midway = went_on = 0
     told: dict[str, Counter[int]] = {}
     length, wanted = undisturbed(case, folder / "whole")
-    out, signals = folder / "stopped", (*SIGNALS, signal.SIGKILL) if kills else SIGNALS
-    for moment in range(moments):
+    out, signals = folder / "stopped", (*SIGNALS, signal.SIGKILL) if given.kill else SIGNALS
+    for moment in range(given.moments):
         number = signals[moment % len(signals)]
         ticks, to = pick.uniform(0.3, 0.9) * length, pick.choice(("it", "group"))
         while True:
@@ -258,9 +257,9 @@ def stop(case: Case, folder: Path, moments: int, pick: random.Random, kills: boo
     same = case.result(out) == wanted
     if not same:
         wrong.append(f"another result in the end: {command.end()[-200:]}")
-    return {"signals": moments, "in the middle": midway, "with something to go on from": went_on,
+    return {"signals": given.moments, "in the middle": midway, "with something to go on from": went_on,
             "exit statuses": told, "result as undisturbed": same, "wrong": wrong,
-            "ok": not wrong and 4 * midway >= 3 * moments}  # fmt: skip
+            "ok": not wrong and 4 * midway >= 3 * given.moments}  # fmt: skip
 
 
 def damage(folder: Path, pick: random.Random) -> str:
@@ -282,12 +281,12 @@ def damage(folder: Path, pick: random.Random) -> str:
     return ", ".join(done)
 
 
-def flip(case: Case, folder: Path, rounds: int, pick: random.Random) -> dict[str, Any]:
+def flip(case: Case, folder: Path, given: argparse.Namespace, pick: random.Random) -> dict[str, Any]:
     """Kill a command, damage what it left, let it go on: its result is that of an undisturbed one, or it refuses."""
     wrong, counts = [], Counter(equal=0, refused=0, killed=0, damaged=0)
     length, wanted = undisturbed(case, folder / "whole")
     out = folder / "out"
-    for number in range(rounds):
+    for number in range(given.moments):
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         command = Command(case.words(out))
@@ -305,7 +304,7 @@ def flip(case: Case, folder: Path, rounds: int, pick: random.Random) -> dict[str
             counts["equal"] += 1
         else:
             wrong.append(f"round {number}: status {status} after {what}: {error[-800:]}")
-    return {"rounds": rounds, **counts, "wrong": wrong, "ok": not wrong}
+    return {"rounds": given.moments, **counts, "wrong": wrong, "ok": not wrong}
 
 
 def disk(folder: Path, moments: int) -> dict[str, Any]:
@@ -348,42 +347,6 @@ def disk(folder: Path, moments: int) -> dict[str, Any]:
     return {"points of fullness": moments, "a file system of its own": mounted, "KiB needed": needed // 1024,
             "exit statuses": sorted(statuses), **counts,
             "ok": statuses <= {0, 1} and counts["full"] >= moments // 2 and not any(bad.values())}  # fmt: skip
-
-
-SKEWED = """
-import random, sys, time
-pick, real, when = random.Random({seed}), time.time, [0.0, {skew}]
-def jumping():
-    if real() > when[0]:
-        when[:] = [real() + 0.2, pick.choice(({skew}, -{skew}, 0.0, {skew} * 50))]
-    return real() + when[1]
-time.time = jumping
-"""
-
-
-def clocks(folder: Path, moments: int) -> dict[str, Any]:
-    """Sweep with clocks that jump by hours every 0.2 s in driver and workers, two at a time on one store.
-
-    Where libfaketime is installed the whole processes see the other time, file ages included.
-    """
-    library = next((str(p) for p in Path("/usr/lib").rglob("libfaketime.so.1")), None)
-    config = sweep_file(folder, 30, SMALL, 500)
-    Command(sweep_words(config, folder / "whole")).end()
-    whole, wrong = canonical(folder / "whole"), []
-    for moment in range(moments):
-        results = folder / f"skewed-{moment}"
-        both = []
-        for k, skew in enumerate((7200 * (moment + 1), -86400 * 365 * (moment + 1))):
-            extra = {"LD_PRELOAD": library, "FAKETIME": f"{skew:+d}"} if library else {}
-            code = SKEWED.format(seed=2 * moment + k, skew=skew)
-            both.append(Command(sweep_words(config, results, workers=1, before=code), **extra))
-        errors = [command.end() for command in both]
-        made = [computed(text) for text in errors]
-        if canonical(results) != whole or any(command.process.returncode for command in both):
-            wrong.append(f"{moment}: other records, or a failure: {errors[0][-200:]} {errors[1][-200:]}")
-        if sum(made) != len(whole):
-            wrong.append(f"{moment}: {made} computed")
-    return {"sweeps": 2 * moments, "libfaketime": library is not None, "wrong": wrong, "ok": not wrong}
 
 
 HOST = """
@@ -433,7 +396,7 @@ def hosts(folder: Path, moments: int, pick: random.Random) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("stop", "flip", "disk", "clocks", "hosts"))
+    parser.add_argument("what", choices=("stop", "flip", "disk", "hosts"))
     parser.add_argument("names", nargs="*", help="commands to stop; without any, all")
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
@@ -448,16 +411,12 @@ def main() -> None:
             for case, made in cases(folder).items():
                 if case in chosen or not chosen:
                     (own := folder / case).mkdir()
-                    results[case] = (
-                        stop(made, own, given.moments, pick, given.kill)
-                        if given.what == "stop"
-                        else flip(made, own, given.moments, pick)
-                    )
+                    results[case] = {"stop": stop, "flip": flip}[given.what](made, own, given, pick)
                     print(f"{case}: {results[case]}", file=sys.stderr, flush=True)
         elif given.what == "hosts":
             results["hosts"] = hosts(folder, given.moments, pick)
         else:
-            results[given.what] = {"disk": disk, "clocks": clocks}[given.what](folder, given.moments)
+            results["disk"] = disk(folder, given.moments)
     print(json.dumps(results, indent=2))
     sys.exit(0 if all(each["ok"] for each in results.values()) else 1)
 

@@ -88,7 +88,6 @@ def summary(kind: str, points: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Measure, print a line a point and the medians of each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5, help="Limit of each search.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="Write the energies, too.")

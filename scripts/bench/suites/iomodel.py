@@ -48,7 +48,6 @@ def libcachesim(path: Path, policy: str) -> Callable[[], Any] | None:
 
 
 def cases() -> Iterator[Case]:
-    """Yield both kinds under three policies, the order as an array never seen, and given again."""
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("random", "grouped"):
             pairs = pairs_of(kind)

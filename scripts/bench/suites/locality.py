@@ -36,7 +36,6 @@ def search(row: dict[str, str]) -> dict[str, Any]:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of counts.csv."""
     path = reference("fusion", "counts.csv")
     if path is None:
         return

@@ -32,7 +32,6 @@ def placement(buffers: tuple[Any, Any, Any]) -> Callable[[], dict[str, Any]]:
 
 
 def cases() -> Iterator[Case]:
-    """Yield generated graphs, and the arenas of the reference data."""
     yield Case("cell darts_v2", schedule(lambda: ew.generators.cell("darts_v2")))
     yield Case("cell amoebanet", schedule(lambda: ew.generators.cell("amoebanet")))
     for n in (32, 48, 64):

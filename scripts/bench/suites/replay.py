@@ -28,7 +28,6 @@ def layered(widths: Sequence[int], density: float) -> ew.Network:
 
 
 def cases() -> Iterator[Case]:
-    """Yield building, replays by layout, cache size and part, lanes on a scratchpad, and the fixed cost."""
     network = layered([1024, 1024, 1024, 512], 0.35)
     for layout in ("csr", "tuples"):
         trace = ew.build_trace(network, layout=layout)

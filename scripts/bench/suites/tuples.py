@@ -30,7 +30,6 @@ def search(matrix: sp.csr_matrix, best: int = 0, **kind: Any) -> Callable[[], di
 
 
 def cases() -> Iterator[Case]:
-    """Yield strides, formats and methods on one layer, effort by effort; then the reference matrices."""
     layer = gaussian(20, 1500, 0.1, 11)
     for value_format in ("fp16", "int8", "fp32"):
         for stride in (32, 128, "row"):
