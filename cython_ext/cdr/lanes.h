@@ -84,7 +84,7 @@ static inline const cdr_level *cdr_choose(void) {
 #if EDGEWATT_X86
     static const cdr_level avx512 = {cdr_moves_avx512, cdr_refresh_avx512, cdr_row_of_avx512};
     static const cdr_level avx2 = {cdr_moves_avx2, cdr_refresh_avx2, cdr_row_of_avx2};
-    const int level = edgewatt_simd_level();
+    const int level = ew_simd_level();
     return level >= EDGEWATT_LEVEL_AVX512 ? &avx512 : level >= EDGEWATT_LEVEL_AVX2 ? &avx2 : NULL;
 #else
     return NULL;

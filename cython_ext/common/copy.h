@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline void edgewatt_copy_block(uint8_t *to, const uint8_t *from, int64_t n) {
+static inline void ew_copy_block(uint8_t *to, const uint8_t *from, int64_t n) {
     switch (n) {
     case 2: memcpy(to, from, 2); break;
     case 4: memcpy(to, from, 4); break;

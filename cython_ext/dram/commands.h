@@ -4,7 +4,7 @@
 
 #include "dram/state.h"
 
-/* ---- the command wires: ones and rising edges per wire, counted in batches ---------------------------------------
+/* ---- the command wires: ones and rising edges per wire, counted in batches
  *
  * The beats of a command stand side by side in one word (in more, where it has more than 64 levels), so all of its edges
  * are found at once; ones are counted by adding words bit by bit, all of their bits at once. */
@@ -58,7 +58,7 @@ static void drive_command_wires(dram_engine *e, int64_t t, int command, const dr
     e->ca_end = t + tables->level_clocks[command];
 }
 
-/* ---- when a command may go ---------------------------------------------------------------------------------------- */
+/* ---- when a command may go */
 
 static inline int is_column(int command) { return (command >= RD && command <= WRA) || command == MWR; }
 
@@ -74,7 +74,7 @@ static inline int64_t wires_ready(const dram_engine *e, int command) {
     return e->wires_free[e->c->command_buses == 2 && is_column(command)];
 }
 
-/* ---- what a command changes ------------------------------------------------------------------------------------- */
+/* ---- what a command changes */
 
 /* Background time up to `now`. Refreshing and a pending auto-precharge count as open, as in DRAMPower. */
 static void account(dram_rank *rank, int64_t now) {
@@ -262,7 +262,7 @@ static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram
     else issue(e, t, command, bank->rank, bank, node);
 }
 
-/* ---- completion ------------------------------------------------------------------------------------------------- */
+/* ---- completion */
 
 /* Note the refresh of a rank whose time has come. */
 static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {

@@ -191,7 +191,7 @@ typedef struct { /* channels behind one front end */
     int64_t completed[COMMANDS];  /* commands up to the last completion, before writes were drained */
 } dram_memory;
 
-/* ---- pending requests by address -------------------------------------------------------------------------------- */
+/* ---- pending requests by address */
 
 static inline int32_t chain_of(const dram_engine *e, int64_t burst) {
     return (int32_t)(((uint64_t)burst * 0x9E3779B97F4A7C15ull) >> 40) & e->chain_mask;
@@ -228,13 +228,13 @@ static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
     memmove(queue + at, queue + at + 1, (size_t)(*length - at) * sizeof *queue);
 }
 
-/* ---- sets of banks ---------------------------------------------------------------------------------------------- */
+/* ---- sets of banks */
 
 static inline uint64_t first_banks(int n) { return n ? ~(uint64_t)0 >> (64 - n) : 0; }
 
 static inline uint64_t all_banks(const dram_engine *e) { return first_banks(e->n_banks); }
 
-/* ---- life cycle ------------------------------------------------------------------------------------------------- */
+/* ---- life cycle */
 
 static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; } /* up to whole lines of a cache */
 

@@ -23,7 +23,7 @@ static int stream_span(const dram_config *c, int *turn) {
     return found ? span : 0;
 }
 
-/* ---- state -------------------------------------------------------------------------------------------------------- */
+/* ---- state */
 
 /* Clocks from t on; at least `least`, before which it makes no difference. */
 static inline int64_t ahead_of(int64_t when, int64_t t, int64_t least) { return when == NEVER ? NEVER : later(when - t, least); }
@@ -124,7 +124,7 @@ static uint64_t state_hash(const int64_t *state, int64_t n) {
     return hash;
 }
 
-/* ---- one period --------------------------------------------------------------------------------------------------- */
+/* ---- one period */
 
 typedef struct { /* a command on the command wires */
     uint64_t before; /* levels before it; known: these, for the command before is not in the log */

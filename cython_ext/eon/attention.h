@@ -250,20 +250,20 @@ static inline __attribute__((always_inline)) void ew_learn_body(
     for (int64_t i = 0; i < size; i++) ew_add(w->d_key + frontier[i] * d, w->dh + i * n, 1, d);
 }
 
-#define EW_ATTENTION_BODY(level, attributes)                                                                       \
-    attributes static __attribute__((noinline)) void ew_product_##level(                                           \
-        float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right,       \
-        const float *b, int64_t b_row, int64_t k, int add) {                                                       \
-        ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add);                                \
-    }                                                                                                              \
-    attributes static void ew_look_##level(ew_attention *w, const int32_t *frontier, int64_t size,                 \
-                                           const int32_t *cache, int64_t cached, float *logit, float *summary) {   \
-        ew_look_body(ew_product_##level, w, frontier, size, cache, cached, logit, summary);                        \
-    }                                                                                                              \
-    attributes static void ew_learn_##level(ew_attention *w, const int32_t *frontier, int64_t size,                \
-                                            const int32_t *cache, int64_t cached, const float *d_logit,            \
-                                            const float *summary, const float *d_summary) {                        \
-        ew_learn_body(ew_product_##level, w, frontier, size, cache, cached, d_logit, summary, d_summary);          \
+#define EW_ATTENTION_BODY(level, attributes) \
+    attributes static __attribute__((noinline)) void ew_product_##level( \
+        float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right, \
+        const float *b, int64_t b_row, int64_t k, int add) { \
+        ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add); \
+    } \
+    attributes static void ew_look_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
+                                           const int32_t *cache, int64_t cached, float *logit, float *summary) { \
+        ew_look_body(ew_product_##level, w, frontier, size, cache, cached, logit, summary); \
+    } \
+    attributes static void ew_learn_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
+                                            const int32_t *cache, int64_t cached, const float *d_logit, \
+                                            const float *summary, const float *d_summary) { \
+        ew_learn_body(ew_product_##level, w, frontier, size, cache, cached, d_logit, summary, d_summary); \
     }
 
 EW_ATTENTION_BODY(plain, )
@@ -275,11 +275,11 @@ EW_ATTENTION_BODY(avx512, EDGEWATT_AVX512)
 static inline void ew_look(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
                            int64_t cached, float *logit, float *summary) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
         ew_look_avx512(w, frontier, size, cache, cached, logit, summary);
         return;
     }
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
         ew_look_avx2(w, frontier, size, cache, cached, logit, summary);
         return;
     }
@@ -290,11 +290,11 @@ static inline void ew_look(ew_attention *w, const int32_t *frontier, int64_t siz
 static inline void ew_learn(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
                             int64_t cached, const float *d_logit, const float *summary, const float *d_summary) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
         ew_learn_avx512(w, frontier, size, cache, cached, d_logit, summary, d_summary);
         return;
     }
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
         ew_learn_avx2(w, frontier, size, cache, cached, d_logit, summary, d_summary);
         return;
     }

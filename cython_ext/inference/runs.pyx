@@ -27,7 +27,7 @@ cdef extern from "inference/row_copies.h" nogil:
     void ew_rows_out(const char *, const int64_t *, int64_t, float *, int64_t, int64_t)
 
 cdef extern from "common/simd.h" nogil:
-    int edgewatt_simd_level()
+    int ew_simd_level()
 
 F32, BF16, INT8, NARROW = EW_F32, EW_BF16, EW_INT8, EW_NARROW
 NARROW_PLACES = 1 << 16
@@ -38,7 +38,7 @@ LEVELS = ("baseline", "avx2", "avx512")
 
 def level_number(name="avx512"):
     """Return the number of a SIMD level, at most what this machine (or EDGEWATT_SIMD) allows."""
-    return min(LEVELS.index(name), edgewatt_simd_level())
+    return min(LEVELS.index(name), ew_simd_level())
 
 
 def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,

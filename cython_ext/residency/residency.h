@@ -274,7 +274,7 @@ static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
 #define EW_MASKS 1
 #include "residency/body.h"
 #define EW_BODY(f, bits) \
-    (edgewatt_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
+    (ew_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
 #else
 #define EW_BODY(f, bits) ((bits) == 32 ? f##_32 : f##_16)
 #endif

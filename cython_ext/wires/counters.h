@@ -328,7 +328,7 @@ EDGEWATT_AVX2 __attribute__((flatten)) static void ew_send_avx2(ew_bus *bus, con
 
 static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() >= EDGEWATT_LEVEL_AVX2) {
         ew_send_avx2(bus, sent, counters, counts);
         return;
     }

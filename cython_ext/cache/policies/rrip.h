@@ -30,13 +30,13 @@ static inline void edgewatt_rrip_insert(edgewatt_sets *sets, uint64_t set, int64
 
 /* The policy `name`, whose file defines edgewatt_NAME_fill. shared: bytes that all sets share. A repeat is the hit after
  * the fill, so every look-up counts. */
-#define EDGEWATT_RRIP_POLICY(name, shared)                                                                             \
-    static const edgewatt_policy edgewatt_policy_##name = {.version = EDGEWATT_POLICY_VERSION,                         \
-                                                           .flags = EDGEWATT_EVERY_LOOKUP,                             \
-                                                           .bytes_per_way = 1,                                         \
-                                                           .shared_bytes = shared,                                     \
-                                                           .hit = edgewatt_rrip_hit,                                   \
-                                                           .fill = edgewatt_##name##_fill,                             \
+#define EDGEWATT_RRIP_POLICY(name, shared) \
+    static const edgewatt_policy edgewatt_policy_##name = {.version = EDGEWATT_POLICY_VERSION, \
+                                                           .flags = EDGEWATT_EVERY_LOOKUP, \
+                                                           .bytes_per_way = 1, \
+                                                           .shared_bytes = shared, \
+                                                           .hit = edgewatt_rrip_hit, \
+                                                           .fill = edgewatt_##name##_fill, \
                                                            .victim = edgewatt_rrip_victim};
 
 #endif
