@@ -51,17 +51,14 @@ class WireCounts:
 
     @property
     def n_data_wires(self) -> int:
-        """Wires before the flag wires."""
         return int(self.counts.shape[-1]) // 9 * 8
 
     @property
     def data(self) -> WireCounts:
-        """The data (DQ) wires alone."""
         return WireCounts(self.counts[..., : self.n_data_wires])
 
     @property
     def flag(self) -> WireCounts:
-        """The flag (DBI) wires alone."""
         return WireCounts(self.counts[..., self.n_data_wires :])
 
     @property

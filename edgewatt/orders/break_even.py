@@ -140,7 +140,6 @@ class BreakEven(OneLineRepr):
         }  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         return {
             "verdict": self.verdict,
             "made_for": self.made_for,

@@ -51,17 +51,14 @@ class CacheCounts:
 
     @property
     def lookups(self) -> int:
-        """Line look-ups."""
         return self.hits + self.misses
 
     @property
     def hits(self) -> int:
-        """Line look-ups that hit."""
         return self.load_line_hits + self.store_line_hits
 
     @property
     def misses(self) -> int:
-        """Line look-ups that missed."""
         return self.load_line_misses + self.store_line_misses
 
 

@@ -21,7 +21,6 @@ FINEST_COST = 1 << 20  # costs as whole numbers, so that every exact method find
 
 
 def burst_cells(part: Part) -> BurstCells | None:
-    """Return the cells of a part's bursts, None where they carry data alone."""
     cells = part.interface.cells
     return BurstCells(cells, part.organisation, part.interface.dbi) if cells else None
 
@@ -42,7 +41,6 @@ class ShareFlags:
 
     @property
     def size(self) -> int:
-        """Bytes of a burst on the wires."""
         return self.cells.beats * self.cells.lanes
 
     @property

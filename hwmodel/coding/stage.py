@@ -104,7 +104,6 @@ class Stage:
         return None
 
     def start(self) -> Any:
-        """Return the state before the first byte of a stream."""
         return None
 
     def cut(self, end: int) -> int:
@@ -134,11 +133,9 @@ class LaneStage(Stage):
     """A stage whose state is what each lane carries, uint8[bus_bytes]."""
 
     def start(self) -> Any:
-        """All lanes at 0."""
         return np.zeros(self.geometry.bus_bytes, np.uint8)
 
     def lane(self, offset: int) -> int:
-        """Return the lane of the byte at `offset`."""
         return offset % self.geometry.bus_bytes
 
 

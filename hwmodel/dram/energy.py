@@ -147,7 +147,6 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
-    """Return the core energy per term in pJ."""
     return {row.term: row.energy_pj for row in core_rows(counts, part)}
 
 
@@ -174,7 +173,6 @@ class InterfaceEnergy:
 
     @property
     def total_pj(self) -> float:
-        """Energy of all groups."""
         return sum(row.energy_pj for row in self.rows)
 
 
@@ -194,7 +192,6 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> WireCon
 
 
 def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
-    """Return what a data wire of a part costs, the mean of reads and writes."""
     from hwmodel.parts.part_file import load_part
 
     loaded = load_part(part)

@@ -20,8 +20,6 @@ from hwmodel.coding.stage import ENCODERS, LaneStage, Role, Stage, packed_flags
 
 @ENCODERS.register("dbi-ac", summary="invert bytes that would flip more than four wires of their lane")
 class DbiAc(LaneStage):
-    """Data bus inversion against toggles."""
-
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True
@@ -40,7 +38,6 @@ class DbiAc(LaneStage):
         return super().start() if shares is None else np.zeros(shares.wires, np.uint8)
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert bytes that are far from what their lane carries."""
         n, last, shares = len(coded.data), state.copy(), self.geometry.shares
         if shares is not None:
             turned = shares.far(coded.data, last)
@@ -50,7 +47,6 @@ class DbiAc(LaneStage):
         return Coded(out, flags), last
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         kernels.invert_flagged(coded.data, coded.flags, out)
         return Coded(out), state

@@ -50,7 +50,6 @@ class DbiOptimal(LaneStage):
         return None
 
     def start(self) -> Any:
-        """All wires at 0."""
         if self._least is not None:
             return np.zeros(self._least.shares.wires, np.uint8)
         return np.zeros((2, self.geometry.bus_bytes), np.uint8)
@@ -60,7 +59,6 @@ class DbiOptimal(LaneStage):
         return end - end % self.geometry.block_bytes
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert what makes each burst cheapest."""
         g, n, level = self.geometry, len(coded.data), state.copy()
         if self._least is not None:
             turned = self._least.flags(coded.data, level)
@@ -82,7 +80,6 @@ class DbiOptimal(LaneStage):
         return Coded(out, flags), level
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         assert coded.flags is not None
         invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)

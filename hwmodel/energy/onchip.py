@@ -35,22 +35,18 @@ class OnChipEnergy:
 
     @property
     def memory_pj(self) -> float:
-        """Energy of caches or scratchpad, leakage included."""
         return sum(row.energy_pj for row in self.memory)
 
     @property
     def compute_pj(self) -> float:
-        """Energy of the multiply-adds."""
         return sum(row.energy_pj for row in self.compute)
 
     @property
     def low_pj(self) -> float:
-        """The low end of both together."""
         return self.memory_pj * self.technology.low + self.compute_pj * self.technology.arithmetic_low
 
     @property
     def high_pj(self) -> float:
-        """The high end of both together."""
         return self.memory_pj * self.technology.high + self.compute_pj * self.technology.arithmetic_high
 
     def ranged(self) -> list[tuple[EnergyRow, float, float]]:

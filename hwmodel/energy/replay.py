@@ -30,17 +30,14 @@ class ReplayEnergy:
 
     @property
     def interface_pj(self) -> float:
-        """Energy of all wires, strobes, clock and commands included."""
         return sum(row.energy_pj for row in self.interface)
 
     @property
     def core_pj(self) -> float:
-        """Energy inside the DRAM."""
         return sum(row.energy_pj for row in self.core)
 
     @property
     def total_pj(self) -> float:
-        """Energy of wires and core."""
         return self.interface_pj + self.core_pj
 
     def range_pj(self, part: Part) -> tuple[float, float]:

@@ -78,7 +78,6 @@ class MultiplyAdd:
 
     @property
     def total_pj(self) -> float:
-        """Energy of both."""
         return self.product_pj + self.sum_pj
 
 

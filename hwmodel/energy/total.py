@@ -73,7 +73,6 @@ class RunEnergy:
 
     @property
     def rows(self) -> tuple[EnergyRow, ...]:
-        """All rows, billed."""
         chip = () if self.chip is None else (*self.chip.memory, *self.chip.compute)
         return (*self.interface, *self.core, *chip)
 
@@ -83,7 +82,6 @@ class RunEnergy:
 
     @property
     def total_pj(self) -> float:
-        """Energy of all terms: dynamic and static."""
         return self.kind_pj("dynamic") + self.kind_pj("static")
 
     @property

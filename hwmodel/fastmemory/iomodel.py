@@ -54,7 +54,6 @@ class IOCounts:
 
     @property
     def total(self) -> int:
-        """Reads plus writes: the I/Os of the paper."""
         return self.reads + self.writes
 
 

@@ -101,7 +101,6 @@ class Organisation:
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes in all channels (derived)."""
         bursts = self.channels * self.ranks * self.banks * self.rows * (self.columns // self.columns_per_burst)
         return bursts * self.burst_bytes
 
@@ -375,7 +374,6 @@ class Part(OneLineRepr):
 
     @property
     def estimates(self) -> tuple[str, ...]:
-        """Names of the constants that are estimates."""
         return tuple(name for name, constant in self.constants.items() if constant.estimate)
 
 

@@ -96,7 +96,6 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def part_names() -> list[str]:
-    """Return the names of the shipped parts."""
     return shipped_names("dram")
 
 

@@ -58,7 +58,6 @@ LINEAR = {  # name: inputs and outputs in units of (features, width)
 
 
 def shapes(features: int, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every parameter."""
     result: dict[str, tuple[int, ...]] = {}
     for name, (inputs, outputs) in LINEAR.items():
         n_in, n_out = (a * features + b * width for a, b in (inputs, outputs))

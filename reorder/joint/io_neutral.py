@@ -43,7 +43,6 @@ class JointCosts:
 
     @property
     def io(self) -> int:
-        """Reads plus writes."""
         return self.reads + self.writes
 
 

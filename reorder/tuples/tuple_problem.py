@@ -62,7 +62,6 @@ class Field:
         return {**self.__dict__, "bits": self.bits.astype(f"<u{self.element_bytes}")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore them as words."""
         self.__dict__.update(state, bits=state["bits"].astype(np.uint64))
 
 

@@ -71,7 +71,6 @@ class Space:
         self.end = 0
 
     def add(self, name: str, data: Bytes) -> int:
-        """Place an array (uint8[n], its bytes in memory) and return its offset."""
         offset = -(-self.end // self.alignment) * self.alignment
         self.parts.append((name, offset, data))
         self.end = offset + len(data)
@@ -220,7 +219,6 @@ class LayoutKind:
         return Steps.of(network, edges, self.runs_of or "target")
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
-        """Add the layout's arrays to the space, in the order they lie in memory."""
         elements = []
         for end in sorted(self.ids):
             packed = stored.in_slots(stored.ids[end].astype(f"<u{stored.id_bytes}"))

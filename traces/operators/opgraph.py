@@ -67,7 +67,6 @@ class Operator:
 
     @property
     def output(self) -> Tensor:
-        """The first tensor it writes."""
         return self.outputs[0]
 
     @property
@@ -119,17 +118,14 @@ class OpGraph(OneLineRepr):
 
     @property
     def n_nodes(self) -> int:
-        """Number of operators."""
         return len(self.nodes)
 
     @cached_property
     def tensors(self) -> Mapping[str, Tensor]:
-        """Tensor name -> Tensor, in file order."""
         return MappingProxyType({t.name: t for node in self.nodes for t in node.outputs})
 
     @cached_property
     def producer(self) -> Mapping[str, int]:
-        """Tensor name -> index of the operator that writes it."""
         return MappingProxyType({t.name: i for i, node in enumerate(self.nodes) for t in node.outputs})
 
     @cached_property
@@ -145,7 +141,6 @@ class OpGraph(OneLineRepr):
 
     @cached_property
     def output_buffers(self) -> frozenset[str]:
-        """Storage that is never freed."""
         return frozenset(self.tensors[name].buffer for name in self.outputs)
 
     @cached_property
@@ -208,7 +203,6 @@ class OpGraph(OneLineRepr):
     # -- changed copies --------------------------------------------------------------------------------------------
 
     def with_(self, **changes: Any) -> Self:
-        """Return a validated copy with some fields replaced."""
         return replace(self, **changes)
 
     def in_order(self, order: Iterable[int]) -> Self:

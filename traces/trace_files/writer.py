@@ -53,7 +53,6 @@ class LineWriter(TraceWriter):
         self.suffix, self.lines = suffix, lines  # type: ignore[misc]
 
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
-        """See TraceWriter."""
         written = 0
         for _, *parts in columns(trace):
             stream.write("".join(self.lines(*parts)).encode())

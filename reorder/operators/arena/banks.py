@@ -51,7 +51,6 @@ class Bank:
 
     @property
     def ns_per_byte(self) -> float:
-        """Time of one byte."""
         return 1000 / self.mb_per_s
 
 
@@ -78,7 +77,6 @@ class BankedPlacement:
 
     @property
     def names(self) -> list[str]:
-        """Name of each buffer's bank."""
         return [self.banks[k].name for k in self.bank.tolist()]
 
 
@@ -129,7 +127,6 @@ class BankProblem:
         return cls(buffers, tuple(banks), allowed, cost)
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> Buffers:
-        """Return some of the buffers."""
         b = self.buffers
         return Buffers(b.lower[chosen], b.upper[chosen], b.size[chosen], b.alignment)
 
@@ -221,7 +218,6 @@ class _Search:
         return None if (bank < 0).any() else bank
 
     def fill(self, k: int, chosen: npt.NDArray[np.bool_]) -> bool:
-        """Place buffers in a bank by simple rules; return whether they fit."""
         part, room = self.problem.part(chosen), self.problem.banks[k].size_bytes
         if room is None:
             return True

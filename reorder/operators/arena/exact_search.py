@@ -90,7 +90,6 @@ class _Decider:
 
     @cached_property
     def random(self) -> np.random.Generator:
-        """Where drawn preferences come from."""
         return np.random.default_rng(0)
 
     @cached_property
@@ -161,7 +160,6 @@ class _Decider:
 
 
 def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
-    """See Allocator."""
     lower, sizes = buffers.load, by_size(buffers)
     goal = lower if task.capacity is None else max(lower, task.capacity)
     best = place_in_sequence(buffers, sizes, best=False, deadline=task.deadline)

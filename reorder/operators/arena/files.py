@@ -98,7 +98,6 @@ def _named(rows: Rows, alignment: int) -> NamedBuffers:
 
 
 def _lines(text: str) -> Rows:
-    """Yield the lines of a CSV table."""
     rows = csv.reader(io.StringIO(text))
     try:
         header = [word.strip() for word in next(rows, [])]

@@ -54,7 +54,6 @@ def inexact(graph: OpGraph, original: OpGraph) -> dict[str, str]:
 
 
 def _first(node: Operator, nodes: Mapping[str, Operator]) -> str:
-    """The operator of the original graph that a part stands for."""
     name: str = node.attributes["like"]
     if name not in nodes:
         raise InputError(f"operator {node.name!r} stands for {name!r}, which the model does not have")
@@ -178,7 +177,6 @@ class _Lowering:
     # -- partial operators ---------------------------------------------------------------------------------------------
 
     def _sliced(self, name: str, axis: int, first: int, last: int) -> str:
-        """Part of a constant, along an axis."""
         whole = self.graph.constants[name]
         axis %= whole.ndim
         if (first, last) == (0, whole.shape[axis]):
@@ -198,7 +196,6 @@ class _Lowering:
         return made
 
     def _piece(self, node: Operator, tensor: Tensor, constants: tuple[str, ...], **more: Any) -> None:
-        """A part as an operator of its own."""
         skipped = ("gather", "channels", "all_channels", "slice", "operands")
         attributes = {key: value for key, value in node.attributes.items() if key not in skipped}
         given = self.names.get(node.inputs[0], node.inputs[0])
@@ -262,7 +259,6 @@ class _Lowering:
             self._concatenate(whole, parts, replace(out, name=whole, buffer=whole), node)
 
     def _inherit(self, name: str, node: Operator) -> None:
-        """A part's result is stored as the whole one is."""
         given = self.graph.quantization.get(self.before[_first(node, self.before)].output.name)
         if given is not None:
             self.quantization[name] = given

@@ -140,7 +140,6 @@ class _Rewriter:
             self.writers[t.buffer].pop(node.name)
 
     def _put(self, node: Operator) -> None:
-        """Put a changed operator in the place of the one of its name."""
         self._unlink(self.nodes[node.name])
         self.nodes[node.name] = node
         self._link(node)

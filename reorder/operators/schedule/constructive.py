@@ -8,7 +8,6 @@ from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 
 def file_order(problem: OperatorProblem) -> Order:
-    """Return the order of the file."""
     return np.arange(problem.graph.n_nodes, dtype=np.int32)
 
 
@@ -38,5 +37,4 @@ def simple_orders(problem: OperatorProblem) -> list[Order]:
 
 
 def best_simple_order(problem: OperatorProblem) -> Order:
-    """Return the one of `simple_orders` of least peak, the first of equals."""
     return min(simple_orders(problem), key=lambda order: int(problem.costs.peak(order)))

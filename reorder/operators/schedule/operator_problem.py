@@ -93,7 +93,6 @@ class OperatorProblem:
 
     @cached_property
     def costs(self) -> Any:
-        """Scratch memory for footprints and arenas."""
         import cython_ext.schedule.schedule as kernel
 
         return kernel.Costs(self.compiled)

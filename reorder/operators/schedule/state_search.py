@@ -83,7 +83,6 @@ class _Search:
         return max(4, SLICE_WORK // self.problem.graph.n_nodes)
 
     def _take(self, search: Any, backwards: bool) -> None:
-        """Take over a better order."""
         if search.goal_peak is None:
             return
         order = search.order()

@@ -29,7 +29,6 @@ class OffchipTraffic:
 
     @property
     def total_bytes(self) -> int:
-        """Both directions."""
         return self.read_bytes + self.written_bytes
 
 

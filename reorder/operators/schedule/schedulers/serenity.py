@@ -182,7 +182,6 @@ class _Part:
         self.budgets: list[int] = []
 
     def schedule(self) -> Order | None:
-        """Return an optimal order, or None if a limit was hit."""
         import cython_ext.schedule.schedule as kernel
 
         if self.parameters.soft_budget == "unbounded":
@@ -215,7 +214,6 @@ class _Part:
             tau = min(tau, hard)
 
     def _printed(self, hard: int, limit: int) -> Order | None:
-        """Algorithm 2, line by line."""
         import cython_ext.schedule.schedule as kernel
 
         old = new = hard
