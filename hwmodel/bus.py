@@ -69,11 +69,10 @@ class WireCounts:
 
 
 class Bus:
-    """A bus of `bus_bytes` byte lanes with one flag wire each; counts accumulate per stream.
+    """A bus of `bus_bytes` (1 to 64) byte lanes with one flag wire each; counts accumulate per stream (`n_streams`).
 
-    bus_bytes: 1 to 64 lanes. idle_level: 0 or 1, where every wire starts.
-    n_streams: how many streams (`traces.trace.chunks.STREAMS`) the counts are kept apart for.
-    level, flag_level: uint8[bus_bytes], what the wires carry now. lane: the lane of the next byte.
+    idle_level: 0 or 1, where every wire starts. level, flag_level: uint8[bus_bytes], what the wires carry now. lane:
+    the lane of the next byte.
     """
 
     def __init__(self, bus_bytes: int = 2, *, idle_level: int = 0, n_streams: int = 1) -> None:

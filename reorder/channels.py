@@ -6,8 +6,7 @@ all that reads or writes it. The model computes what it did, sums in another ord
 
 Neighbouring channels of one row follow each other on the wires. An order is a path through all channels, a step as
 long as the bits in which two columns differ, over all rows that read them: edges of a raw bus that is one value wide,
-ones of Base+XOR. Of fp32 the high half is compared: the rest is noise, and gone in bf16. Tuples of the kernels hold 16
-bytes, a column has thousands of rows, hence a search of its own: nearest neighbours, then 2-opt.
+ones of Base+XOR. Of fp32 the high half is compared: the rest is noise. Nearest neighbours, then 2-opt.
 """
 
 from __future__ import annotations

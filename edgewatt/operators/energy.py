@@ -1,9 +1,7 @@
 """Off-chip traffic of a schedule on the wires: its block transfers as a memory trace with real weights and activations.
 
-The transfers are those of schedule.traffic (Belady on blocks). Activations come from running the model in the
-schedule's order on an input; each block carries what its buffer held at that moment, in the tensor's own number format
-(partial sums are shown in the format of the result). Weights, which the scheduling literature does not count, are read
-once per operator, before it runs.
+The transfers are Belady's on blocks. Activations come from running the model on an input; a block carries what its
+buffer held at that moment, in the tensor's own format. Weights are read once per operator, before it runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What the report shows: rows for table and charts, curves, the baseline and the Pareto front.
-
-Records are read once, one at a time, so that a results folder of any size is gone through in little memory.
+"""What the report shows: rows for table and charts, curves, the baseline and the Pareto front. Records are read one
+at a time, once.
 """
 
 from __future__ import annotations

@@ -101,10 +101,8 @@ class GpuResult:
 
 
 def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuResult:
-    """Play all products of a problem, one kernel after the other, on a GPU; caches stay warm between kernels.
-
-    The dirty sectors left in the L2 are flushed at the end. O(accesses log accesses).
-    """
+    """Play all products of a problem on a GPU; caches stay warm, and the dirty sectors left in the L2 are flushed at
+    the end. O(accesses log accesses)."""
     spec = spec or GpuSpec()
     l1 = [CacheLevel(spec.l1) for _ in range(spec.sms)]
     l2 = CacheLevel(spec.l2)

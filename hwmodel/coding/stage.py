@@ -1,8 +1,4 @@
-"""What an encoder is: a stage that maps bytes to bytes (and flags) and keeps a small state along a stream.
-
-A stage declares as class attributes what others need to know of it: its place in a chain, the wires it adds, what it
-costs in latency, which element sizes it takes. Nothing is read off its name.
-"""
+"""What an encoder is: a stage that maps bytes to bytes (and flags) and keeps a small state along a stream."""
 
 from __future__ import annotations
 

@@ -3,9 +3,6 @@
 Core energy per event, summed over the supply rails: V x (I - I_background) x clocks x tCK (mA x V x ns = pJ).
 Interface energy per wire group: static = unit intervals at the costly level x VDDQ^2 / R_eq x unit interval, dynamic =
 rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`, which is what `explain` shows.
-
-A row's kind says why it is spent: `dynamic` for what accesses cause (activates, bursts, data, strobes, commands),
-`static` for what passes with time whether there are any or not (background, refresh, clocks that always run, leakage).
 """
 
 from __future__ import annotations
@@ -282,7 +279,7 @@ def explain(rows: Iterable[EnergyRow]) -> list[dict[str, Any]]:
 
 
 def scaled(part: Part, name: str, factor: float) -> Part:
-    """Return a part with one ranged constant (a key of Part.ranges) times a factor."""
+    """Return a part with one ranged constant times a factor."""
     section, *place = name.split(".")
     if section == "currents":
         current = place[0].removesuffix("_mA")

@@ -1,11 +1,8 @@
 """Sequential streams: what reading consecutive bursts of a memory costs, its wires bit by bit and its commands exactly.
 
-A DMA asks for one burst after the other, as fast as the controller takes them (one per clock and channel, in order).
-Commands and clocks do not depend on the data, so the memory is played once, at the end, and of what repeats one period
-is played (`Memory.play_stream`). The bytes go over the wires of their channels, through the encoder, as they are given:
-burst after burst in the order of their addresses. A controller that serves the banks of a channel in turn sends
-neighbouring bursts in another order: ones are the same then, but for encoders that look at the burst before, and edges
-differ where two bursts meet. Between bursts the wires hold the last one, as in `replay`.
+A DMA asks for one burst after the other. Commands and clocks do not depend on the data, so the memory is played once,
+at the end, and of what repeats one period. The bytes go over the wires of their channels, through the encoder, by
+address; between bursts the wires hold the last one, as in `replay`.
 """
 
 from __future__ import annotations

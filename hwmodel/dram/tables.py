@@ -1,7 +1,6 @@
 """A part and its controller as the compiled engine takes them: settings, gaps, address map, levels of commands.
 
-Gaps say how many clocks after command A command B may follow, by the JEDEC command timing tables, in the form of
-reference tools where the two differ (docs/concepts/dram.md lists each difference and its cost).
+Gaps are JEDEC's, in the form of reference tools where the two differ (docs/concepts/dram.md).
 """
 
 from __future__ import annotations

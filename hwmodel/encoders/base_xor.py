@@ -1,7 +1,6 @@
 """base-xor: the first element of each block as is, each later one XORed with its predecessor.
 
-Lee et al. 2018; the CDR paper, section III. Blocks are counted from the start of the stream; bytes after the last whole
-element of a block pass as they are. With DBI-DC behind it both are one pass over the bytes.
+Lee et al. 2018. Blocks count from the start of the stream; bytes behind the last whole element of one pass as they are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Energy of on-chip memory and arithmetic: accesses x constant, leakage x run time, multiply-adds x constant.
 
-Every access of the engine costs one of its width, by the narrowest port of the table that takes it: of a cache the
-tags and the words read, of a scratchpad the words. An access has the mean width of its stream. Fills, write-backs and
-what one cache asks of the next move whole lines; what DMA brings or takes costs one access per block of the widest
-port. Leakage counts while the run lasts. All constants are estimates: `low_pj` and `high_pj` say how far off.
+An access of the engine, of the mean width of its stream, takes the narrowest port that holds it: of a cache the tags
+and the words read. Fills, write-backs and what one cache asks of the next move whole lines, DMA blocks of the widest port.
 """
 
 from __future__ import annotations

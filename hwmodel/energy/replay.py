@@ -1,7 +1,6 @@
 """Energy of a replay: its counts, wire group by wire group and core term by core term, through hwmodel.dram.energy.
 
-DQ and DBI come from the bytes on the wires. Strobes run during bursts, the clock all the time, the command wires as the
-commands were issued. Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
+Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
 """
 
 from __future__ import annotations

@@ -82,9 +82,8 @@ def io_bounds(network: Network) -> IOBounds:
 
 
 def gap(found: float, start: float, lower: float) -> float | None:
-    """Return (found - lower) / (start - lower): 0 at the bound, 1 at the order to start from, here two-optimal.
-
-    None where the start is at the bound and the found order is not.
+    """Return (found - lower) / (start - lower): 0 at the bound, 1 at the order to start from, here two-optimal. None
+    where the start is at the bound and the found order is not.
     """
     if found == lower:
         return 0.0

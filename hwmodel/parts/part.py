@@ -1,8 +1,4 @@
-"""A DRAM part as frozen data: what the timing engine, the trace checker and the energy functions read.
-
-Every number comes from a part file (docs/concepts/dram-parts.md) with its source; what is computed here from other
-constants is marked as derived.
-"""
+"""A DRAM part as frozen data: what the timing engine, the trace checker and the energy functions read."""
 
 from __future__ import annotations
 

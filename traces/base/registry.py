@@ -1,8 +1,7 @@
 """Registries of named kinds: encoders, cache policies, orderings, number formats and so on.
 
-A kind has one registry and one folder. In-tree members are the modules of that folder, found by looking: to add one is
-to add a file. Members of other distributions come by entry points whose group is `edgewatt.<kind>`; the entry point's
-name is the member's, and loading it must register that name.
+In-tree members are the modules of the kind's folder; those of other distributions come by entry points of the group
+`edgewatt.<kind>`, each called as its member, which loading it registers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Sparse matrices from anywhere: what SciPy holds is checked before compiled code follows its pointers.
-
-SciPy's own conversions (``tocsr``, ``tocoo``) check neither pointers nor ids: a wrong one writes outside their arrays.
-"""
+"""Sparse matrices from anywhere: what SciPy holds is checked before compiled code follows its pointers."""
 
 from __future__ import annotations
 

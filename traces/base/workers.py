@@ -1,8 +1,7 @@
 """Who does the pieces of a large job: this process, its threads, worker processes, or a Dask cluster.
 
-A piece is a call of a function of a module: pieces in, results out, in the order in which they are done; what a result
-is depends on its piece alone. Only a few pieces a worker are under way, so that neither memory nor the time before the
-first result grows with the job.
+A piece is a call of a function of a module, and its result depends on it alone. Few are under way, so memory does not
+grow with the job; results come in the order in which they are done.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What a layout declares, and the registry of layouts.
-
-A member is a `LayoutKind` registered under its name, one module of this folder each. Most members are declarations:
-what must be one run of the order, which ids lie beside the weights, and the structure read at the start of a row.
-"""
+"""What a layout declares, and the registry of layouts."""
 
 from __future__ import annotations
 

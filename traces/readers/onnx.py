@@ -1,8 +1,4 @@
-"""ONNX models (.onnx), through the package `onnx`.
-
-Shapes come from the file, completed by ONNX's own shape inference; what follows from constants and shapes alone is a
-constant too. Weights lie in the file, or in files beside it.
-"""
+"""ONNX models (.onnx), through the package `onnx`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """safetensors files: two-dimensional tensors become layers, with the one-dimensional bias of the same name.
 
-Such a file (a state dict) says nothing of strides, padding and pooling, so that convolutions ask for them; layers
-follow each other in the order of their names. What is assumed is said.
+A state dict says nothing of strides, padding and pooling; layers follow each other in the order of their names.
 """
 
 from __future__ import annotations

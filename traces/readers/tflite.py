@@ -1,7 +1,6 @@
 """TensorFlow Lite models (.tflite), through the packages `tflite` (the schema) and `flatbuffers`.
 
-Neither checks what it reads, so this module does: every vector must lie inside the file, the numbers read in all are
-bounded by the file's size, and every index, size and type is checked before it is used.
+Neither checks what it reads, so this module does: vectors, indices, sizes and types, and how many numbers there are.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 A buffer stays in one bank for its life. What it costs there is its traffic over the bank's bandwidth. The choice is an
 integer programme over the sizes live together (HiGHS, through SciPy); whether the buffers chosen for a bank have a
 placement is decided by the exact search, and a set that has none is forbidden from then on (logic-based Benders
-decomposition; Hooker and Ottosson, Mathematical Programming 96, 2003). The first choice whose banks all have a
-placement is optimal. Where the search cannot tell, choices with a little room to spare are tried: the best of them is
-the result, and the bound stays what was proved before.
+decomposition; Hooker and Ottosson, Mathematical Programming 96, 2003). The first choice whose
+banks all have a placement is optimal; the bound stays where the search cannot tell.
 """
 
 from __future__ import annotations

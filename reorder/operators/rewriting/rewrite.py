@@ -18,9 +18,7 @@ Two more share storage and leave the operators as they are; ``all`` does not inc
   the storage of the first operand that has its size, that has no other reader and is no input of the network, unless
   the result is an output of it.
 
-A buffer that accumulates has the size of the result, as in the paper; a kernel that keeps wider sums needs more. For
-quantised models channel-wise and kernel-wise are exact (the sum is rounded once, as before), absorb-add is not: it
-leaves out the rounding of the two operands.
+For quantised models channel-wise and kernel-wise are exact, absorb-add leaves out the rounding of the two operands.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ def file_order(problem: OperatorProblem) -> Order:
 def kahn(problem: OperatorProblem, *, stack: bool = False) -> Order:
     """Kahn's algorithm: the ready operators wait in a queue (breadth first) or on a stack (depth first).
 
-    Operators without predecessors enter in file order; the successors of each operator follow, in file order, as their
-    last predecessor goes. This is the schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2.
+    The schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2; ties in file order.
     """
     order: Order = problem.compiled.kahn(stack)
     return order

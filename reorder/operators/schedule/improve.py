@@ -1,8 +1,6 @@
 """Orders for traffic and for the arena: local search from the best simple and searched orders.
 
-Neither objective is the peak: Belady traffic depends on when blocks come back, the arena on how gaps fit. Both searches
-move operators within the room that their neighbours leave, as a cooling random walk, and keep the best order seen; work
-units are evaluated orders.
+Both searches move operators within the room that their neighbours leave, as a cooling random walk.
 """
 
 from __future__ import annotations
