@@ -51,9 +51,6 @@ def operator_trace(
     Inputs are drawn (seeded; uniform over the range of a quantised input, standard normal otherwise). data: carry real
     bytes; needs the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
     deadline: value of time.monotonic() at which to give up; None: never.
-
-    Raises InputError where the transfers are too many for that or for the bound of memory, where data are asked for and
-    the graph has no constants or an operator cannot be executed.
     """
     problem = OperatorProblem(graph)
     steps = problem.check_order(order)

@@ -122,7 +122,6 @@ class CacheLevel:
         """Make the accesses (op 0 load, 1 store; addresses and sizes in bytes) and return the line transactions.
 
         stream: uint8[n], by which accesses bypass the level (default: none does).
-        Raises InputError naming the first access that is empty or does not end by 2^63.
         """
         if self.spec.bypass and stream is not None:
             return self._access_some(np.asarray(op), np.asarray(address), np.asarray(size), np.asarray(stream))

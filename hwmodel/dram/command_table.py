@@ -62,10 +62,7 @@ class CommandTable:
 
 
 def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) -> CommandTable:
-    """Return a CommandTable from itself, a CSV path, rows (mappings), columns (mapping of arrays) or an engine trace.
-
-    Raises InputError naming file and line (or row) of what does not parse, of a command out of order or out of range.
-    """
+    """Return a CommandTable from itself, a CSV path, rows (mappings), columns (arrays) or an engine trace."""
     if end_cycle is not None and not 0 <= end_cycle < 1 << 60:
         raise InputError(f"end_cycle {end_cycle} is not from 0 to 2^60")
     if isinstance(commands, CommandTable):

@@ -87,7 +87,6 @@ def count_interface(
     metadata inside its bursts (LPDDR6), a word per block of a burst, in turn; every burst carries the same.
     gaps: `rest`: between bursts of a direction that do not touch the wires go back to the idle level; `hold`: they keep
     the last one until the next burst of either direction, as in `replay`, which codes bursts against each other.
-    Raises InputError if bursts overlap, data are missing or the part has no DBI.
     """
     if beat_order not in BEAT_ORDERS:
         raise unknown_name("beat order", beat_order, BEAT_ORDERS)

@@ -306,10 +306,7 @@ class StreamPlayer:
             chain.restore(kept_by)
 
     def add(self, state: Mapping[str, Any]) -> StreamCounts:
-        """Go on behind what another player read from here on, given its `state`; return its counts.
-
-        Raises InputError for the state of another memory, or one that began elsewhere.
-        """
+        """Go on behind what another player read from here on, given its `state`; return its counts."""
         at = self._next * self.part.organisation.burst_bytes
         whole = self._next + sum(whole_number(bursts, "bursts", 0) for bursts, _ in state["runs"]) == state["next"]
         if state["kind"] != self._kind or state["start"] != at or not whole:

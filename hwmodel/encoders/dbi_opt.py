@@ -5,8 +5,8 @@ its part, the mean of reads and writes; without a part a 1 and a rising edge cos
 counts half a rising one: over a stream that is the same, and a burst does not leave its wires low for the next one to
 raise. Flag wires count; where zeros cost more than ones a flag is 0 for an inverted byte, as DBI_n pins are. A burst is
 a block; a lane starts from what it carried, so a burst is optimal given those before it. Ties are sent plain. It is
-the bound that an inversion can reach, no published controller. With flags inside the burst (LPDDR6) all flags of a burst
-are decided together (hwmodel.coding.in_burst).
+the bound that an inversion can reach, no published controller. With flags inside the burst (LPDDR6) all of a burst are
+decided together (hwmodel.coding.in_burst).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Energy of on-chip memory and arithmetic: accesses x constant, leakage x run time, multiply-adds x constant.
 
 An access of the engine, of the mean width of its stream, takes the narrowest port that holds it: of a cache the tags
-and the words read. Fills, write-backs and what one cache asks of the next move whole lines, DMA blocks of the widest port.
+and the words read. Fills, write-backs and what one cache asks of the next move whole lines, DMA blocks.
 """
 
 from __future__ import annotations

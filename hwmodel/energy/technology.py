@@ -168,10 +168,7 @@ class Technology:
 
 
 def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> Technology:
-    """Return a technology from a shipped name (configs/onchip), a YAML path or a mapping of the same shape.
-
-    Raises InputError naming the field at fault.
-    """
+    """Return a technology from a shipped name (configs/onchip), a YAML path or a mapping of the same shape."""
     if isinstance(technology, Technology):
         return technology
     if isinstance(technology, Mapping):

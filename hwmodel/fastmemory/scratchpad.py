@@ -3,7 +3,7 @@
 Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with M =
 (size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
 connection in hand. In int8 each has room for partial sums of 32 bits. Connections come through a double buffer of
-stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a row, or one scalar of 4 bytes.
+stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a row, or a scalar of 4 bytes.
 """
 
 from __future__ import annotations

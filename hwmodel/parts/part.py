@@ -239,10 +239,7 @@ class AddressMap:
 
     @classmethod
     def parse(cls, text: str, organisation: Organisation) -> AddressMap:
-        """Read e.g. 'offset:5 column:6 bank:3 row:16' and check that it covers the organisation exactly.
-
-        Raises InputError naming the field that is wrong.
-        """
+        """Read e.g. 'offset:5 column:6 bank:3 row:16' and check that it covers the organisation exactly."""
         pieces: list[AddressField] = []
         at = 0
         filled = dict.fromkeys(FIELDS, 0)

@@ -133,8 +133,6 @@ def export_c(
     `compile_inference`, the same bytes and sums; calibration as there. lanes: more than one (float32 alone) for
     processors with vector registers: NAME_LANES, and input and output are so many vectors, one after the other. Float
     sums follow the order strictly; a compiler that contracts a * b + c rounds differently (-ffp-contract=off).
-
-    Raises InputError for a name that is no C identifier, an illegal order, and networks that are too large.
     """
     if dtype not in ("float32", "int8"):
         raise unknown_name("dtype of a C file", dtype, ("float32", "int8"))

@@ -297,10 +297,7 @@ class MemorySystem:
         yield from self.hand_over(source, numbers, bursts.address, bursts.is_write, gaps)
 
     def note(self, source: int, bursts: Bursts, which: int = RUN) -> np.ndarray:
-        """Take note of bursts that a source is about to hand over, and return their numbers, int64[n].
-
-        Raises InputError for addresses outside the part.
-        """
+        """Take note of bursts that a source is about to hand over, and return their numbers, int64[n]."""
         self._asked[which] += count_requests(bursts)
         check_addresses(bursts.address, self.channels.part, self._in_flight.pending[source].total)
         numbers = self._in_flight.add(source, bursts, which)

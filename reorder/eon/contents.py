@@ -110,11 +110,7 @@ def fingerprint(network: Network) -> str:
 
 
 def contents(path: str | Path, network: Network | None = None) -> Contents:
-    """Return the arrays of a checkpoint. network: the one it is trained for.
-
-    Raises InputError naming the file for what is no checkpoint, is damaged, or holds numbers that cannot be; with
-    `network`, for a checkpoint of another one.
-    """
+    """Return the arrays of a checkpoint. network: the one it is trained for."""
     arrays, about = _read(Path(path))
 
     def need(name: str, dtype: str, shape: tuple[int | None, ...]) -> np.ndarray:

@@ -33,7 +33,6 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     convolution is the matrix of its outputs and taps, [O, I * R * S].
     Reads SciPy npz, NumPy npy and npz, Matrix Market, safetensors, and npz with arrays data, indices, indptr and shape
     alone.
-    Raises InputError naming file and entry.
     """
     import scipy.sparse
 

@@ -72,7 +72,6 @@ def read_run(
     tensors: layerN_ifmap [h, w, c], layerN_filter [f, r, s, c], layerN_ofmap [oy, ox, f], bytes (int8 or uint8), as
     np.load gives them. partials: layerN_partial [n, oy*OW + ox, f], needed where an output is written more than once.
     configuration: the .cfg file; None takes the only one in the folder.
-    Raises InputError naming file and line of what is no trace, or the tensor that is missing.
     """
     folder = Path(folder)
     offsets, padded = _configuration(folder, configuration)
@@ -289,7 +288,6 @@ def count_tensor(tensor: np.ndarray, accesses: int, access_bits: int, *, passes:
 
     passes: how often the whole tensor moves by the tool's loops; without it, a count that is a whole number of tensors
     is taken for that many passes. Tools round up per tile, so give it where you have it.
-    Raises InputError for an empty tensor, accesses that are no whole bytes, or fewer bytes than the passes need.
     """
     data = np.ascontiguousarray(tensor).view(np.uint8).reshape(-1)
     if not len(data):

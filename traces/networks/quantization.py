@@ -40,8 +40,6 @@ def quantize(network: Network, sources: Ids, targets: Ids, weights: Float32, val
 
     A neuron that is never negative gets 0 to 255 for 0 to its largest value, others 1 to 255 around 128. Weights times
     their source's scale are divided by the largest into a target, which becomes 127. Whole numbers that fit are kept.
-    Raises InputError for values that are not finite, for sums beyond 32 bits, for scales beyond float32, and for
-    other activations than identity and relu.
     """
     for name in network.used_activations:
         if name not in ("identity", "relu"):

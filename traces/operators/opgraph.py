@@ -158,7 +158,6 @@ class OpGraph(OneLineRepr):
 
         These are all writers of the storage of its inputs. An in-place operator depends, for the storage that it
         updates itself, only on the writer of the tensor it names (else a chain of updates would wait for itself).
-        Raises InputError where they are beyond the bound of memory: each reader of a storage waits for each writer.
         """
         arcs = sum(len(self.writers[self.tensors[name].buffer]) for node in self.nodes for name in node.inputs)
         claim(_ARC_BYTES * arcs, self.source or self.name, f"its operators, which wait for others {arcs} times,")

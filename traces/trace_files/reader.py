@@ -34,10 +34,7 @@ class TraceReader(ABC):
 
     @abstractmethod
     def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
-        """Yield the accesses in order; called once per walk. access_bytes: size of an access the file does not say.
-
-        Raises InputError naming file and line or record.
-        """
+        """Yield the accesses in order; called once per walk. access_bytes: size of an access the file does not say."""
 
     def open(self, source: Source, access_bytes: int, format: str) -> Trace:
         """Read through once, so that every record is checked before anything is simulated, and return the trace."""

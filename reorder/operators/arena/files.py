@@ -42,7 +42,6 @@ def read_buffers(path: str | Path, alignment: int | None = None) -> NamedBuffers
     """Read a file. Columns that are not known are passed over.
 
     alignment: of the offsets; None for the file's own (a plan of `edgewatt schedule --json` states one), or 1.
-    Raises InputError naming file and line.
     """
     path = Path(path)
     if not path.is_file():

@@ -119,8 +119,6 @@ def from_layers(
 
     Connections are stored layer by layer, by target, then source (two-optimal, Gleinig et al. 2023, Theorem 1),
     whatever order the file had. Every stored entry is a connection, also one whose value is zero.
-    Raises InputError naming file and entry for ids out of range, repeated entries, values that are not finite and
-    layers that do not fit each other.
     """
     check_orientation(orientation)
     if not layers:

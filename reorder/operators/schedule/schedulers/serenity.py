@@ -25,7 +25,7 @@ STEP_LIMIT_GROWTH = 4  # factor of the limit on a search step
 
 @dataclass(frozen=True)
 class SerenityParameters:
-    """divide: schedule the parts between waists one by one. soft_budget: adaptive soft budgeting, 'ours', 'unbounded' or
+    """divide: the parts between waists are scheduled one by one. soft_budget: 'ours', 'unbounded' or
     'printed': Algorithm 2 line by line, which moves both budgets at once and may not end; after 40 budgets a part is
     given up. min_part: parts of fewer operators are joined with the next one (1: cut at every waist; 2 gives the cells
     of the paper). max_level_states: states of one search step at which a run counts as out of time, at first (the paper
