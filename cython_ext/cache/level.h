@@ -1,6 +1,5 @@
 /* The look-ups of one level, one after another (cache/sets.h), for every compiled policy; its keys and counts. */
-#ifndef EDGEWATT_CACHE_LEVEL_H
-#define EDGEWATT_CACHE_LEVEL_H
+#pragma once
 
 #include "cache/wide.h"
 
@@ -90,5 +89,3 @@ static int64_t ew_cache_emit(const uint64_t *keys, const uint32_t *missed, const
     }
     return n;
 }
-
-#endif

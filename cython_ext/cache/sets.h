@@ -2,13 +2,10 @@
  *
  * A look-up is a key: line number * 2 + (1 for a store). A resident line is a word: line number * 2 + (1 if dirty), so
  * a word matches a key when they differ in bit 0 at most. The words of a set lie side by side (`stride` of them, a
- * multiple of 8, each set on a cache line of the host), so that one vector compare searches eight ways.
- *
- * LRU keeps the words of a set in order of recency: a hit rotates the words before it, a miss rotates all of them.
- * The other policies leave words in their ways and keep their state beside them (cache/policy.h).
+ * multiple of 8, each set on a cache line of the host), so that one vector compare searches eight ways. LRU keeps
+ * them in order of recency; the other policies leave words in their ways and keep their state beside (cache/policy.h).
  */
-#ifndef EDGEWATT_CACHE_SETS_H
-#define EDGEWATT_CACHE_SETS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -74,6 +71,4 @@ EDGEWATT_AVX2 static inline int64_t ew_find_avx2(const uint64_t *words, int64_t 
     }
     return -1;
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* A growing list of line transactions, kept from call to call. */
-#ifndef EDGEWATT_TRANSACTIONS_H
-#define EDGEWATT_TRANSACTIONS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,5 +45,3 @@ static inline void edgewatt_put(ew_transactions *out, uint64_t address, int64_t 
     out->access[out->n] = access;
     out->n += 1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * moving `tail` over stale entries. MIN: a heap of next uses, the latest first, in which those that were overtaken by a
  * later one stay until it is full; ties go to the lowest way, which is part of a key. Victims are those of the plain
  * look-ups (lookups.h). */
-#ifndef EDGEWATT_CACHE_WIDE_H
-#define EDGEWATT_CACHE_WIDE_H
+#pragma once
 
 #include "cache/sets.h"
 
@@ -207,5 +206,3 @@ static inline ew_loop ew_wide_loop_of(const char *name) {
            : strcmp(name, "min") == 0  ? ew_wide_min
                                        : 0;
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* Prices of eight moves at a time, for cdr/search.h: the tuples in the order of the tour, and one body per SIMD level.
- *
- * A segment that grows by one tuple from candidate to candidate moves each of its ends by one slot or not at all. With what
- * the slots hold side by side in memory, the words of eight candidates are therefore one load, and no table is asked. */
-#ifndef EDGEWATT_CDR_LANES_H
-#define EDGEWATT_CDR_LANES_H
+ * With what the slots hold side by side in memory, the words of eight candidates are one load. */
+#pragma once
 
 #include "cdr/cost.h"
 #include "common/simd.h"
@@ -142,4 +139,3 @@ static int cdr_slots_open(cdr_slots *q, const cdr_stride *s) {
     }
     return 0;
 }
-#endif

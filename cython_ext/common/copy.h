@@ -1,6 +1,5 @@
 /* memcpy of blocks, most of which have one of a few sizes known to the compiler. */
-#ifndef EDGEWATT_COPY_H
-#define EDGEWATT_COPY_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -16,4 +15,3 @@ static inline void ew_copy_block(uint8_t *to, const uint8_t *from, int64_t n) {
     default: memcpy(to, from, (size_t)n);
     }
 }
-#endif

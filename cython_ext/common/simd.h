@@ -1,8 +1,7 @@
 /* Run-time choice of the SIMD level. Kernels mark variants with EDGEWATT_AVX2 / EDGEWATT_AVX512 and switch on
  * ew_simd_level(); nothing is ever compiled with -march=native, so a wheel runs on any x86-64 (and, through the
  * baseline path, on any other CPU). EDGEWATT_SIMD=baseline|avx2 lowers the level, for tests and comparisons. */
-#ifndef EDGEWATT_SIMD_H
-#define EDGEWATT_SIMD_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,5 +72,3 @@ static inline int ew_has_masks(void) {
     return 0;
 #endif
 }
-
-#endif

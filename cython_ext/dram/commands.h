@@ -1,13 +1,10 @@
 /* What a command changes: the earliest cycles of others, rows, background time, command wires, trace, completions. */
-#ifndef EDGEWATT_DRAM_COMMANDS_H
-#define EDGEWATT_DRAM_COMMANDS_H
+#pragma once
 
 #include "dram/state.h"
 
-/* ---- the command wires: ones and rising edges per wire, counted in batches
- *
- * The beats of a command stand side by side in one word (in more, where it has more than 64 levels), so all of its edges
- * are found at once; ones are counted by adding words bit by bit, all of their bits at once. */
+/* ---- the command wires: ones and rising edges per wire, counted in batches: the beats
+ * of a command stand side by side in one word, so all of its edges are found at once. */
 
 /* Add to each wire its bits of a word, as often as that counts. */
 static void add_bits(const dram_config *c, uint64_t word, int64_t times, int64_t *total) {
@@ -359,5 +356,3 @@ static inline void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int
     e->rank[bank->rank].queued--;
     leave(e, t, bank, k, command);
 }
-
-#endif

@@ -1,10 +1,9 @@
 /* Timing of one DRAM channel: what it does in one cycle at which a request, a command or a refresh can move.
  *
  * Each processed cycle: issue at most one command per set of command wires (a refresh that is due goes first, then the
- * banks in turn), then move at most one request from the read or write queue to its bank's queue. Cycles in which
- * nothing can happen are not processed, which changes no result; memory.h is the loop. */
-#ifndef EDGEWATT_DRAM_ENGINE_H
-#define EDGEWATT_DRAM_ENGINE_H
+ * banks in turn), then move at most one request from the read or write queue to its bank's queue. Cycles in
+ * which nothing can happen are not processed. */
+#pragma once
 
 #include "dram/ready_sets.h"
 
@@ -336,5 +335,3 @@ static void process(dram_engine *e, int64_t t, int flush) {
     }
     end_cycle(e, t, flush, issued, next);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * At each processed cycle the front end accepts at most `width` requests over all channels, one per channel, the ports
  * in turn; then every channel that has something to do does it (engine.h). A port whose next request finds no room waits
  * with all that is behind it, whichever channels those are for. */
-#ifndef EDGEWATT_DRAM_MEMORY_H
-#define EDGEWATT_DRAM_MEMORY_H
+#pragma once
 
 #include "dram/engine.h"
 
@@ -493,5 +492,3 @@ static int dram_run(dram_memory *m, int64_t slice) {
     if (m->n_channels == 1 && m->n_ports == 1) return run_cycles(m, slice, 1, 1); /* most parts: a loop of its own */
     return run_cycles(m, slice, m->n_channels, m->n_ports);
 }
-
-#endif

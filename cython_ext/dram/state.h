@@ -1,6 +1,5 @@
 /* State of a memory: channels with their queues, banks and the earliest cycle of each command; ports before them. */
-#ifndef EDGEWATT_DRAM_STATE_H
-#define EDGEWATT_DRAM_STATE_H
+#pragma once
 
 #include "dram/tables.h"
 
@@ -343,10 +342,7 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
 static void dram_free(dram_memory *m) { free(m); }
 
 /* tables: must live as long as the memory. done_size: completions kept before the caller must take them. sent: the caller
- * wants to know what was on the wires.
- *
- * All is one block: C libraries keep the space of a large one once it was freed, for the next memory. That of many they
- * give back, and to get it again, cleared, takes longer than a short run. */
+ * wants to know what was on the wires. */
 static dram_memory *dram_new(
     const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
 ) {
@@ -391,5 +387,3 @@ static dram_memory *dram_new(
     }
     return m;
 }
-
-#endif

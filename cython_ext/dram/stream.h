@@ -2,10 +2,9 @@
  * periods of it at once.
  *
  * Two moments whose states are equal, rows counted from that of the next address and times from the clock, are followed
- * by the same commands, if all that is below the rows of the address is the same, too. Only the command wires see which
- * row it is: commands that carry rows, and what follows them directly, are counted one by one. */
-#ifndef EDGEWATT_DRAM_STREAM_H
-#define EDGEWATT_DRAM_STREAM_H
+ * by the same commands, if all that is below the rows of the address is the same, too. Only
+ * commands that carry rows, and what follows them directly, are counted one by one. */
+#pragma once
 
 #include "dram/memory.h"
 
@@ -259,5 +258,3 @@ static void memory_moved(dram_memory *m, int64_t shift, int64_t bursts) {
     m->now += shift, m->moving += shift, m->port[0].last_accepted += shift;
     m->out.bursts += bursts;
 }
-
-#endif

@@ -1,11 +1,10 @@
 /* The attention of EON's network over one frontier and one cache, and its gradient: rows of 16 lanes, one compiled body
- * per SIMD level. Lanes are multiplied and added in the same order at every level, so all of them give the same floats.
+ * per SIMD level. All levels give the same floats.
  *
  * A frontier of F connections, a cache of C neurons, rows of d entries (padded with zeros to `lanes`, a multiple of 16):
  *   A = softmax(Q K^T), X = E + A V, H = norm(X);  logit_i = max_c H_i . O_c + b_c, c over the cache and "empty";
  *   p = softmax over (H, cached nodes N) of (row . sentinel);  summary = sum_k p_k row_k. */
-#ifndef EDGEWATT_ATTENTION_H
-#define EDGEWATT_ATTENTION_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -301,5 +300,3 @@ static inline void ew_learn(ew_attention *w, const int32_t *frontier, int64_t si
 #endif
     ew_learn_plain(w, frontier, size, cache, cached, d_logit, summary, d_summary);
 }
-
-#endif

@@ -8,8 +8,7 @@
  * With w_q weights and u stored values, sum = start + SUM w_q * u; the caller put bias and -SUM w_q * zero into start,
  * so sums do not depend on the order. At the end u = clamp(round(sum * multiplier) + zero), rounded half to even.
  */
-#ifndef EDGEWATT_INFERENCE_INT8_H
-#define EDGEWATT_INFERENCE_INT8_H
+#pragma once
 
 #include "common/requantize.h"
 #include "streams/stream.h"
@@ -200,5 +199,3 @@ static void ew_int8(const uint32_t *p, const uint32_t *end, char *values, const 
     (void)level;
     ew_int8_baseline(p, end, values, inputs, columns);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Moving input vectors into rows of the arena, and rows out again. */
-#ifndef EDGEWATT_INFERENCE_ROW_COPIES_H
-#define EDGEWATT_INFERENCE_ROW_COPIES_H
+#pragma once
 
 #include "streams/stream.h"
 
@@ -81,5 +80,3 @@ static void ew_bytes_in(char *table, const int64_t *offset, const int64_t *colum
 static void ew_rows_out(const char *values, const int64_t *offset, int64_t n, float *out, int64_t step, int64_t here) {
     for (int64_t i = 0; i < n; i++) memcpy(out + i * step, values + offset[i], (size_t)here * sizeof(float));
 }
-
-#endif

@@ -3,9 +3,7 @@
  *   NOT_ZERO(sum, value): value where sum is not 0, else 0;
  *   QUAD: four weights at a time, LOAD_QUAD_F32 / LOAD_QUAD_BF16 (pointer), PICK(quad, 0..3): one of them in all places.
  *
- * What limits the inner loop is loads (two vectors of 64 bytes, or four smaller ones, per cycle on Zen 5), so weights
- * are loaded four at a time and spread by shuffles, and so are source offsets. Both are loaded one quad ahead, across
- * the ends of runs: rows are then never waited for by the loads that say where they are (10 % on Zen 5).
+ * Loads limit the inner loop, so weights and source offsets are loaded four at a time, one quad ahead, across runs.
  * Partial sums stay in registers for a whole run. Rows of fewer than 8 vectors use SETS independent sums per place to
  * cover the latency of the additions; they are added at the end of the run.
  */

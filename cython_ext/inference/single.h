@@ -1,6 +1,5 @@
 /* One input vector at a time: a neuron is one float, a run a sparse dot product. */
-#ifndef EDGEWATT_INFERENCE_SINGLE_H
-#define EDGEWATT_INFERENCE_SINGLE_H
+#pragma once
 
 #include "streams/stream.h"
 
@@ -23,7 +22,7 @@ static inline float ew_dot_baseline(const uint32_t *wide, const uint16_t *narrow
 }
 
 #if EDGEWATT_X86
-/* Four values by scalar loads: gather instructions take about twice as long on the processors we measured. */
+/* Four values by scalar loads: gathers take about twice as long. */
 EDGEWATT_AVX2 static inline __m128 ew_four_values(const uint32_t *wide, const uint16_t *narrow, const float *values,
                                                   const int NARROW) {
     uint64_t pair[2];
@@ -94,5 +93,3 @@ static void ew_single(const ew_run *run, const ew_run *end, const char *places, 
     (void)level;
     (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(run, end, places, weights, values, inputs);
 }
-
-#endif

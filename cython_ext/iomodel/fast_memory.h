@@ -5,8 +5,7 @@
  * that a caller can stop between slices. A value that is dirty when it dies is written only if it is an output, once,
  * whenever that happens; so the dirty flags left at the end give writes_outputs, and evictions count only the live
  * writes. */
-#ifndef EDGEWATT_IOMODEL_H
-#define EDGEWATT_IOMODEL_H
+#pragma once
 
 #include "common/processing.h"
 
@@ -248,8 +247,7 @@ static void ew_rr_end(ew_rr *s, int64_t n, int64_t w) {
  * Next uses are distinct integers below 2W, so the resident values are a set of bits, one at each value's next use: the
  * stream itself says which value a bit stands for, an access hits iff its own bit is set, and the victim is the highest
  * bit, found through summaries of 64 words per level. The bit above it says whether the value is dirty. Bits behind
- * the present are left: they are never the highest. The few highest, which are evicted next, stand in a row besides, and
- * only their own bits are set: most of them go again before the summaries hear of them. Values without a later use carry no bit; they are evicted first, at
+ * the present are left: they are never the highest. The few highest stand in a row besides. Values without a later use carry no bit; they are evicted first, at
  * no cost (a dirty output's write is charged when it dies), so a number of them is enough.
  * `literal` and `pin_both` agree: while a is loaded, this step's b has the nearest use of all. */
 
@@ -396,5 +394,3 @@ static void ew_min_run(void *state, const int32_t *source, const int32_t *target
     else
         ew_min_play(s, from, to, 4, 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What an operator order costs: footprint, arena, off-chip traffic; and local search over orders. */
-#ifndef EDGEWATT_SCHEDULE_COST_H
-#define EDGEWATT_SCHEDULE_COST_H
+#pragma once
 
 #include "arena/fit.h"
 #include "common/random.h"
@@ -349,5 +348,3 @@ static inline int64_t sc_improve(sc_scratch *s, int32_t *order, int kind, int64_
     }
     return best;
 }
-
-#endif

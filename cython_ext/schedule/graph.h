@@ -2,8 +2,7 @@
  * running v allocates every buffer that v is the first writer of, and afterwards frees every buffer, outputs excepted,
  * all of whose writers and readers have run. live(S) is a function of the downset S alone, and submodular:
  * the more has run, the less memory any operator still adds (see reorder/operators/schedule/state_search.py for what follows). */
-#ifndef EDGEWATT_SCHEDULE_GRAPH_H
-#define EDGEWATT_SCHEDULE_GRAPH_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -218,5 +217,3 @@ static inline int64_t sg_run(const sg_graph *g, sg_point *p, int32_t at) {
         if (sg_is_ready(g, p->done, g->after[i])) p->ready[p->n_ready++] = g->after[i];
     return held;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What an engine does a cycle: resources side by side. An operation takes the maximum over them, not the sum. */
-#ifndef EDGEWATT_PORTS_H
-#define EDGEWATT_PORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ static inline double ew_cycles(const ew_ports *p, const ew_operation *o) {
     for (int k = 0; k < 7; k++) most = times[k] > most ? times[k] : most;
     return most;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The same forward pass on a scratchpad: what is fetched and written back, not what the engine touches there. */
-#ifndef EDGEWATT_TRANSFERS_H
-#define EDGEWATT_TRANSFERS_H
+#pragma once
 
 #include "trace/ports.h"
 #include "trace/walk.h"
@@ -155,5 +154,3 @@ static void ew_fill_transfers(ew_transfers *t, ew_sink *out) {
         if (!ew_fetch_structure(t, out, walk->n_steps) || !ew_make_moves(t, out, walk->n_steps)) return;
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Neuron values in memory: float32 <-> fp32, fp16, bf16 bits, rounded to nearest even, bytes, and the activations. */
-#ifndef EDGEWATT_TRACE_H
-#define EDGEWATT_TRACE_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ static inline float ew_activate(float value, int kind, float slope) {
     if (!(value > 0.0f)) return 0.0f;
     return kind == EDGEWATT_CLIPPED_RELU && value > 32.0f ? 32.0f : value;
 }
-
-#endif

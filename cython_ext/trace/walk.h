@@ -9,8 +9,7 @@
  * In int8 a row holds bytes, and partial sums have rows of 32-bit integers in an array of their own; in other formats
  * they lie in the neuron's row.
  */
-#ifndef EDGEWATT_WALK_H
-#define EDGEWATT_WALK_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -244,5 +243,3 @@ static inline void ew_fill(ew_walk *walk, ew_sink *out) {
     else
         ew_fill_any(walk, out, 0, 0);
 }
-
-#endif

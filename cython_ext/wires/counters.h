@@ -8,8 +8,7 @@
  * stream, each kind apart. When a stream has eight rows of them, they are added up in vertical counters: plane k holds bit k
  * of a sum for each bit of a row, and a carry-save adder takes two more rows into a plane in one step. A row is whole beats, so
  * that a byte of it is always of the same lane: a segment that starts on another lane than is next leaves zeros. */
-#ifndef EDGEWATT_WIRES_COUNTERS_H
-#define EDGEWATT_WIRES_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -335,4 +334,3 @@ static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t
 #endif
     ew_send_body(bus, sent, counters, counts);
 }
-#endif

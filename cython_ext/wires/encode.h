@@ -2,8 +2,7 @@
  *
  * Byte i of a stream travels on lane i mod bus_bytes. A routine continues a stream: what lies before its first byte is given
  * as history. dst must not overlap src; flags has a bit for each byte, lowest bit first. */
-#ifndef EDGEWATT_ENCODE_H
-#define EDGEWATT_ENCODE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -97,4 +96,3 @@ static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst
 #endif
     ew_encode_run_body(of, src, dst, flags, start, end, history, p, dbi);
 }
-#endif

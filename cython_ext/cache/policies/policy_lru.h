@@ -1,12 +1,11 @@
 /* lru: the line used longest ago goes. The words of a set lie in order of recency, so the policy has no state. */
-#ifndef EDGEWATT_POLICY_LRU_H
-#define EDGEWATT_POLICY_LRU_H
+#pragma once
 
 static const edgewatt_policy edgewatt_policy_lru = {.version = EDGEWATT_POLICY_VERSION, .flags = EDGEWATT_IN_ORDER};
 
 #if EDGEWATT_X86
-/* LRU with up to eight ways: the whole set is one register, and a rotation is one permutation. No branch depends on
- * the outcome of a look-up but those of repeated lines and of stores that do not allocate. A miss is a rotation from the last way whose word is replaced. */
+/* LRU with up to eight ways: the set is one register, a rotation one permutation, a miss a rotation from the last way. No
+ * branch depends on the outcome of a look-up but those of repeated lines and of stores that do not allocate. */
 EDGEWATT_MASKS static int64_t ew_lru8_avx512(ew_cache *cache, const uint64_t *keys, const int64_t *next_use,
                                                    int64_t n, uint32_t *missed, uint64_t *displaced) {
     uint64_t rotation[8][8] __attribute__((aligned(64)));
@@ -47,6 +46,4 @@ EDGEWATT_MASKS static int64_t ew_lru8_avx512(ew_cache *cache, const uint64_t *ke
     }
     return misses;
 }
-#endif
-
 #endif

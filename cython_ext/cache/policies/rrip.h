@@ -2,8 +2,7 @@
  * re-reference interval prediction (RRIP)", ISCA 2010. A way has a prediction value of two bits, 0 (soon) to 3 (far).
  * A hit sets 0 (hit priority); the victim is the first way at 3, all ways ageing until there is one. Static: lines come
  * in at 2. Bimodal: at 3, but for one in 32 on average at 2. */
-#ifndef EDGEWATT_RRIP_H
-#define EDGEWATT_RRIP_H
+#pragma once
 
 enum { EDGEWATT_RRIP_FAR = 3, EDGEWATT_RRIP_LONG = 2, EDGEWATT_RRIP_BIMODAL = 32 };
 
@@ -38,5 +37,3 @@ static inline void edgewatt_rrip_insert(edgewatt_sets *sets, uint64_t set, int64
                                                            .hit = edgewatt_rrip_hit, \
                                                            .fill = edgewatt_##name##_fill, \
                                                            .victim = edgewatt_rrip_victim};
-
-#endif
