@@ -96,7 +96,8 @@ class DmaEngine:
         if self._blocks:
             self._accepted()
             engine = engine or self.env.process(self._engine())
-        (self.memory.close if self.number else self.memory.park)(self.number)
+        channels = self.memory.channels
+        (channels.close if self.number else channels.park)(self.number)
         self._computing = int(self.side.work.cycles * self._clocks_per_cycle)
         if engine is not None:
             tail = self._blocks[-1]
@@ -150,7 +151,7 @@ class DmaEngine:
 
     def _hand_over(self, block: _Block) -> None:
         """Notify the engine that a block has arrived."""
-        self.memory.collect()
+        self.memory.channels.collect()
         if self._done[block.first : block.end].min() < 0:
             block.arrival = int(self.env.now)
         block.ready.succeed()

@@ -131,7 +131,7 @@ def simulate(
         if machine.flush:
             for bursts in caches.hierarchy.flush():
                 yield from memory.send(0, bursts, np.zeros(len(bursts), np.int64), FLUSH)
-        memory.close(0)
+        memory.channels.close(0)
         yield memory.channels.process
 
     finished = env.process(run())

@@ -187,7 +187,7 @@ class Workers:
     def _members(self) -> _Team:
         if self._team is None:
             if self.executor == "dask":
-                team: _Team = _dask(self)
+                team: _Team = _Dask(self.count, self.scheduler, self.local == "threads")
             elif self.executor == "processes":
                 team = _Processes(self.count, self.load)
             else:
@@ -325,20 +325,16 @@ def _threads(count: int, ended: threading.Event) -> Executor:
     return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
-def _dask(workers: Workers) -> _Dask:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtraError("distributed", "dask") from error
-    return _Dask(distributed, workers.count, workers.scheduler, workers.local == "threads")
-
-
 class _Dask(_Futures):
     """A local cluster of as many threads or processes, or the cluster at a scheduler's address."""
 
     together_s = TOGETHER_S
 
-    def __init__(self, distributed: Any, count: int, scheduler: str | None, threads: bool) -> None:
+    def __init__(self, count: int, scheduler: str | None, threads: bool) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise MissingExtraError("distributed", "dask") from error
         self._distributed, self._ends, ended = distributed, ExitStack(), threading.Event()
         self._where = scheduler or "this machine"
         try:
