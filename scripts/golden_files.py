@@ -39,13 +39,7 @@ REPLAYS = (
     ("csr-int8-base-xor+dbi-dc", Layout("csr", value_format="int8"), (CacheSpec(1024, 32, 2),), "base-xor+dbi-dc"),
     ("tuples-fp16-dbi-ac", Layout("tuples", "fp16", "fp16"), (CacheSpec(512, 32, 2), CacheSpec(4096, 64, 4)), "dbi-ac"),
 )
-GRAPHS = (
-    ("darts_v1", ()),
-    ("darts_v2", ("fold-concat",)),
-    ("nasnet", "all"),
-    ("randwire-ws16", ()),
-    ("randwire-er12", ()),
-)
+GRAPHS = {"darts_v1": (), "darts_v2": ("fold-concat",), "nasnet": "all", "randwire-ws16": (), "randwire-er12": ()}
 KINDS = ("auto", "csr", "csc", "coo", "ell", "tuples")
 FORMATS = ("fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "int4")
 SAID = ("network", "layout", "inputs", "samples", "zeroed_weights", "padding_elements")  # at that commit
@@ -79,7 +73,7 @@ def schedules() -> list[dict[str, Any]]:
     from oracles import schedule_oracle as oracle
 
     found = []
-    for model, patterns in GRAPHS:
+    for model, patterns in GRAPHS.items():
         graph = rewrite_graph(load_graph(model), patterns)
         peak, downsets = oracle.optimal_peak(graph)
         kahn = constructive.kahn(OperatorProblem(graph)).tolist()

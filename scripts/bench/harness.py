@@ -58,13 +58,11 @@ class Measured:
 
 
 def reference(*names: str) -> Path | None:
-    """Return a file of the reference data, or None where EDGEWATT_REFERENCE has none."""
     path = Path(os.environ.get("EDGEWATT_REFERENCE", "/nonexistent"), *names)
     return path if path.exists() else None
 
 
 def cpu_seconds(work: Callable[[], Any], calls: int = 1) -> float:
-    """Return the thread CPU seconds of a call, the mean of so many."""
     start = time.thread_time()
     for _ in range(calls):
         work()
@@ -88,13 +86,11 @@ def rounds_of(times: Callable[[int], float], most: int, seconds: float) -> Itera
 
 
 def pin_to_one_core() -> None:
-    """Keep this process on the last of its cores, where the system can."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def cases_of(suite: str) -> Iterator[Case]:
-    """Yield the cases of a suite; inputs are made as they are reached."""
     cases: Iterator[Case] = import_module(f"bench.suites.{suite}").cases()
     return cases
 

@@ -35,7 +35,6 @@ def write_oracle_general(path: Path, accesses: np.ndarray[Any, Any]) -> None:
 
 
 def libcachesim(path: Path, policy: str) -> Callable[[], Any] | None:
-    """Return a call that plays the trace there, or None."""
     if not find_spec("libcachesim"):
         return None
     import libcachesim as peer

@@ -15,7 +15,6 @@ from bench.harness import Case, reference
 
 @cache
 def network_of(name: str) -> ew.Network:
-    """Return a network of the reference data."""
     path = reference("fusion", f"{name}.npz")
     assert path
     with np.load(path) as data:

@@ -14,7 +14,6 @@ from bench.harness import Case, reference
 
 
 def gaussian(rows: int, columns: int, density: float, seed: int) -> sp.csr_matrix:
-    """Return the largest weights of a Gaussian matrix."""
     dense = np.random.default_rng(seed).normal(0, 0.01, (rows, columns)).astype(np.float32)
     return sp.csr_matrix(dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density)))
 
