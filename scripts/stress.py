@@ -2,7 +2,6 @@
 
     python scripts/stress.py stop      SIGTERM, SIGINT and SIGHUP, from outside and as a terminal, of each command
     python scripts/stress.py stop sweep --kill    of one (sweep, tuples, shards, eon, papers); SIGKILL, too, of workers
-    python scripts/stress.py flip      SIGKILL `order-tuples` on shards, damage what is there, go on
     python scripts/stress.py disk      a full disk at points all over a sweep, then room again
     python scripts/stress.py hosts     two hosts on one store, killed and started again: every point once
 
@@ -262,51 +261,6 @@ def stop(case: Case, folder: Path, given: argparse.Namespace, pick: random.Rando
             "ok": not wrong and 4 * midway >= 3 * given.moments}  # fmt: skip
 
 
-def damage(folder: Path, pick: random.Random) -> str:
-    """Flip a bit, zero, cut or lengthen up to three of the files under a folder; return what was done."""
-    done = []
-    for file in pick.choices(sorted(f for f in folder.rglob("*") if f.is_file()) or [folder], k=pick.randrange(1, 4)):
-        if file.is_dir() or not (data := bytearray(file.read_bytes())):
-            continue
-        at = pick.randrange(len(data))
-        if (kind := pick.choice(("flip", "flip", "zero", "zero", "cut", "longer"))) == "flip":
-            data[at] ^= 1 << pick.randrange(8)
-        elif kind == "zero":
-            end = min(len(data), at + pick.choice((1, 8, 4096)))
-            data[at:end] = bytes(end - at)
-        else:
-            data = data[:at] if kind == "cut" else data + data[at:]
-        file.write_bytes(data)
-        done.append(f"{kind} {file.relative_to(folder)} at {at}")
-    return ", ".join(done)
-
-
-def flip(case: Case, folder: Path, given: argparse.Namespace, pick: random.Random) -> dict[str, Any]:
-    """Kill a command, damage what it left, let it go on: its result is that of an undisturbed one, or it refuses."""
-    wrong, counts = [], Counter(equal=0, refused=0, killed=0, damaged=0)
-    length, wanted = undisturbed(case, folder / "whole")
-    out = folder / "out"
-    for number in range(given.moments):
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir()
-        command = Command(case.words(out))
-        if pick.random() < 0.7 and command.wait(pick.uniform(0.1, 1) * length):  # others end, their shards are damaged
-            command.process.kill()
-            counts["killed"] += 1
-        command.end()
-        what = damage(out, pick)
-        counts["damaged"] += bool(what)
-        again = Command(case.words(out))
-        error, status = again.end(), again.process.returncode
-        if status > 0 and "Traceback" not in error:
-            counts["refused"] += 1
-        elif not status and case.result(out) == wanted:
-            counts["equal"] += 1
-        else:
-            wrong.append(f"round {number}: status {status} after {what}: {error[-800:]}")
-    return {"rounds": given.moments, **counts, "wrong": wrong, "ok": not wrong}
-
-
 def disk(folder: Path, moments: int) -> dict[str, Any]:
     """Fill the disk at points all over a sweep, then make room and run it again.
 
@@ -396,7 +350,7 @@ def hosts(folder: Path, moments: int, pick: random.Random) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("stop", "flip", "disk", "hosts"))
+    parser.add_argument("what", choices=("stop", "disk", "hosts"))
     parser.add_argument("names", nargs="*", help="commands to stop; without any, all")
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
@@ -406,12 +360,11 @@ def main() -> None:
     results: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if given.what in ("stop", "flip"):
-            chosen = ["shards"] if given.what == "flip" else given.names
+        if given.what == "stop":
             for case, made in cases(folder).items():
-                if case in chosen or not chosen:
+                if case in given.names or not given.names:
                     (own := folder / case).mkdir()
-                    results[case] = {"stop": stop, "flip": flip}[given.what](made, own, given, pick)
+                    results[case] = stop(made, own, given, pick)
                     print(f"{case}: {results[case]}", file=sys.stderr, flush=True)
         elif given.what == "hosts":
             results["hosts"] = hosts(folder, given.moments, pick)
