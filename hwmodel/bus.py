@@ -1,8 +1,8 @@
 """The wires of a byte-lane data bus: which bit is on which wire in which beat, and how often each wire is 1 or flips.
 
 Byte i of a stream travels on lane i mod bus_bytes. Wire ``8 * lane + bit`` carries that bit of the lane's bytes; wire
-``8 * bus_bytes + lane`` is the lane's flag (DBI) wire. All wires start at the idle level. A lane that gets no byte in
-the last beat keeps its level: no ones, no toggles there. What the bus carries is kept between transfers.
+``8 * bus_bytes + lane`` is the lane's flag (DBI) wire. All wires start at the idle level, and keep theirs between
+transfers; a lane that gets no byte in the last beat keeps its level, too.
 """
 
 from __future__ import annotations

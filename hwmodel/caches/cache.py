@@ -1,8 +1,7 @@
 """Line caches: set-associative levels whose state is kept between chunks, and the counts they make.
 
-An access that touches k lines makes k look-ups in ascending order. A miss allocates the line for loads and stores alike
-(stores only with `allocate`); lines are clean on fill, a store makes its line dirty (write-back) or goes on to the next
-level (write-through). Empty ways are used first.
+An access that touches k lines makes k look-ups in ascending order. A miss allocates the line (stores
+only with `allocate`), clean, empty ways first; a store makes it dirty (write-back) or goes on to the next level.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A block belongs to one stream. Stages that look at elements see the blocks of each element size as a stream of their
 own; all others see every block in the order it is sent. A record (source, target, weight) is an element too where a
-stage takes records: its bytes are XORed with those of the record before, field by field.
+stage takes records.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """DRAM commands in time order, with the data of their bursts: read from a table, taken from a run, and counted.
 
 A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
-data_hex (hexadecimal bytes of a burst), as in CSV files of command traces, or those columns in that order without a
-header, as DRAMPower reads them. Commands: those of hwmodel.parts.part.COMMANDS, refreshes and power states
-also by DRAMPower's names (REFA, REFB, REFSB, REFDB, REFP2B, SREFEN ...); END marks the end of the run.
+data_hex, or those in that order without a header. Commands have our names or DRAMPower's; END marks the end of the run.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ def term_ranges(
 ) -> list[tuple[EnergyRow, float, float]]:
     """Return each row of a part's wires and core with its own (least, most) in pJ.
 
-    One current moves several terms, some up and some down: their sum has the narrower range of `energy_range`.
+    Their sum has the narrower range of `energy_range`.
     """
     names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
     of_core, of_wires = cached_on(part, _constants_at_ends, *names)

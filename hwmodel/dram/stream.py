@@ -162,10 +162,8 @@ class StreamPlayer:
     bursts in turn. encoder: a chain of hwmodel.encoders. element_bytes: of one value, for encoders that compare values.
     preset, controller: named behaviour and other fields of ControllerSpec. Memory does not grow with the stream.
 
-    A stream may be played in pieces: each player begins at its own `start`, behind the `state` of the piece before it,
-    and that of the whole stream takes their states one after the other with `add`. Workers begin behind the bytes
-    `before` theirs (a burst of each channel or more) in place of a state: exact for encoders that code a burst by
-    itself (raw, dbi-dc, base-xor), others are refused. Raises InputError for what does not fit.
+    A stream may be played in pieces, whose states the player of the whole takes with `add`. Workers begin behind the
+    bytes `before` theirs: exact for encoders that code a burst by itself, others are refused.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """dbi-ac: data bus inversion against toggles.
 
 A byte is inverted where more than four of its lane's eight data wires would flip against the byte last sent on that
-lane; the flag wire has no part in the decision, but its toggles count. Where a flag covers a share of several bytes and
-travels inside the burst (LPDDR6), a share is inverted where more than half of its wires would flip when its bits begin:
-inside a share inversion changes no edge.
+lane; the flag wire has no part in the decision, but its toggles count. A share whose flag
+travels inside the burst (LPDDR6) is inverted where more than half of its wires would flip when its bits begin.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Where ones cost (and without wire costs), a byte with five or more ones is sent inverted and its flag wire is 1. Where
 zeros cost more than ones (wires terminated to VDDQ), a byte with five or more zeros is, and its flag wire is 0, as
-DBI_n pins are. Exactly four is left alone. Where a flag covers a share of several bytes and travels inside the burst
-(LPDDR6), a share with more than half of its bits at the costly level is inverted and its flag is 1. Stateless.
+DBI_n pins are. Exactly four is left alone. A flag inside the
+burst (LPDDR6) covers a share of several bytes. Stateless.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """All energy of a run, term by term: DRAM, wires, on-chip memory and arithmetic, dynamic and static apart.
 
-Static energy passes with time: background, refresh and clocks of the DRAM device, leakage on chip. A device of
-gigabytes serves more than one small network, so `Machine.idle` says how much of the device's is billed to the run;
-leakage is the machine's own and billed whole. With 'none' nothing static is billed, leakage included.
+`Machine.idle` says how much of the device's static energy is billed to the run; leakage is billed whole, but for 'none'.
 """
 
 from __future__ import annotations

@@ -94,8 +94,7 @@ class _Threads:
 class CompiledInference(OneLineRepr):
     """A network laid out for inference in one order of work; see `compile_inference`.
 
-    runs: maximal stretches of consecutive connections with one target. stream_bytes: headers, sources and weights that
-    one pass reads. arena_bytes: rows of values, of all threads together. lanes: input vectors of one pass of a thread.
+    stream_bytes, arena_bytes: of one pass, of all threads together. lanes: input vectors of one pass of a thread.
     """
 
     def _repr_fields(self) -> dict[str, object]:

@@ -4,9 +4,7 @@ A block is what goes with one piece of the connections: half of the double buffe
 engine are SimPy processes. DMA starts block k when the engine has ended block k - 2, whose half it overwrites; the
 engine starts block k when all of it has arrived and block k - 1 is done.
 
-Choices: rows of the next block come while this one is computed, into the room that the I/O model's decisions give them;
-a real scratchpad needs a block's worth of rows more for that. Where part of a block is still queued when the controller
-has accepted all of the next one, it is taken to arrive then.
+Rows of the next block come while this one is computed, into the room that the I/O model's decisions give them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The memory in a SimPy simulation: sources send bursts, and wait until the controller has taken them.
 
-A source is an engine, or anything else that moves data (a DMA channel). Each has a port of the controller, which takes
-its bursts in order. What is on its way is remembered, so that each burst drives the wires of its channel when it is
-served, in that order.
+A source is an engine, or anything else that moves data, and has a port of the controller, which takes its bursts in
+order. Each burst drives the wires of its channel when it is served.
 
 A source hands over a block and waits until the controller has accepted all of it. The memory runs as far as it can
 without knowing what a port brings next, so there is one event per block, not per request, and the result does not

@@ -1,7 +1,6 @@
 """Sparse matrices in files, with the order in which their entries are stored: what a reordered matrix is deployed as.
 
-npz is SciPy's own (save_npz), mtx Matrix Market coordinate, safetensors three tensors named as SciPy's arrays. All keep
-the stored order; do not call ``sort_indices`` or ``sum_duplicates`` on what is read back.
+npz is SciPy's own, mtx Matrix Market coordinate, safetensors three tensors named as SciPy's arrays; the order stays.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """SCALE-Sim runs: the DRAM traces of every layer and tensor, with the byte behind each word.
 
 A run is the folder `<out>/<run_name>` of SCALE-Sim 2 or 3: layerN/{IFMAP,FILTER,OFMAP}_DRAM_TRACE.csv (or .csv.gz), and
-its configuration. Words are bytes; addresses count from the offset of the tensor, which all layers share, so an address
-names a tensor only together with its layer: here each (layer, tensor) gets a base address of its own.
+its configuration. Words are bytes; each (layer, tensor) gets a base address of its own.
 
 Reads of `InterfaceBandwidth: CALC` runs are padded with 1 where -1 is meant: words outside the tensor are dropped, and
 where 1 lies inside it, what a row ends in is padding, but for one 1 of a row that came out one word shorter than both

@@ -97,11 +97,10 @@ def go_on() -> None:
 class Workers:
     """A team that is started when there is work for two, and ends with the block.
 
-    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS; threads are for work that is
-    compiled and lets other threads run. scheduler: address of a Dask scheduler. local: what the workers of a Dask
-    cluster are that is started here: threads of this process, or processes. load: a module whose function
-    `load(waiting)` loads what worker processes need, as long as `waiting()`. Raises InputError for other names and
-    counts.
+    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS; threads are for compiled work.
+    scheduler: address of a Dask scheduler. local: the workers of a Dask cluster that is started here: threads of this
+    process, or processes. load: a module whose function `load(waiting)` loads what worker processes
+    need. Raises InputError for other names and counts.
     """
 
     def __init__(

@@ -43,14 +43,10 @@ def forward(
 ) -> npt.NDArray[Any]:
     """Return the activations of all neurons, `dtype`[B, N], for float[B, I] inputs (None: the network's own batch).
 
-    A neuron's weighted inputs are summed in float64 in their stored order (pairwise), its bias is added, and the result
-    is rounded once to `dtype` (float32 or float64). Products of float32 numbers are exact in float64, so a fused
-    multiply-add changes nothing and float32 results do not depend on the machine. With ``dtype=np.int64`` everything
-    is exact integer arithmetic; weights, biases and inputs must then be whole numbers.
-
-    z + bias, then the activation, in float64; outputs stay linear. clipped-relu (the Graph Challenge's rule),
-    outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
-    incoming connections hold their input, or what their activation makes of their bias if they are no inputs.
+    Sums are float64, in the stored order (pairwise), rounded once to `dtype`, behind the bias and the activation; with
+    ``dtype=np.int64`` all is exact integer arithmetic. Outputs stay linear but under clipped-relu, which
+    adds the bias only where a sum is not zero and clips to [0, 32]. Neurons without incoming connections hold their
+    input, or what their activation makes of their bias.
 
     O(B * W) time, O(B * N) memory. Raises InputError without weights or inputs, or where integers would overflow.
     """

@@ -39,7 +39,7 @@ def quantize(network: Network, sources: Ids, targets: Ids, weights: Float32, val
     the result's weights.
 
     A neuron that is never negative gets 0 to 255 for 0 to its largest value, others 1 to 255 around 128. Weights times
-    their source's scale are divided by the largest into a target, which becomes 127. Whole numbers that fit are kept.
+    their source's scale are divided by the largest into a target, which becomes 127.
     """
     for name in network.used_activations:
         if name not in ("identity", "relu"):

@@ -1,8 +1,7 @@
 """The operator graph: which operator reads which tensors, and which storage each tensor occupies.
 
-Only activations are described by size; weights ride along as ``constants`` where a model file has them. The meaning of
-every field follows the memory-aware scheduling literature (Ahn et al. 2020, section 3): an operator runs when all that
-it reads has been written, allocates what it writes, and storage is freed after its last use.
+The meaning of every field follows Ahn et al. 2020, section 3: an operator runs when all that it reads has been written,
+allocates what it writes, and storage is freed after its last use. Weights ride along as ``constants``.
 """
 
 from __future__ import annotations

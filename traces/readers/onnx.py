@@ -46,8 +46,7 @@ def read(path: str | Path, batch: int | None = None, shapes: Shapes | None = Non
     `graph.notes` says so. shapes: name of an input -> all its dimensions. A branch (If) whose condition follows from
     constants and shapes is taken.
 
-    Raises InputError naming file and node or tensor: not an ONNX file, damaged, weights in other files, control flow,
-    unknown operators, unknown or dynamic shapes. Needs the extra `models`.
+    Raises InputError naming file and node or tensor. Needs the extra `models`.
     """
     return _Reader(Path(path), batch, shapes).graph()
 

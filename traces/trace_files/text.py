@@ -47,8 +47,8 @@ class TextReader(TraceReader):
 
     parse: the words of a line to a Record, several of them, or None (a header), or ValueError saying why not. Empty
     lines and those that start with one of `comments` are passed over; `separators` separate like spaces.
-    plain: kinds of line that may be read without `parse`, many at once; all lines of a file then are of one kind.
-    fetches: instruction fetches are kept, as loads of the stream "instructions"; else they are dropped.
+    plain: kinds of line that may be read without `parse`, many at once. fetches: instruction fetches are kept, as loads
+    of the stream "instructions".
     """
 
     parse: Callable[[list[str]], Record | list[Record] | None]

@@ -289,9 +289,7 @@ def place_in_banks(
 
     traffic: bytes [n] that are read and written in each buffer over its life (None: twice its size, written and read
     once). pinned: buffer -> name of the bank it must be in. nodes: of each search for a placement, as of 'exact'.
-    Exact where the integer programme and the placements end within their work; else `proved` is false and
-    lower_bound_ns says what is known. Raises InputError where a buffer has no bank, or where no assignment is found
-    (the message says whether that is proved).
+    Where the work ends first, `proved` is false and lower_bound_ns says what is known.
     """
     problem = BankProblem.of(buffers, banks, traffic, pinned)
     search = _Search(problem, deadline, nodes)

@@ -1,11 +1,8 @@
 """Rewritten graphs in operators that model files have.
 
-Neither TensorFlow Lite nor ONNX has a convolution that adds to what is there, or one that reads its operand from
-several tensors. So partial convolutions become convolutions of their own and additions, which run in place: the memory
-of one more result for a moment. Depthwise convolutions of slices become depthwise convolutions and a concatenation;
-what still gathers gets its concatenation back. The first part has the bias, the last addition the activation.
-
-Where results are integers, partial sums would be rounded before they are added: `inexact` names those operators.
+Neither TensorFlow Lite nor ONNX has a convolution that adds to what is there. So partial convolutions
+become convolutions of their own and additions in place; depthwise ones are concatenated. The first part has the bias,
+the last addition the activation. `inexact` names operators whose integer sums would be rounded.
 """
 
 from __future__ import annotations

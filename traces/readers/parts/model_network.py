@@ -415,11 +415,9 @@ def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
 def to_network(graph: OpGraph) -> Network:
     """Return a model of convolutions, fully connected layers, sums, means and maxima as a network.
 
-    A weight of a convolution is stored once for its connections; zeros are none. The results of layers without
-    activation that are added go straight into the sum's neurons. What only rearranges values rearranges neurons, means
-    and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it. A maximum is
-    max(a, b) = a + relu(b - a): two neurons and four connections for each value but one. Variables are inputs and
-    outputs. A final softmax or sigmoid is left out. Raises InputError naming the first operator that does not fit.
+    A weight of a convolution is stored once for its connections; zeros are none. What only rearranges values rearranges
+    neurons, means and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it.
+    max(a, b) = a + relu(b - a). A final softmax or sigmoid is left out.
     """
     try:
         return _Model(graph).network()
