@@ -39,8 +39,7 @@ MOST_VALUES = 50
 class Curves:
     """I/Os against memory size.
 
-    Curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
-    the first stride stands for all.
+    Curves are from each record's own, and across records that differ in their memory.
     """
 
     def __init__(self) -> None:

@@ -91,8 +91,7 @@ class StreamResult:
     def energy_pj(self, counts: StreamCounts | None = None) -> dict[str, float]:
         """Return 'dynamic', 'static' and 'total' in pJ of the stream, or of the reads that have these counts.
 
-        Of a read, terms of data wires go by what they did (unit intervals at the costly level, edges), all others by
-        bursts: the energies of all reads add up to those of the stream.
+        The energies of all reads add up to those of the stream.
         """
         energy = {"dynamic": 0.0, "static": 0.0}
         for row in self.rows:

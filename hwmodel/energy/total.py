@@ -1,6 +1,6 @@
 """All energy of a run, term by term: DRAM, wires, on-chip memory and arithmetic, dynamic and static apart.
 
-`Machine.idle` says how much of the device's static energy is billed to the run; leakage is billed whole, but for 'none'.
+`Machine.idle` says how much of the device's static energy is billed to the run; leakage is billed whole.
 """
 
 from __future__ import annotations
