@@ -1,7 +1,7 @@
 """Inversion flags that travel inside a burst (LPDDR6): which shares of its data to invert, what the wires carry then.
 
-A flag covers a share of a burst's data, two bytes on four wires in LPDDR6. The encoders that invert decide for shares instead of bytes;
-nothing else has wires of its own there.
+A flag covers a share of a burst's data, two bytes on four wires in LPDDR6. The encoders that invert decide for shares
+instead of bytes; nothing else has wires of its own there.
 """
 
 from __future__ import annotations
