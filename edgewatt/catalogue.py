@@ -37,9 +37,7 @@ def lists() -> list[str]:
 
 def catalogue(what: str) -> list[dict[str, Any]]:
     """Return name, summary and parameters ('name = default') of each entry; of a plug-in also where it comes from.
-
-    what: a kind of `edgewatt list`. A plug-in that cannot be loaded is listed with the reason. Raises InputError for an
-    unknown list.
+    what: a kind of `edgewatt list`. Raises InputError for an unknown one.
     """
     if what in _FOLDERS:
         return [_file(_FOLDERS[what], name) for name in shipped_names(_FOLDERS[what])]

@@ -1,8 +1,4 @@
-"""What a plug-in imports: the registries of all kinds, and the types that a member of each is made of.
-
-A member is declared with its registry's ``register``; another distribution names its module by an entry point of the
-registry's group (docs/guides/extending.md). Each name loads its module on first use.
-"""
+"""What a plug-in imports: the registries of all kinds, and the types that a member of each is made of."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The wires of a byte-lane data bus: which bit is on which wire in which beat, and how often each wire is 1 or flips.
 
 Byte i of a stream travels on lane i mod bus_bytes. Wire ``8 * lane + bit`` carries that bit of the lane's bytes; wire
-``8 * bus_bytes + lane`` is the lane's flag (DBI) wire. All wires start at the idle level. A lane that gets no byte in
-the last beat keeps its level: no ones, no toggles there. What the bus carries is kept between transfers.
+``8 * bus_bytes + lane`` is the lane's flag (DBI) wire. All wires start at the idle level, and keep theirs between
+transfers; a lane that gets no byte in the last beat keeps its level, too.
 """
 
 from __future__ import annotations
@@ -51,17 +51,14 @@ class WireCounts:
 
     @property
     def n_data_wires(self) -> int:
-        """Wires before the flag wires."""
         return int(self.counts.shape[-1]) // 9 * 8
 
     @property
     def data(self) -> WireCounts:
-        """The data (DQ) wires alone."""
         return WireCounts(self.counts[..., : self.n_data_wires])
 
     @property
     def flag(self) -> WireCounts:
-        """The flag (DBI) wires alone."""
         return WireCounts(self.counts[..., self.n_data_wires :])
 
     @property
@@ -72,11 +69,10 @@ class WireCounts:
 
 
 class Bus:
-    """A bus of `bus_bytes` byte lanes with one flag wire each; counts accumulate per stream.
+    """A bus of `bus_bytes` (1 to 64) byte lanes with one flag wire each; counts accumulate per stream (`n_streams`).
 
-    bus_bytes: 1 to 64 lanes. idle_level: 0 or 1, where every wire starts.
-    n_streams: how many streams (`traces.trace.chunks.STREAMS`) the counts are kept apart for.
-    level, flag_level: uint8[bus_bytes], what the wires carry now. lane: the lane of the next byte.
+    idle_level: 0 or 1, where every wire starts. level, flag_level: uint8[bus_bytes], what the wires carry now. lane:
+    the lane of the next byte.
     """
 
     def __init__(self, bus_bytes: int = 2, *, idle_level: int = 0, n_streams: int = 1) -> None:

@@ -108,7 +108,6 @@ class EngineSpec:
 
     @property
     def cycle_ns(self) -> float:
-        """Duration of a cycle; with one port for all, of an access."""
         return 1 / (self.accesses_per_ns or self.clock_ghz)
 
 
@@ -172,7 +171,6 @@ class Machine(OneLineRepr):
             raise InputError(f"line_bytes {lines[-1]} is not a multiple of the bus block_bytes {self.bus.block_bytes}")
 
     def _part(self) -> Part | None:
-        """Return the part, read."""
         from hwmodel.parts.part_file import load_part
 
         return None if self.part is None else load_part(self.part)

@@ -1,9 +1,4 @@
-"""What an edge ordering is, what it is asked for, and the registry of methods that make one.
-
-A member is a module of reorder.edges that registers a function of a network, a task and its own frozen parameters, and
-declares there what others need to know of it (`Orderings.register`). Other distributions do the same and name the
-module in an entry point of the group edgewatt.orderings.
-"""
+"""What an edge ordering is, what it is asked for, and the registry of methods that make one."""
 
 from __future__ import annotations
 

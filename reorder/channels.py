@@ -1,13 +1,11 @@
 """Orders of a dense model's channels that cost no metadata: what a layer writes is permuted, what reads it likewise.
 
-Free of each other are the inner channels of an MLP (rows of gate and up, columns of down), the dimensions of a value
-head (rows of v, columns of o of all heads that share it), and, in decoders, the residual stream: one permutation for
-all that reads or writes it. The model computes what it did, sums in another order.
+Free of each other are the inner channels of an MLP, the dimensions of a value head, and, in decoders, the residual
+stream: one permutation for all that reads or writes it. The model computes what it did, sums in another order.
 
 Neighbouring channels of one row follow each other on the wires. An order is a path through all channels, a step as
 long as the bits in which two columns differ, over all rows that read them: edges of a raw bus that is one value wide,
-ones of Base+XOR. Of fp32 the high half is compared: the rest is noise, and gone in bf16. Tuples of the kernels hold 16
-bytes, a column has thousands of rows, hence a search of its own: nearest neighbours, then 2-opt.
+ones of Base+XOR. Of fp32 the high half is compared: the rest is noise. Nearest neighbours, then 2-opt.
 """
 
 from __future__ import annotations

@@ -52,7 +52,6 @@ def order(
 
 
 def check_limits(seed: int, time_limit_s: float | None) -> None:
-    """Refuse a seed that is not an integer of at least 0, and a time limit that is not finite or not above 0."""
     if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
         raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -60,5 +59,4 @@ def check_limits(seed: int, time_limit_s: float | None) -> None:
 
 
 def methods() -> dict[str, str]:
-    """Return name -> one line, for every method."""
     return {name: ORDERINGS[name].summary for name in ORDERINGS}

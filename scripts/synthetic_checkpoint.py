@@ -38,7 +38,6 @@ def tables() -> np.ndarray:
 
 
 def matrix(rows: int, columns: int, rng: np.random.Generator, levels: np.ndarray) -> Iterator[bytes]:
-    """Yield the rows of a matrix, some at a time."""
     of_columns = np.rint(rng.normal(0, COLUMNS * STEPS / np.log(2), columns)).astype(np.int64)
     step = max(1, _BLOCK // columns)
     for first in range(0, rows, step):

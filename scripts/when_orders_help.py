@@ -1,4 +1,4 @@
-"""What blocking and a search save on shipped systems: python scripts/when_orders_help.py [--seconds 5] [--json FILE]
+"""What blocking and a search save on shipped systems: python scripts/when_orders_help.py [--seconds 5]
 
 Networks without structure (drawn uniformly, with rows and columns of unlike weight as pruning leaves them, and the two
 trained ones) and with it (scripts/orderbench). A line a network and system: energy of row by row, of the best simple
@@ -8,7 +8,6 @@ blocking, of the best of the constructions, of `auto`, and of an order searched 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -88,22 +87,17 @@ def summary(kind: str, points: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Measure, print a line a point and the medians of each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5, help="Limit of each search.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="Write the energies, too.")
     given = parser.parse_args()
-    points: list[tuple[str, str, str, dict[str, float]]] = []
+    points: list[tuple[str, dict[str, float]]] = []
     for kind, name, network in networks():
         for system in SYSTEMS:
             pj = energies(network, system, given.seconds)
-            points.append((kind, name, system, pj))
+            points.append((kind, pj))
             print(f"{name:36} {system:18}", *(f"{what} {value / 1e6:.2f}" for what, value in pj.items()), flush=True)
-    for kind in dict.fromkeys(kind for kind, *_ in points):
-        print(summary(kind, [pj for its, _, _, pj in points if its == kind]))
-    if given.json:
-        rows = [{"kind": kind, "network": name, "system": system, **pj} for kind, name, system, pj in points]
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    for kind in dict.fromkeys(kind for kind, _ in points):
+        print(summary(kind, [pj for its, pj in points if its == kind]))
 
 
 if __name__ == "__main__":

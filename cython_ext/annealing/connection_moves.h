@@ -8,8 +8,7 @@
  *   left:  the predecessor in the source's outgoing list, else the source's last incoming connection, else the front;
  *   right: the successor in the target's incoming list, else the target's first outgoing connection, else the end.
  * A move left leaves the source's outgoing list as it is and changes only the target's incoming list; right conversely. */
-#ifndef EDGEWATT_CONNECTION_MOVES_H
-#define EDGEWATT_CONNECTION_MOVES_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -338,5 +337,3 @@ static void ew_find_points(ew_order *o) {
 static void ew_clear_points(ew_order *o) {
     for (int64_t k = 0; k < o->n_points; k++) o->mark[o->points[k]] = 0;
 }
-
-#endif

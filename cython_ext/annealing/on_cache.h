@@ -9,8 +9,7 @@
  * state again: what comes after that costs what it did. The open rows are left out of that comparison. Policies other
  * than LRU leave a line in whatever way it came into, so their states seldom meet again: there the same lines, clean and
  * dirty, are enough, and the counts drift from the true ones until the next `oc_start`. */
-#ifndef EDGEWATT_ON_CACHE_H
-#define EDGEWATT_ON_CACHE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -262,5 +261,3 @@ static int oc_swap(oc_search *q, int64_t i, int64_t j, int64_t k) {
     q->to = k;
     return 1;
 }
-
-#endif

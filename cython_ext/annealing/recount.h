@@ -8,8 +8,7 @@
  * so it is enough to know which accesses miss. One flag byte per access is kept; after a change only accesses near
  * changed places are played again, until the fast memory holds what it held in the old course. A search that will not
  * keep a change which costs much more gives it up as soon as what has been played does: few recover. */
-#ifndef EDGEWATT_RECOUNT_H
-#define EDGEWATT_RECOUNT_H
+#pragma once
 
 #include "annealing/connection_moves.h"
 
@@ -318,5 +317,3 @@ static void ew_count_changes(ew_counter *c, const ew_order *o, int is_lru) {
             ew_rr_segment(c, o, e, &end_label);
     }
 }
-
-#endif

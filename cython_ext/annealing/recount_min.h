@@ -5,8 +5,7 @@
  * between a moved access's predecessor (of the same neuron) and its old or new place. From where that begins, the new
  * course is played beside the old one, of which each access's victim is on record, until both hold the same set and no
  * such value is resident. The state to start with comes from a checkpoint before it. */
-#ifndef EDGEWATT_RECOUNT_MIN_H
-#define EDGEWATT_RECOUNT_MIN_H
+#pragma once
 
 #include "annealing/recount.h"
 
@@ -533,5 +532,3 @@ static void ew_min_changes(ew_counter *c, ew_min_set *s, const ew_order *o) {
         while (point < o->n_points && (e == o->w || o->edges[o->points[point]].label < o->edges[e].label)) point++;
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
 
 A move takes a stretch of the sequence elsewhere: a few connections beside one that shares a neuron, a longer stretch
 some places on, or all that a target has in a row. Illegal ones are refused. */
-#ifndef EW_SEQUENCE_H
-#define EW_SEQUENCE_H
+#pragma once
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -137,4 +136,3 @@ static int32_t ew_sequence_run(ew_sequence *x, int64_t moves, double temperature
     }
     return cost;
 }
-#endif

@@ -1,6 +1,5 @@
 /* Placing buffers with known lifetimes one after another. */
-#ifndef EDGEWATT_ARENA_FIT_H
-#define EDGEWATT_ARENA_FIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ static inline int64_t af_stack(const int64_t *sequence, int64_t count, int64_t h
     }
     return height;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Is there a placement of buffers with fixed lifetimes in `capacity` units? A depth-first search over canonical
-   placements, in the spirit of Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
-   Learning" (ASPLOS 2023); data structures and the bound by release times are our own.
+   placements, in the spirit of Moffitt, "MiniMalloc" (ASPLOS 2023); data structures and the bound are our own.
 
    Time falls into sections: the maximal sets of buffers live together, in order. A placement is canonical if every
    buffer rests on the ground or on one that it overlaps. Buffers are placed by ascending offset, each at `least`, the
@@ -10,8 +9,7 @@
      fit underneath (of the placements with the least sum of offsets, one is never cut off by this);
    - in every section the buffers that are left need at least the makespan of jobs released at `least`, one after another;
    - where no buffer that is left spans a section border, both sides are searched on their own. */
-#ifndef EDGEWATT_ARENA_SEARCH_H
-#define EDGEWATT_ARENA_SEARCH_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -294,5 +292,3 @@ static inline int ar_run(ar_search *q) {
     }
     return ar_parts(q, 0, q->n, 0, q->m, 0, -1);
 }
-
-#endif

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 import numpy as np
 
 cdef extern from "common/copy.h" nogil:
-    void edgewatt_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
+    void ew_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
 
 ctypedef const uint8_t const_uint8_t
 ctypedef const uint16_t const_uint16_t
@@ -69,7 +69,7 @@ cdef class LineData:
                         t += 1
                     if op[i]:
                         start, end = max(line, address[i]), min(line + line_bytes, address[i] + size[i])
-                        edgewatt_copy_block(&self.image[start - self.base], &payload[offset[i] + <int64_t>(start - address[i])],
+                        ew_copy_block(&self.image[start - self.base], &payload[offset[i] + <int64_t>(start - address[i])],
                                             <int64_t>(end - start))
                         self.owner[(line - self.base) >> self.line_shift] = stream[i]
                         if through and t < m and caused_by[t] == i and to_write[t] and to_address[t] >= line \
@@ -99,6 +99,6 @@ cdef class LineData:
 
     cdef inline void _copy(self, uint64_t at, uint64_t n, uint8_t stream, uint8_t[::1] out, int64_t[::1] out_offset,
                            uint8_t[::1] out_stream, int64_t t) noexcept nogil:
-        edgewatt_copy_block(&out[out_offset[t]], &self.image[at - self.base], <int64_t>n)
+        ew_copy_block(&out[out_offset[t]], &self.image[at - self.base], <int64_t>n)
         out_offset[t + 1] = out_offset[t] + <int64_t>n
         out_stream[t] = stream

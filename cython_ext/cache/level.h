@@ -1,12 +1,11 @@
 /* The look-ups of one level, one after another (cache/sets.h), for every compiled policy; its keys and counts. */
-#ifndef EDGEWATT_CACHE_LEVEL_H
-#define EDGEWATT_CACHE_LEVEL_H
+#pragma once
 
 #include "cache/wide.h"
 
 typedef struct { /* what became of misses: those of stores, displaced lines, dirty ones, stores that filled nothing */
     int64_t stores, evictions, writebacks, skipped;
-} edgewatt_miss_counts;
+} ew_miss_counts;
 
 #include "cache/policies.h" /* made by the build: policies/policy_*.h, and a list of their names */
 
@@ -22,24 +21,24 @@ typedef struct { /* what became of misses: those of stores, displaced lines, dir
 #include "cache/lookups.h"
 #undef CORE
 #undef CORE_TARGET
-#define EDGEWATT_BY_LEVEL(name) (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
+#define EDGEWATT_BY_LEVEL(name) (ew_simd_level() >= EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
 #else
 #define EDGEWATT_BY_LEVEL(name) name##_baseline
 #endif
 
 /* Return the loop of a compiled policy for sets of `stride` words, and the policy; null for an unknown name. */
-static edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy) {
+static ew_loop ew_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy) {
 #if EDGEWATT_X86
-    if (strcmp(name, "lru") == 0 && stride == 8 && edgewatt_has_masks()) {
+    if (strcmp(name, "lru") == 0 && stride == 8 && ew_has_masks()) {
         *policy = &edgewatt_policy_lru;
-        return edgewatt_lru8_avx512;
+        return ew_lru8_avx512;
     }
 #endif
     (void)stride;
-#define EDGEWATT_POLICY_LOOP(policy_name)              \
-    if (strcmp(name, #policy_name) == 0) {             \
-        *policy = &edgewatt_policy_##policy_name;      \
-        return EDGEWATT_BY_LEVEL(edgewatt_lookups_##policy_name); \
+#define EDGEWATT_POLICY_LOOP(policy_name) \
+    if (strcmp(name, #policy_name) == 0) { \
+        *policy = &edgewatt_policy_##policy_name; \
+        return EDGEWATT_BY_LEVEL(ew_lookups_##policy_name); \
     }
     EDGEWATT_POLICIES(EDGEWATT_POLICY_LOOP)
 #undef EDGEWATT_POLICY_LOOP
@@ -47,29 +46,29 @@ static edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const ed
 }
 
 /* Look-ups of a policy known at run time only: written in Python, or of another library. */
-static int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_cache *cache, const uint64_t *keys,
+static int64_t ew_lookups_outside(const edgewatt_policy *policy, ew_cache *cache, const uint64_t *keys,
                                         const int64_t *next_use, int64_t n, uint32_t *missed, uint64_t *displaced) {
-    return EDGEWATT_BY_LEVEL(edgewatt_lookups_any)(policy, cache, keys, next_use, n, missed, displaced);
+    return EDGEWATT_BY_LEVEL(ew_lookups_any)(policy, cache, keys, next_use, n, missed, displaced);
 }
 
-static int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+static int ew_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                    const uint8_t *op, int64_t n, uint64_t limit) {
-    return EDGEWATT_BY_LEVEL(edgewatt_all_good)(address, bytes, halves, op, n, limit);
+    return EDGEWATT_BY_LEVEL(ew_all_good)(address, bytes, halves, op, n, limit);
 }
 
-static int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+static int64_t ew_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                    const uint8_t *op, int64_t n, int shift, uint64_t *keys) {
-    return EDGEWATT_BY_LEVEL(edgewatt_keys)(address, bytes, halves, op, n, shift, keys);
+    return EDGEWATT_BY_LEVEL(ew_keys)(address, bytes, halves, op, n, shift, keys);
 }
 
-static void edgewatt_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                                 edgewatt_miss_counts *found) {
-    EDGEWATT_BY_LEVEL(edgewatt_count_misses)(keys, missed, displaced, misses, found);
+static void ew_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                                 ew_miss_counts *found) {
+    EDGEWATT_BY_LEVEL(ew_count_misses)(keys, missed, displaced, misses, found);
 }
 
 /* Write the transactions of a write-back, allocating level's misses: a dirty victim's write-back, then the fill.
  * `access` numbers the access of each look-up, or is null where look-up k is access first + k. Returns their number. */
-static int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+static int64_t ew_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
                                    const int64_t *access, int64_t first, int shift, uint64_t *restrict to_address,
                                    uint16_t *restrict to_size, uint8_t *restrict to_write, int64_t *restrict to_access) {
     const uint16_t line_bytes = (uint16_t)((uint64_t)1 << shift);
@@ -81,7 +80,7 @@ static int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed,
         to_size[n] = line_bytes;
         to_write[n] = 1;
         to_access[n] = at;
-        n += victim != EDGEWATT_NO_LINE && (victim & 1);
+        n += victim != EW_NO_LINE && (victim & 1);
         to_address[n] = keys[k] >> 1 << shift;
         to_size[n] = line_bytes;
         to_write[n] = 0;
@@ -90,5 +89,3 @@ static int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed,
     }
     return n;
 }
-
-#endif

@@ -33,8 +33,8 @@ cdef extern from "cache/policy.h" nogil:
 
 
 cdef extern from "cache/wide.h" nogil:
-    int EDGEWATT_WIDE_WAY_BITS
-    ctypedef struct edgewatt_wide:
+    int EW_WIDE_WAY_BITS
+    ctypedef struct ew_wide:
         uint32_t *place
         uint64_t mask
         int bits
@@ -47,45 +47,45 @@ cdef extern from "cache/wide.h" nogil:
 
 
 cdef extern from "cache/sets.h" nogil:
-    uint64_t EDGEWATT_NO_LINE, EDGEWATT_NO_FILL
-    ctypedef struct edgewatt_cache:
+    uint64_t EW_NO_LINE, EW_NO_FILL
+    ctypedef struct ew_cache:
         edgewatt_sets sets
         uint64_t *words
         uint32_t *filled
         uint64_t set_mask, dirty
         int64_t ways, stride
         int allocate
-        edgewatt_wide *wide
-    ctypedef int64_t (*edgewatt_loop)(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
+        ew_wide *wide
+    ctypedef int64_t (*ew_loop)(ew_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
                                       uint32_t *missed, uint64_t *displaced) noexcept nogil
 
 
 cdef extern from "cache/transactions.h" nogil:
-    ctypedef struct Transactions "edgewatt_transactions":
+    ctypedef struct Transactions "ew_transactions":
         uint64_t *address
         uint16_t *size
         uint8_t *is_write
         int64_t *access
         int64_t n, capacity
-    int reserve "edgewatt_reserve"(Transactions *out, int64_t extra)
-    void release "edgewatt_release"(Transactions *out)
+    int reserve "ew_reserve"(Transactions *out, int64_t extra)
+    void release "ew_release"(Transactions *out)
     void put "edgewatt_put"(Transactions *out, uint64_t address, int64_t size, int is_write, int64_t access)
 
 
 cdef extern from "cache/level.h" nogil:
-    ctypedef struct edgewatt_miss_counts:
+    ctypedef struct ew_miss_counts:
         int64_t stores, evictions, writebacks, skipped
-    void edgewatt_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                              edgewatt_miss_counts *found)
-    edgewatt_loop edgewatt_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
-    edgewatt_loop edgewatt_wide_loop_of(const char *name)
-    int64_t edgewatt_lookups_outside(const edgewatt_policy *policy, edgewatt_cache *cache, const uint64_t *keys,
+    void ew_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+                              ew_miss_counts *found)
+    ew_loop ew_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
+    ew_loop ew_wide_loop_of(const char *name)
+    int64_t ew_lookups_outside(const edgewatt_policy *policy, ew_cache *cache, const uint64_t *keys,
                                      const int64_t *next_use, int64_t n, uint32_t *missed, uint64_t *displaced)
-    int edgewatt_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+    int ew_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                 const uint8_t *op, int64_t n, uint64_t limit)
-    int64_t edgewatt_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
+    int64_t ew_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
                                 const uint8_t *op, int64_t n, int shift, uint64_t *keys)
-    int64_t edgewatt_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
+    int64_t ew_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
                                 const int64_t *access, int64_t first, int shift, uint64_t *to_address,
                                 uint16_t *to_size, uint8_t *to_write, int64_t *to_access)
 
@@ -107,7 +107,7 @@ cdef bint _all_good(const uint64_t[::1] address, size_type[::1] size, const uint
         bytes = &size[0]
     else:
         halves = &size[0]
-    return edgewatt_cache_all_good(&address[0], bytes, halves, &op[0], address.shape[0], limit)
+    return ew_cache_all_good(&address[0], bytes, halves, &op[0], address.shape[0], limit)
 
 
 def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
@@ -157,7 +157,7 @@ cdef const edgewatt_policy *_compiled(policy) except? NULL:
     cdef bytes name
     if isinstance(policy, str):
         name = policy.encode()
-        edgewatt_loop_of(name, 8, &found)
+        ew_loop_of(name, 8, &found)
         need(found != NULL, f"no compiled policy {policy!r} (cython_ext/cache/policies/policy_{policy}.h)")
     elif isinstance(policy, int):
         # no structure lies in the first page of memory, or across words
@@ -193,11 +193,11 @@ cdef class CacheKernel:
     (cache/policy.h), or an object with the methods hit, fill and victim. needs_future: it gets next uses.
     """
 
-    cdef edgewatt_cache core
-    cdef edgewatt_loop loop  # of a compiled policy; null: the policy decides through its functions
+    cdef ew_cache core
+    cdef ew_loop loop  # of a compiled policy; null: the policy decides through its functions
     cdef const edgewatt_policy *policy
     cdef edgewatt_policy in_python
-    cdef edgewatt_wide wide  # where it looks up sets of many ways
+    cdef ew_wide wide  # where it looks up sets of many ways
     cdef Transactions out  # kept between calls; all zero at first
     cdef object _arrays, _owner
     cdef uint64_t[::1] keys, displaced
@@ -218,7 +218,7 @@ cdef class CacheKernel:
              "sets, a power of two, and ways, 2^40 lines at most")
         need(0 <= line_shift <= 15, "lines of 1 to 32768 bytes")
         stride = (ways + 7) // 8 * 8
-        store = np.full(sets * stride + 8, EDGEWATT_NO_LINE, np.uint64)
+        store = np.full(sets * stride + 8, EW_NO_LINE, np.uint64)
         cdef uint64_t[::1] words = store
         words = words[(64 - (<size_t>&words[0] & 63)) // 8 % 8 :]  # from the next 64-byte boundary on
         _find_policy(self, policy, stride)
@@ -315,14 +315,14 @@ cdef class CacheKernel:
         """Return (line numbers, dirty) of the lines held, uint64 and bool, by ascending line."""
         cdef uint64_t[::1] words = <uint64_t[:self.sets * self.core.stride]>self.core.words
         held = np.asarray(words)
-        held = np.sort(held[held != EDGEWATT_NO_LINE])
+        held = np.sort(held[held != EW_NO_LINE])
         return held >> np.uint64(1), (held & np.uint64(1)).astype(bool)
 
     def occupancy(self):
         """Return how many lines are held, and how many of them are dirty."""
         cdef int64_t i, held = 0, dirty = 0
         for i in range(self.sets * self.core.stride):
-            if self.core.words[i] != EDGEWATT_NO_LINE:
+            if self.core.words[i] != EW_NO_LINE:
                 held += 1
                 dirty += self.core.words[i] & 1
         return held, dirty
@@ -331,7 +331,7 @@ cdef class CacheKernel:
         """Mark every resident line clean (after a flush)."""
         cdef int64_t i
         for i in range(self.sets * self.core.stride):
-            if self.core.words[i] != EDGEWATT_NO_LINE:
+            if self.core.words[i] != EW_NO_LINE:
                 self.core.words[i] &= ~<uint64_t>1
 
 
@@ -348,7 +348,7 @@ cdef _find_policy(CacheKernel self, policy, int64_t stride):
         self.policy = &self.in_python
     elif isinstance(policy, str):
         name = policy.encode()
-        self.loop = edgewatt_loop_of(name, stride, &self.policy)
+        self.loop = ew_loop_of(name, stride, &self.policy)
     else:
         self._owner = policy  # a capsule keeps what it holds
 
@@ -357,8 +357,8 @@ cdef _index_ways(CacheKernel self, str policy):
     """Have a level of many ways look up its lines in a table, where its policy can."""
     cdef bytes name = policy.encode()
     cdef int64_t words = self.core.sets.sets * self.core.stride, room = 4
-    cdef edgewatt_loop loop = edgewatt_wide_loop_of(name)
-    if loop == NULL or words >= 2**31 or self.core.ways >= <int64_t>1 << EDGEWATT_WIDE_WAY_BITS:
+    cdef ew_loop loop = ew_wide_loop_of(name)
+    if loop == NULL or words >= 2**31 or self.core.ways >= <int64_t>1 << EW_WIDE_WAY_BITS:
         return
     self.wide.bits = 2
     while <int64_t>1 << self.wide.bits < 2 * words:
@@ -408,7 +408,7 @@ cdef int64_t _expand(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1
             bytes = &size[i]
         else:
             halves = &size[i]
-        stores = edgewatt_cache_keys(&address[i], bytes, halves, &op[i], n, shift, &self.keys[0])
+        stores = ew_cache_keys(&address[i], bytes, halves, &op[i], n, shift, &self.keys[0])
     if stores >= 0:
         self.one_to_one = 1
         self.stores += stores
@@ -451,13 +451,13 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
     cdef Transactions *out = &self.out
     cdef const int64_t *next_use = NULL
     cdef int64_t misses, j, k
-    cdef edgewatt_miss_counts found
+    cdef ew_miss_counts found
     if self.needs_future:
         next_use = &self.next_use[self.position]
     if self.loop != NULL:
         misses = self.loop(&self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
     else:
-        misses = edgewatt_lookups_outside(
+        misses = ew_lookups_outside(
             self.policy, &self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
         if self.core.sets.failed:
             return -1
@@ -466,7 +466,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
         for j in range(misses):
             self.noted[self.noted_from + self.missed[j]] = 1
         self.noted_from += m
-    edgewatt_cache_count_misses(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
+    ew_cache_count_misses(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
     self.store_misses += found.stores
     self.load_misses += misses - found.stores
     self.evictions += found.evictions
@@ -480,7 +480,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
         return -1
     if self.core.allocate and not self.through:
         k = out.n
-        out.n += edgewatt_cache_emit(
+        out.n += ew_cache_emit(
             &self.keys[0], &self.missed[0], &self.displaced[0], misses, NULL if self.one_to_one else &self.access_of[0],
             self.first_access, self.line_shift, out.address + k, out.size + k, out.is_write + k, out.access + k)
         return 0
@@ -491,7 +491,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
     j = 0
     for k in range(m):
         if j < misses and self.missed[j] == k:
-            if self.displaced[j] != EDGEWATT_NO_FILL:
+            if self.displaced[j] != EW_NO_FILL:
                 _emit_miss(self, k, self.displaced[j], address, size, out)
             j += 1
         if self.keys[k] & 1:
@@ -509,10 +509,10 @@ cdef int64_t _count_through(CacheKernel self, int64_t m) noexcept nogil:
 cdef inline void _emit_miss(CacheKernel self, int64_t k, uint64_t victim, const uint64_t[::1] address, size_type[::1] size,
                             Transactions *out) noexcept nogil:
     """A write-back comes before the fill that causes it. A store that does not allocate goes on as it is."""
-    if victim == EDGEWATT_NO_FILL:
+    if victim == EW_NO_FILL:
         _emit_store(self, k, address, size, out)
         return
-    if victim < EDGEWATT_NO_FILL and victim & 1:
+    if victim < EW_NO_FILL and victim & 1:
         put(out, (victim >> 1) << self.line_shift, 1 << self.line_shift, 1, _access_of(self, k))
     put(out, (self.keys[k] >> 1) << self.line_shift, 1 << self.line_shift, 0, _access_of(self, k))
 

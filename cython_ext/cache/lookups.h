@@ -1,29 +1,29 @@
 /* The look-ups of every policy, compiled plain and for AVX2: level.h includes this file with CORE and CORE_TARGET set.
  * `policy` is a constant in all uses but one, so its flags and functions are folded into the loop. */
 
-CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_look_up)(
-    const edgewatt_policy *policy, int trusted, edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
+CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(ew_look_up)(
+    const edgewatt_policy *policy, int trusted, ew_cache *cache, const uint64_t *keys, const int64_t *next_use,
     int64_t n, uint32_t *missed, uint64_t *displaced) {
     const int in_order = policy->flags & EDGEWATT_IN_ORDER, in_turn = policy->flags & EDGEWATT_IN_TURN;
     const int every = policy->flags & EDGEWATT_EVERY_LOOKUP;
     const int64_t stride = cache->stride, ways = cache->ways;
     const uint64_t dirty = cache->dirty;
     const uint64_t set_mask = cache->set_mask;
-    uint64_t previous = EDGEWATT_NO_LINE, *last_word = NULL;
+    uint64_t previous = EW_NO_LINE, *last_word = NULL;
     int64_t misses = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t key = keys[i], set = (key >> 1) & set_mask;
         if ((key ^ previous) <= 1 && !every) {
-            i = edgewatt_repeats(keys, i, n, previous, dirty, last_word);
+            i = ew_repeats(keys, i, n, previous, dirty, last_word);
             continue;
         }
         uint64_t *words = cache->words + set * stride;
-        int64_t way = CORE(edgewatt_find)(words, stride, key);
+        int64_t way = CORE(ew_find)(words, stride, key);
         const int hit = way >= 0;
         if (!hit) {
             missed[misses] = (uint32_t)i;
             if (!cache->allocate && (key & 1)) {
-                displaced[misses++] = EDGEWATT_NO_FILL;
+                displaced[misses++] = EW_NO_FILL;
                 continue;
             }
             uint32_t *filled = cache->filled + set;
@@ -44,7 +44,7 @@ CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_l
             displaced[misses++] = words[way];
         }
         if (in_order) {
-            edgewatt_rotate(words, way, hit ? words[way] | (key & dirty) : (key & ~1ull) | (key & dirty));
+            ew_rotate(words, way, hit ? words[way] | (key & dirty) : (key & ~1ull) | (key & dirty));
             way = 0;
         } else {
             const uint64_t word = (hit ? words[way] : key & ~1ull) | (key & dirty);
@@ -58,23 +58,23 @@ CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(edgewatt_l
     return misses;
 }
 
-#define EDGEWATT_LOOKUPS(name)                                                                                     \
-    CORE_TARGET static int64_t CORE(edgewatt_lookups_##name)(edgewatt_cache *cache, const uint64_t *keys,          \
+#define EDGEWATT_LOOKUPS(name) \
+    CORE_TARGET static int64_t CORE(ew_lookups_##name)(ew_cache *cache, const uint64_t *keys, \
                                                              const int64_t *next_use, int64_t n, uint32_t *missed, \
-                                                             uint64_t *displaced) {                                \
-        return CORE(edgewatt_look_up)(&edgewatt_policy_##name, 1, cache, keys, next_use, n, missed, displaced);    \
+                                                             uint64_t *displaced) { \
+        return CORE(ew_look_up)(&edgewatt_policy_##name, 1, cache, keys, next_use, n, missed, displaced); \
     }
 EDGEWATT_POLICIES(EDGEWATT_LOOKUPS)
 #undef EDGEWATT_LOOKUPS
 
-CORE_TARGET static int64_t CORE(edgewatt_lookups_any)(const edgewatt_policy *policy, edgewatt_cache *cache,
+CORE_TARGET static int64_t CORE(ew_lookups_any)(const edgewatt_policy *policy, ew_cache *cache,
                                                       const uint64_t *keys, const int64_t *next_use, int64_t n,
                                                       uint32_t *missed, uint64_t *displaced) {
-    return CORE(edgewatt_look_up)(policy, 0, cache, keys, next_use, n, missed, displaced);
+    return CORE(ew_look_up)(policy, 0, cache, keys, next_use, n, missed, displaced);
 }
 
 /* Whether every access has a byte, a known op and an end up to `limit`. One of the two size arrays is null. */
-CORE_TARGET static int CORE(edgewatt_all_good)(const uint64_t *restrict address, const uint8_t *restrict bytes,
+CORE_TARGET static int CORE(ew_all_good)(const uint64_t *restrict address, const uint8_t *restrict bytes,
                                                const uint16_t *restrict halves, const uint8_t *restrict op, int64_t n,
                                                uint64_t limit) {
     uint64_t bad = 0;
@@ -88,7 +88,7 @@ CORE_TARGET static int CORE(edgewatt_all_good)(const uint64_t *restrict address,
 }
 
 /* Keys of `n` accesses if each touches one line only: return the number of stores, or -1 where one crosses a line. */
-CORE_TARGET static int64_t CORE(edgewatt_keys)(const uint64_t *restrict address, const uint8_t *restrict bytes,
+CORE_TARGET static int64_t CORE(ew_keys)(const uint64_t *restrict address, const uint8_t *restrict bytes,
                                                const uint16_t *restrict halves, const uint8_t *restrict op, int64_t n,
                                                int shift, uint64_t *restrict keys) {
     const uint64_t inside = ((uint64_t)1 << shift) - 1;
@@ -110,16 +110,16 @@ CORE_TARGET static int64_t CORE(edgewatt_keys)(const uint64_t *restrict address,
     return crossings ? -1 : (int64_t)stores;
 }
 
-CORE_TARGET static void CORE(edgewatt_count_misses)(const uint64_t *restrict keys, const uint32_t *restrict missed,
+CORE_TARGET static void CORE(ew_count_misses)(const uint64_t *restrict keys, const uint32_t *restrict missed,
                                                     const uint64_t *restrict displaced, int64_t misses,
-                                                    edgewatt_miss_counts *found) {
+                                                    ew_miss_counts *found) {
     uint64_t stores = 0, evictions = 0, writebacks = 0, skipped = 0;
     for (int64_t j = 0; j < misses; j++) {
-        const uint64_t victim = displaced[j], held = victim < EDGEWATT_NO_FILL;
+        const uint64_t victim = displaced[j], held = victim < EW_NO_FILL;
         stores += keys[missed[j]] & 1;
         evictions += held;
         writebacks += held & victim;
-        skipped += victim == EDGEWATT_NO_FILL;
+        skipped += victim == EW_NO_FILL;
     }
-    *found = (edgewatt_miss_counts){(int64_t)stores, (int64_t)evictions, (int64_t)writebacks, (int64_t)skipped};
+    *found = (ew_miss_counts){(int64_t)stores, (int64_t)evictions, (int64_t)writebacks, (int64_t)skipped};
 }

@@ -4,8 +4,7 @@
  * arrays; where a field's slot starts a block, the field is sent as is (a base), elsewhere it is XORed with the slot before.
  * Slots therefore fall into few classes, each with a mask of the bytes that are XORed: cost = ones((out[a] & keep) ^ in[b]),
  * DBI-DC counted per byte where it is on. `out` and `in` differ only where a tuple takes several beats. */
-#ifndef EDGEWATT_CDR_COST_H
-#define EDGEWATT_CDR_COST_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,4 +49,3 @@ static inline int cdr_compute(const cdr_stride *s, int c, int64_t a, int64_t b) 
 static inline int cdr_cost(const cdr_stride *s, int c, int64_t a, int64_t b) {
     return s->table[c] ? s->table[c][a * s->pitch[c] + b] : cdr_compute(s, c, a, b);
 }
-#endif

@@ -1,9 +1,6 @@
 /* Prices of eight moves at a time, for cdr/search.h: the tuples in the order of the tour, and one body per SIMD level.
- *
- * A segment that grows by one tuple from candidate to candidate moves each of its ends by one slot or not at all. With what
- * the slots hold side by side in memory, the words of eight candidates are therefore one load, and no table is asked. */
-#ifndef EDGEWATT_CDR_LANES_H
-#define EDGEWATT_CDR_LANES_H
+ * With what the slots hold side by side in memory, the words of eight candidates are one load. */
+#pragma once
 
 #include "cdr/cost.h"
 #include "common/simd.h"
@@ -84,7 +81,7 @@ static inline const cdr_level *cdr_choose(void) {
 #if EDGEWATT_X86
     static const cdr_level avx512 = {cdr_moves_avx512, cdr_refresh_avx512, cdr_row_of_avx512};
     static const cdr_level avx2 = {cdr_moves_avx2, cdr_refresh_avx2, cdr_row_of_avx2};
-    const int level = edgewatt_simd_level();
+    const int level = ew_simd_level();
     return level >= EDGEWATT_LEVEL_AVX512 ? &avx512 : level >= EDGEWATT_LEVEL_AVX2 ? &avx2 : NULL;
 #else
     return NULL;
@@ -142,4 +139,3 @@ static int cdr_slots_open(cdr_slots *q, const cdr_stride *s) {
     }
     return 0;
 }
-#endif

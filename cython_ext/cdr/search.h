@@ -1,11 +1,7 @@
 /* Iterated local search for the order of one stride: Or-opt, 2-opt and segment exchange over neighbour lists, with kicks.
- *
- * Every move lays up to three pieces of the tour out anew between slots lo and hi. Pairs inside a piece keep their cost
- * except at special slots (bases), so a move is priced by its joints and the special slots it covers. Where the machine
- * has vectors, cdr/lanes.h says which moves of a kind are worth pricing; it rules out only what would not be taken, so the
- * order found is the same with and without it. */
-#ifndef EDGEWATT_CDR_SEARCH_H
-#define EDGEWATT_CDR_SEARCH_H
+ * Pairs inside a piece laid out anew keep their cost except at bases, so a move is priced by its joints and the bases it
+ * covers. Where there are vectors, cdr/lanes.h rules out only moves that would not be taken. */
+#pragma once
 
 #include "cdr/lanes.h"
 #include "cdr/stride.h"
@@ -361,4 +357,3 @@ static void cdr_search_run(cdr_search *q, int64_t kicks) {
         while (q->n_dirty) q->touched[q->dirty[--q->n_dirty]] = 0;
     }
 }
-#endif

@@ -1,6 +1,5 @@
 /* One stride: its tables, the orders that are built in one go, and a lower bound on all orders. */
-#ifndef EDGEWATT_CDR_STRIDE_H
-#define EDGEWATT_CDR_STRIDE_H
+#pragma once
 
 #include "cdr/cost.h"
 #include "cdr/lanes.h"
@@ -202,4 +201,3 @@ static double cdr_bound(const cdr_stride *s, const int *start, double goal, int 
     free(memory);
     return best;
 }
-#endif

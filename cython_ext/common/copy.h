@@ -1,11 +1,10 @@
 /* memcpy of blocks, most of which have one of a few sizes known to the compiler. */
-#ifndef EDGEWATT_COPY_H
-#define EDGEWATT_COPY_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-static inline void edgewatt_copy_block(uint8_t *to, const uint8_t *from, int64_t n) {
+static inline void ew_copy_block(uint8_t *to, const uint8_t *from, int64_t n) {
     switch (n) {
     case 2: memcpy(to, from, 2); break;
     case 4: memcpy(to, from, 4); break;
@@ -16,4 +15,3 @@ static inline void edgewatt_copy_block(uint8_t *to, const uint8_t *from, int64_t
     default: memcpy(to, from, (size_t)n);
     }
 }
-#endif

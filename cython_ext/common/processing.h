@@ -2,8 +2,7 @@
  *
  * Valid: a permutation in which no connection out of a neuron stands before one into it. Connections are taken from the
  * first to the last or back; either way the neurons that later ones must not touch are marked. */
-#ifndef EDGEWATT_PROCESSING_H
-#define EDGEWATT_PROCESSING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -72,5 +71,3 @@ static inline int ew_take_backwards(ew_processing *p, int64_t from, int64_t to, 
 static inline int ew_take_asked(ew_processing *p, int64_t from, int64_t to, int32_t *source, int32_t *target) {
     return ew_take(p, from, to, source, target, 0, 0, 0);
 }
-
-#endif

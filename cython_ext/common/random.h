@@ -1,6 +1,5 @@
 /* Generators of random numbers, by the names of their algorithms. */
-#ifndef EDGEWATT_RANDOM_H
-#define EDGEWATT_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ static inline uint64_t ew_xoroshiro128(uint64_t *s) {
     s[1] = (b << 28) | (b >> 36);
     return result;
 }
-
-#endif

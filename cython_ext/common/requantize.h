@@ -1,6 +1,5 @@
 /* From a sum of 8-bit products to 8 bits (traces/networks/quantization.py). */
-#ifndef EDGEWATT_REQUANTIZE_H
-#define EDGEWATT_REQUANTIZE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ static inline uint8_t ew_requantize(int32_t sum, float multiplier, int32_t zero,
     const int32_t u = ew_round(x) + zero;
     return (uint8_t)(u < least ? least : u > 255 ? 255 : u);
 }
-
-#endif

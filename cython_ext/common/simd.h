@@ -1,8 +1,7 @@
 /* Run-time choice of the SIMD level. Kernels mark variants with EDGEWATT_AVX2 / EDGEWATT_AVX512 and switch on
- * edgewatt_simd_level(); nothing is ever compiled with -march=native, so a wheel runs on any x86-64 (and, through the
+ * ew_simd_level(); nothing is ever compiled with -march=native, so a wheel runs on any x86-64 (and, through the
  * baseline path, on any other CPU). EDGEWATT_SIMD=baseline|avx2 lowers the level, for tests and comparisons. */
-#ifndef EDGEWATT_SIMD_H
-#define EDGEWATT_SIMD_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #define EDGEWATT_X86 1
 #include <immintrin.h>
 #define EDGEWATT_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt,fma")))
-#define EDGEWATT_AVX512                                                                                        \
+#define EDGEWATT_AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512bitalg,avx512vpopcntdq,avx2,bmi," \
                           "bmi2,popcnt,lzcnt,fma")))
 /* AVX-512 as the first processors with it have it (Skylake, Cascade Lake): masks over bytes and words, no counts of ones. */
@@ -36,7 +35,7 @@
 
 enum { EDGEWATT_BASELINE = 0, EDGEWATT_LEVEL_AVX2 = 1, EDGEWATT_LEVEL_AVX512 = 2 };
 
-static inline int edgewatt_simd_level(void) {
+static inline int ew_simd_level(void) {
     static int level = -1; /* threads that come first together find the same */
     int found = EDGEWATT_LOAD(level);
     if (found >= 0) return found;
@@ -58,13 +57,13 @@ static inline int edgewatt_simd_level(void) {
 }
 
 /* Whether the processor can run EDGEWATT_MASKS, and no lower level is asked for. */
-static inline int edgewatt_has_masks(void) {
+static inline int ew_has_masks(void) {
 #if EDGEWATT_X86
     static int known = -1; /* threads that come first together find the same */
     int found = EDGEWATT_LOAD(known);
     if (found >= 0) return found;
     const char *wish = getenv("EDGEWATT_SIMD");
-    found = edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2 && !(wish && !strcmp(wish, "avx2")) &&
+    found = ew_simd_level() >= EDGEWATT_LEVEL_AVX2 && !(wish && !strcmp(wish, "avx2")) &&
             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
             __builtin_cpu_supports("avx512dq");
     EDGEWATT_STORE(known, found);
@@ -73,5 +72,3 @@ static inline int edgewatt_has_masks(void) {
     return 0;
 #endif
 }
-
-#endif

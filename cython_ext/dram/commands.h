@@ -1,13 +1,10 @@
 /* What a command changes: the earliest cycles of others, rows, background time, command wires, trace, completions. */
-#ifndef EDGEWATT_DRAM_COMMANDS_H
-#define EDGEWATT_DRAM_COMMANDS_H
+#pragma once
 
 #include "dram/state.h"
 
-/* ---- the command wires: ones and rising edges per wire, counted in batches ---------------------------------------
- *
- * The beats of a command stand side by side in one word (in more, where it has more than 64 levels), so all of its edges
- * are found at once; ones are counted by adding words bit by bit, all of their bits at once. */
+/* ---- the command wires: ones and rising edges per wire, counted in batches: the beats
+ * of a command stand side by side in one word, so all of its edges are found at once. */
 
 /* Add to each wire its bits of a word, as often as that counts. */
 static void add_bits(const dram_config *c, uint64_t word, int64_t times, int64_t *total) {
@@ -58,7 +55,7 @@ static void drive_command_wires(dram_engine *e, int64_t t, int command, const dr
     e->ca_end = t + tables->level_clocks[command];
 }
 
-/* ---- when a command may go ---------------------------------------------------------------------------------------- */
+/* ---- when a command may go */
 
 static inline int is_column(int command) { return (command >= RD && command <= WRA) || command == MWR; }
 
@@ -74,7 +71,7 @@ static inline int64_t wires_ready(const dram_engine *e, int command) {
     return e->wires_free[e->c->command_buses == 2 && is_column(command)];
 }
 
-/* ---- what a command changes ------------------------------------------------------------------------------------- */
+/* ---- what a command changes */
 
 /* Background time up to `now`. Refreshing and a pending auto-precharge count as open, as in DRAMPower. */
 static void account(dram_rank *rank, int64_t now) {
@@ -262,7 +259,7 @@ static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram
     else issue(e, t, command, bank->rank, bank, node);
 }
 
-/* ---- completion ------------------------------------------------------------------------------------------------- */
+/* ---- completion */
 
 /* Note the refresh of a rank whose time has come. */
 static inline void refresh_comes_due(const dram_engine *e, dram_rank *rank, int64_t t) {
@@ -359,5 +356,3 @@ static inline void serve(dram_engine *e, int64_t t, dram_bank *bank, int at, int
     e->rank[bank->rank].queued--;
     leave(e, t, bank, k, command);
 }
-
-#endif

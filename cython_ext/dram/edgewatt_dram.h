@@ -52,7 +52,7 @@ void edgewatt_dram_advance(edgewatt_dram *m, int64_t clock);         /* let all 
 void edgewatt_dram_drain(edgewatt_dram *m);                          /* finish everything, waiting writes too */
 edgewatt_dram_statistics edgewatt_dram_read_statistics(edgewatt_dram *m);
 
-/* ---- energy alone, for hosts that have timing of their own --------------------------------------------------------- */
+/* ---- energy alone, for hosts that have timing of their own */
 
 /* In the order of the engine (tables.h). REFPB refreshes all banks of the named one's set; PREA, REFAB and those of power
  * states concern the rank of the address. */
@@ -162,7 +162,7 @@ static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done 
     }
 }
 
-/* ---- the file: "edgewatt-dram 4", then numbers in the order written by hwmodel.dram.tables ---------------------- */
+/* ---- the file: "edgewatt-dram 4", then numbers in the order written by hwmodel.dram.tables */
 
 static int read_number(FILE *file, int64_t least, int64_t most, int64_t *value) {
     long long number;

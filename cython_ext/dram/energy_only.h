@@ -1,10 +1,6 @@
 /* Energy of commands that a host issues by timing of its own: the implementation of edgewatt_dram_energy_*.
- *
- * Counts, rows, background and command wires are those of a channel of the engine (commands.h: record), which gets
- * commands in place of choosing them. Data wires rest at their idle level between bursts of a direction that do not touch,
- * as in hwmodel.dram.interface. */
-#ifndef EDGEWATT_DRAM_ENERGY_ONLY_H
-#define EDGEWATT_DRAM_ENERGY_ONLY_H
+ * A channel of the engine (commands.h: record) counts them; data wires rest between bursts that do not touch. */
+#pragma once
 
 #include "dram/memory.h"
 
@@ -225,5 +221,3 @@ edgewatt_dram_energy_pj edgewatt_dram_energy_read(edgewatt_dram_energy *m, int64
         }
     return s;
 }
-
-#endif

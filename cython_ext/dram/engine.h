@@ -1,14 +1,13 @@
 /* Timing of one DRAM channel: what it does in one cycle at which a request, a command or a refresh can move.
  *
  * Each processed cycle: issue at most one command per set of command wires (a refresh that is due goes first, then the
- * banks in turn), then move at most one request from the read or write queue to its bank's queue. Cycles in which
- * nothing can happen are not processed, which changes no result; memory.h is the loop. */
-#ifndef EDGEWATT_DRAM_ENGINE_H
-#define EDGEWATT_DRAM_ENGINE_H
+ * banks in turn), then move at most one request from the read or write queue to its bank's queue. Cycles in
+ * which nothing can happen are not processed. */
+#pragma once
 
 #include "dram/ready_sets.h"
 
-/* ---- refreshes, power-down, self-refresh ------------------------------------------------------------------------- */
+/* ---- refreshes, power-down, self-refresh */
 
 /* Whether a refresh is to go before everything else: where JEDEC's freedom is used, only if no more may be postponed or
  * nothing else wants the rank; *next: when one may be pulled in. */
@@ -113,7 +112,7 @@ static int try_self_refresh(dram_engine *e, int64_t t, int r, int64_t *next) {
     return 0;
 }
 
-/* ---- choosing a command ----------------------------------------------------------------------------------------- */
+/* ---- choosing a command */
 
 /* Banks that must not have a command of their own now: their rank rests, or a refresh goes before. */
 static uint64_t barred_banks(const dram_engine *e) {
@@ -190,7 +189,7 @@ static int issue_two(dram_engine *e, int64_t t, int64_t *next) {
     return first;
 }
 
-/* ---- the queues before the banks -------------------------------------------------------------------------------- */
+/* ---- the queues before the banks */
 
 /* Adaptive page: learn from each request that reaches a bank whether closing its last row early was right. */
 static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row) {
@@ -267,7 +266,7 @@ static inline int can_move(const dram_engine *e, int flush) {
            e->writes_waiting >= e->c->write_high || (e->writes_waiting && (flush || !e->c->posted_writes));
 }
 
-/* ---- one cycle --------------------------------------------------------------------------------------------------- */
+/* ---- one cycle */
 
 #include "dram/pooled.h"
 
@@ -336,5 +335,3 @@ static void process(dram_engine *e, int64_t t, int flush) {
     }
     end_cycle(e, t, flush, issued, next);
 }
-
-#endif

@@ -252,9 +252,7 @@ cdef class Tables:
 
 cdef class Memory:
     """All channels of a part. width: requests accepted per clock over all channels. trace: keep commands. sent: keep
-    what was on the wires. stream: to repeat periods of a stream, instead of trace. Pseudo-channels that share queues and command wires are channels to the caller.
-
-    Raises MemoryError.
+    what was on the wires. stream: to repeat periods of a stream, instead of trace.
     """
 
     cdef dram_memory *memory
@@ -376,10 +374,8 @@ cdef class Memory:
 
     def play_stream(self, uint64_t address, const int64_t[::1] bursts, const uint8_t[::1] writes):
         """Play requests for consecutive bursts from `address` on, bursts[k] reads or (writes[k]) writes in turn, each as
-        soon as it is accepted, to the end; return the status of the last run. Of a memory with one port and no limit.
-
-        With `stream` what repeats is played once: where a state comes again, relative to the clock and to the address,
-        the period from there on is played and counted for all that follow (stream.h).
+        soon as it is accepted, to the end; return the status of the last run. Of a memory with one port and no limit. With
+        `stream` what repeats is played once (stream.h).
         """
         need(writes.shape[0] == bursts.shape[0] and self.memory.n_ports == 1, "a direction for each run, one port")
         cdef dram_memory *m = self.memory

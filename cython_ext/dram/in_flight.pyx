@@ -8,7 +8,7 @@ from cython_ext.common.checks cimport need
 import numpy as np
 
 cdef extern from "common/copy.h" nogil:
-    void edgewatt_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
+    void ew_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
 
 
 cdef class Held:
@@ -68,7 +68,7 @@ cdef class Held:
                 write[k] = self._write[at]
                 which[k] = self._which[at]
                 if self._block:
-                    edgewatt_copy_block(&data[k * self._block], &self._data[at * self._block], self._block)
+                    ew_copy_block(&data[k * self._block], &self._data[at * self._block], self._block)
         need(not lost, "a burst was served twice or never asked for")
         return out_stream, out_write, out_which, out_data
 

@@ -3,12 +3,11 @@
  * At each processed cycle the front end accepts at most `width` requests over all channels, one per channel, the ports
  * in turn; then every channel that has something to do does it (engine.h). A port whose next request finds no room waits
  * with all that is behind it, whichever channels those are for. */
-#ifndef EDGEWATT_DRAM_MEMORY_H
-#define EDGEWATT_DRAM_MEMORY_H
+#pragma once
 
 #include "dram/engine.h"
 
-/* ---- a channel left to itself: refreshes and power-down; equal periods of a long idle time are counted -------------- */
+/* ---- a channel left to itself: refreshes and power-down; equal periods of a long idle time are counted */
 
 /* Nothing but refresh and power-down until a request comes: rows are closed, writes that wait are too few to leave. */
 static int is_idle(const dram_engine *e) {
@@ -127,7 +126,7 @@ static int run_alone(dram_engine *e, int64_t limit) {
     return done;
 }
 
-/* ---- acceptance ------------------------------------------------------------------------------------------------- */
+/* ---- acceptance */
 
 static inline int32_t channel_of(const dram_memory *m, uint64_t address) {
     const dram_config *c = m->channel[0]->c;
@@ -331,7 +330,7 @@ static inline void accept_some(dram_memory *m, int64_t t, int n_ports) {
     } while (accepted > before);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------------------- */
+/* ---- the loop */
 
 /* Let the channels do what they have to do at t: those that took a request, and those whose time has come. */
 static inline void process_due(dram_memory *m, int64_t t, int flush, int n_channels) {
@@ -493,5 +492,3 @@ static int dram_run(dram_memory *m, int64_t slice) {
     if (m->n_channels == 1 && m->n_ports == 1) return run_cycles(m, slice, 1, 1); /* most parts: a loop of its own */
     return run_cycles(m, slice, m->n_channels, m->n_ports);
 }
-
-#endif

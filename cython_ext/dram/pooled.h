@@ -1,10 +1,7 @@
 /* One cycle of a channel with one queue for reads and one for writes (the generic controller of Ramulator 2).
- *
- * Of the commands that may go, that of the oldest request goes. A request for which a row was opened leaves its queue for
- * a list that goes before everything, refresh included. A refresh that is due keeps all others waiting. A row is not
- * closed while an older request of the queue hits it, or one of that list. */
-#ifndef EDGEWATT_DRAM_POOLED_H
-#define EDGEWATT_DRAM_POOLED_H
+ * The oldest request's command goes. A request for which a row was opened leaves its queue for a list that goes before
+ * everything, refresh included; a refresh that is due keeps all others waiting. */
+#pragma once
 
 #include "dram/commands.h"
 
@@ -168,5 +165,3 @@ static void process_pooled(dram_engine *e, int64_t t) {
     }
     e->next_event = issued || e->second_act_by ? t + 1 : later(next, t + 1);
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* Per-command sets of banks and the earliest cycle at which each may issue.
- *
- * A bank is a candidate for each command that it needs next. Candidates are `ready` when only their rank and the wires hold
- * them back. Only banks that something changed for are looked at again; a cycle works on sets of banks, not on each. */
-#ifndef EDGEWATT_DRAM_READY_SETS_H
-#define EDGEWATT_DRAM_READY_SETS_H
+ * A bank is a candidate for each command that it needs next, and ready when only its rank and the wires hold it back. */
+#pragma once
 
 #include "dram/commands.h"
 
@@ -150,5 +147,3 @@ static int64_t next_issuable(dram_engine *e, int64_t t) {
     uint64_t can[NEXT_KINDS];
     return find_issuable(e, t, 0, can, 1);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* State of a memory: channels with their queues, banks and the earliest cycle of each command; ports before them. */
-#ifndef EDGEWATT_DRAM_STATE_H
-#define EDGEWATT_DRAM_STATE_H
+#pragma once
 
 #include "dram/tables.h"
 
@@ -191,7 +190,7 @@ typedef struct { /* channels behind one front end */
     int64_t completed[COMMANDS];  /* commands up to the last completion, before writes were drained */
 } dram_memory;
 
-/* ---- pending requests by address -------------------------------------------------------------------------------- */
+/* ---- pending requests by address */
 
 static inline int32_t chain_of(const dram_engine *e, int64_t burst) {
     return (int32_t)(((uint64_t)burst * 0x9E3779B97F4A7C15ull) >> 40) & e->chain_mask;
@@ -228,13 +227,13 @@ static inline void remove_at(int32_t *queue, int32_t *length, int32_t at) {
     memmove(queue + at, queue + at + 1, (size_t)(*length - at) * sizeof *queue);
 }
 
-/* ---- sets of banks ---------------------------------------------------------------------------------------------- */
+/* ---- sets of banks */
 
 static inline uint64_t first_banks(int n) { return n ? ~(uint64_t)0 >> (64 - n) : 0; }
 
 static inline uint64_t all_banks(const dram_engine *e) { return first_banks(e->n_banks); }
 
-/* ---- life cycle ------------------------------------------------------------------------------------------------- */
+/* ---- life cycle */
 
 static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; } /* up to whole lines of a cache */
 
@@ -343,10 +342,7 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
 static void dram_free(dram_memory *m) { free(m); }
 
 /* tables: must live as long as the memory. done_size: completions kept before the caller must take them. sent: the caller
- * wants to know what was on the wires.
- *
- * All is one block: C libraries keep the space of a large one once it was freed, for the next memory. That of many they
- * give back, and to get it again, cleared, takes longer than a short run. */
+ * wants to know what was on the wires. */
 static dram_memory *dram_new(
     const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size, int64_t trace_size, int sent
 ) {
@@ -391,5 +387,3 @@ static dram_memory *dram_new(
     }
     return m;
 }
-
-#endif

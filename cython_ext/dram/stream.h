@@ -2,10 +2,9 @@
  * periods of it at once.
  *
  * Two moments whose states are equal, rows counted from that of the next address and times from the clock, are followed
- * by the same commands, if all that is below the rows of the address is the same, too. Only the command wires see which
- * row it is: commands that carry rows, and what follows them directly, are counted one by one. */
-#ifndef EDGEWATT_DRAM_STREAM_H
-#define EDGEWATT_DRAM_STREAM_H
+ * by the same commands, if all that is below the rows of the address is the same, too. Only
+ * commands that carry rows, and what follows them directly, are counted one by one. */
+#pragma once
 
 #include "dram/memory.h"
 
@@ -23,7 +22,7 @@ static int stream_span(const dram_config *c, int *turn) {
     return found ? span : 0;
 }
 
-/* ---- state -------------------------------------------------------------------------------------------------------- */
+/* ---- state */
 
 /* Clocks from t on; at least `least`, before which it makes no difference. */
 static inline int64_t ahead_of(int64_t when, int64_t t, int64_t least) { return when == NEVER ? NEVER : later(when - t, least); }
@@ -124,7 +123,7 @@ static uint64_t state_hash(const int64_t *state, int64_t n) {
     return hash;
 }
 
-/* ---- one period --------------------------------------------------------------------------------------------------- */
+/* ---- one period */
 
 typedef struct { /* a command on the command wires */
     uint64_t before; /* levels before it; known: these, for the command before is not in the log */
@@ -259,5 +258,3 @@ static void memory_moved(dram_memory *m, int64_t shift, int64_t bursts) {
     m->now += shift, m->moving += shift, m->port[0].last_accepted += shift;
     m->out.bursts += bursts;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Timing is one table: after command `from`, command `to` may follow after gap[scope][from][to] clocks, where scope says
  * how close the two are (same bank, bank group, rank, or another rank). Parts differ in the table alone. Most gaps are
  * none, so the few of each command are listed. */
-#ifndef EDGEWATT_DRAM_TABLES_H
-#define EDGEWATT_DRAM_TABLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -227,5 +226,3 @@ static void list_tables(dram_tables *tables) {
         tables->field[f].source = (uint8_t)c->field_source[f], tables->field[f].target = (uint8_t)c->field_target[f];
     }
 }
-
-#endif

@@ -5,8 +5,7 @@ in fast memory, and one write of each output that nothing reads and that is not 
 other values that might have gone are used before x: a state carries these promises, and an order that breaks one is
 none. Values never used again are dropped first; they are only counted under MIN (which of them goes changes nothing), and
 keep their places under LRU and RR, which drop them when their turn comes. */
-#ifndef EW_EXACT_H
-#define EW_EXACT_H
+#pragma once
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,4 +266,3 @@ static int ew_exact_run(ew_exact *x, int64_t states) {
     }
     return 0;
 }
-#endif

@@ -10,8 +10,7 @@
  * finished; it is solid once they are finished or open and solid themselves. All but a few (`early`) of the open ones
  * have to be: so one of them can always go on. Sums are kept up to date as items are served: O(connections left) per
  * item each time these have fallen by a sixteenth. */
-#ifndef EDGEWATT_STREAMING_H
-#define EDGEWATT_STREAMING_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -442,5 +441,3 @@ static void ew_streaming_begin(ew_streaming *r) {
     for (int64_t v = 0; v < r->n; v++)
         if (r->missing[v] == 0) ew_make_ready(r, v);
 }
-
-#endif

@@ -1,11 +1,10 @@
 /* The attention of EON's network over one frontier and one cache, and its gradient: rows of 16 lanes, one compiled body
- * per SIMD level. Lanes are multiplied and added in the same order at every level, so all of them give the same floats.
+ * per SIMD level. All levels give the same floats.
  *
  * A frontier of F connections, a cache of C neurons, rows of d entries (padded with zeros to `lanes`, a multiple of 16):
  *   A = softmax(Q K^T), X = E + A V, H = norm(X);  logit_i = max_c H_i . O_c + b_c, c over the cache and "empty";
  *   p = softmax over (H, cached nodes N) of (row . sentinel);  summary = sum_k p_k row_k. */
-#ifndef EDGEWATT_ATTENTION_H
-#define EDGEWATT_ATTENTION_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -250,20 +249,20 @@ static inline __attribute__((always_inline)) void ew_learn_body(
     for (int64_t i = 0; i < size; i++) ew_add(w->d_key + frontier[i] * d, w->dh + i * n, 1, d);
 }
 
-#define EW_ATTENTION_BODY(level, attributes)                                                                       \
-    attributes static __attribute__((noinline)) void ew_product_##level(                                           \
-        float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right,       \
-        const float *b, int64_t b_row, int64_t k, int add) {                                                       \
-        ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add);                                \
-    }                                                                                                              \
-    attributes static void ew_look_##level(ew_attention *w, const int32_t *frontier, int64_t size,                 \
-                                           const int32_t *cache, int64_t cached, float *logit, float *summary) {   \
-        ew_look_body(ew_product_##level, w, frontier, size, cache, cached, logit, summary);                        \
-    }                                                                                                              \
-    attributes static void ew_learn_##level(ew_attention *w, const int32_t *frontier, int64_t size,                \
-                                            const int32_t *cache, int64_t cached, const float *d_logit,            \
-                                            const float *summary, const float *d_summary) {                        \
-        ew_learn_body(ew_product_##level, w, frontier, size, cache, cached, d_logit, summary, d_summary);          \
+#define EW_ATTENTION_BODY(level, attributes) \
+    attributes static __attribute__((noinline)) void ew_product_##level( \
+        float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right, \
+        const float *b, int64_t b_row, int64_t k, int add) { \
+        ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add); \
+    } \
+    attributes static void ew_look_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
+                                           const int32_t *cache, int64_t cached, float *logit, float *summary) { \
+        ew_look_body(ew_product_##level, w, frontier, size, cache, cached, logit, summary); \
+    } \
+    attributes static void ew_learn_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
+                                            const int32_t *cache, int64_t cached, const float *d_logit, \
+                                            const float *summary, const float *d_summary) { \
+        ew_learn_body(ew_product_##level, w, frontier, size, cache, cached, d_logit, summary, d_summary); \
     }
 
 EW_ATTENTION_BODY(plain, )
@@ -275,11 +274,11 @@ EW_ATTENTION_BODY(avx512, EDGEWATT_AVX512)
 static inline void ew_look(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
                            int64_t cached, float *logit, float *summary) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
         ew_look_avx512(w, frontier, size, cache, cached, logit, summary);
         return;
     }
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
         ew_look_avx2(w, frontier, size, cache, cached, logit, summary);
         return;
     }
@@ -290,16 +289,14 @@ static inline void ew_look(ew_attention *w, const int32_t *frontier, int64_t siz
 static inline void ew_learn(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
                             int64_t cached, const float *d_logit, const float *summary, const float *d_summary) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX512) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
         ew_learn_avx512(w, frontier, size, cache, cached, d_logit, summary, d_summary);
         return;
     }
-    if (edgewatt_simd_level() == EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
         ew_learn_avx2(w, frontier, size, cache, cached, d_logit, summary, d_summary);
         return;
     }
 #endif
     ew_learn_plain(w, frontier, size, cache, cached, d_logit, summary, d_summary);
 }
-
-#endif

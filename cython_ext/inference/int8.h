@@ -8,8 +8,7 @@
  * With w_q weights and u stored values, sum = start + SUM w_q * u; the caller put bias and -SUM w_q * zero into start,
  * so sums do not depend on the order. At the end u = clamp(round(sum * multiplier) + zero), rounded half to even.
  */
-#ifndef EDGEWATT_INFERENCE_INT8_H
-#define EDGEWATT_INFERENCE_INT8_H
+#pragma once
 
 #include "common/requantize.h"
 #include "streams/stream.h"
@@ -44,7 +43,7 @@ static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *value
 }
 
 #if EDGEWATT_X86
-#define EW_VNNI                                                                                                \
+#define EW_VNNI \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512bitalg,avx512vpopcntdq,avx512vnni," \
                           "avx2,bmi,bmi2,popcnt,lzcnt,fma")))
 
@@ -152,20 +151,20 @@ EDGEWATT_AVX2 static void ew_int8_avx2(const uint32_t *p, const uint32_t *end, c
 #endif
 
 /* out[i][b] = what lane b of row i has summed, times scale[i] in float64, rounded once. */
-#define EW_SUMS_OUT(TARGET, name)                                                                                  \
+#define EW_SUMS_OUT(TARGET, name) \
     TARGET static void name(const char *values, const int64_t *offset, int64_t n, const double *scale, float *out, \
-                            int64_t step, int64_t here) {                                                          \
-        for (int64_t i = 0; i < n; i++)                                                                            \
-            for (int64_t column = 0; column < here; column += 64) {                                                \
-                const int32_t *sum = (const int32_t *)(values + offset[i]) + column;                               \
-                const int64_t count = here - column < 64 ? here - column : 64;                                     \
-                float row[64];                                                                                     \
-                for (int part = 0; part < 4; part++)                                                               \
-                    for (int vector = 0; vector < 4; vector++)                                                     \
-                        for (int k = 0; k < 4; k++)                                                                \
+                            int64_t step, int64_t here) { \
+        for (int64_t i = 0; i < n; i++) \
+            for (int64_t column = 0; column < here; column += 64) { \
+                const int32_t *sum = (const int32_t *)(values + offset[i]) + column; \
+                const int64_t count = here - column < 64 ? here - column : 64; \
+                float row[64]; \
+                for (int part = 0; part < 4; part++) \
+                    for (int vector = 0; vector < 4; vector++) \
+                        for (int k = 0; k < 4; k++) \
                             row[16 * part + 4 * vector + k] = (float)(sum[16 * vector + 4 * part + k] * scale[i]); \
-                memcpy(out + i * step + column, row, (size_t)count * sizeof(float));                               \
-            }                                                                                                      \
+                memcpy(out + i * step + column, row, (size_t)count * sizeof(float)); \
+            } \
     }
 EW_SUMS_OUT(, ew_sums_out_baseline)
 #if EDGEWATT_X86
@@ -200,5 +199,3 @@ static void ew_int8(const uint32_t *p, const uint32_t *end, char *values, const 
     (void)level;
     ew_int8_baseline(p, end, values, inputs, columns);
 }
-
-#endif

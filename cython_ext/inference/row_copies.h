@@ -1,6 +1,5 @@
 /* Moving input vectors into rows of the arena, and rows out again. */
-#ifndef EDGEWATT_INFERENCE_ROW_COPIES_H
-#define EDGEWATT_INFERENCE_ROW_COPIES_H
+#pragma once
 
 #include "streams/stream.h"
 
@@ -42,22 +41,22 @@ static inline __attribute__((always_inline)) uint8_t ew_step(float x, double sca
 }
 
 /* As ew_rows_in, to bytes: in steps of the scale of each input, above its zero point. Lanes beyond `here` stay. */
-#define EW_BYTES_IN(TARGET, name)                                                                                      \
-    TARGET static void name(char *table, const int64_t *offset, const int64_t *column, int64_t n, const float *batch,  \
-                            int64_t step_vector, int64_t step_neuron, int64_t here, const double *scale,               \
-                            const double *zero) {                                                                      \
-        for (int64_t i0 = 0; i0 < n; i0 += 16)                                                                         \
-            for (int64_t b0 = 0; b0 < here; b0 += 64) {                                                                \
-                const int64_t i1 = i0 + 16 < n ? i0 + 16 : n, count = b0 + 64 < here ? 64 : here - b0;                 \
-                for (int64_t i = i0; i < i1; i++) {                                                                    \
-                    const float *from = batch + b0 * step_vector + column[i] * step_neuron;                            \
-                    uint8_t *to = (uint8_t *)table + offset[i] + b0;                                                   \
-                    if (step_vector == 1)                                                                              \
-                        for (int64_t b = 0; b < count; b++) to[b] = ew_step(from[b], scale[i], zero[i]);               \
-                    else                                                                                               \
+#define EW_BYTES_IN(TARGET, name) \
+    TARGET static void name(char *table, const int64_t *offset, const int64_t *column, int64_t n, const float *batch, \
+                            int64_t step_vector, int64_t step_neuron, int64_t here, const double *scale, \
+                            const double *zero) { \
+        for (int64_t i0 = 0; i0 < n; i0 += 16) \
+            for (int64_t b0 = 0; b0 < here; b0 += 64) { \
+                const int64_t i1 = i0 + 16 < n ? i0 + 16 : n, count = b0 + 64 < here ? 64 : here - b0; \
+                for (int64_t i = i0; i < i1; i++) { \
+                    const float *from = batch + b0 * step_vector + column[i] * step_neuron; \
+                    uint8_t *to = (uint8_t *)table + offset[i] + b0; \
+                    if (step_vector == 1) \
+                        for (int64_t b = 0; b < count; b++) to[b] = ew_step(from[b], scale[i], zero[i]); \
+                    else \
                         for (int64_t b = 0; b < count; b++) to[b] = ew_step(from[b * step_vector], scale[i], zero[i]); \
-                }                                                                                                      \
-            }                                                                                                          \
+                } \
+            } \
     }
 EW_BYTES_IN(, ew_bytes_in_baseline)
 #if EDGEWATT_X86
@@ -81,5 +80,3 @@ static void ew_bytes_in(char *table, const int64_t *offset, const int64_t *colum
 static void ew_rows_out(const char *values, const int64_t *offset, int64_t n, float *out, int64_t step, int64_t here) {
     for (int64_t i = 0; i < n; i++) memcpy(out + i * step, values + offset[i], (size_t)here * sizeof(float));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The float kernel at every SIMD level, and the choice between them. */
-#ifndef EDGEWATT_INFERENCE_RUNS_H
-#define EDGEWATT_INFERENCE_RUNS_H
+#pragma once
 
 #include "streams/stream.h"
 
@@ -96,5 +95,3 @@ static void ew_columns(const ew_run *run, const ew_run *end, const char *places,
     (void)level;
     ew_columns_baseline(run, end, places, weights, values, inputs, columns, kind);
 }
-
-#endif

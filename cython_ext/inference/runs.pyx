@@ -27,7 +27,7 @@ cdef extern from "inference/row_copies.h" nogil:
     void ew_rows_out(const char *, const int64_t *, int64_t, float *, int64_t, int64_t)
 
 cdef extern from "common/simd.h" nogil:
-    int edgewatt_simd_level()
+    int ew_simd_level()
 
 F32, BF16, INT8, NARROW = EW_F32, EW_BF16, EW_INT8, EW_NARROW
 NARROW_PLACES = 1 << 16
@@ -38,7 +38,7 @@ LEVELS = ("baseline", "avx2", "avx512")
 
 def level_number(name="avx512"):
     """Return the number of a SIMD level, at most what this machine (or EDGEWATT_SIMD) allows."""
-    return min(LEVELS.index(name), edgewatt_simd_level())
+    return min(LEVELS.index(name), ew_simd_level())
 
 
 def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,
@@ -74,9 +74,9 @@ cdef class Passes:
     """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
 
     tables: of float_stream, or the words of int8_stream and nothing, nothing; end: words of its runs, at least one.
-    columns: values of a row, 1 or a multiple of 16, of 64 for int8; pitch: its bytes. fed: columns of the batch that go into the table, fed_to: where; copied_from: rows of the table that go to rows of the
-    arena too, copied_to: where; output_rows: the outputs' rows; table_bytes: of one pass. All places are offsets in
-    bytes. scales: int8: what the outputs' 32-bit sums, whose rows output_rows then are, are multiplied with.
+    columns: values of a row, 1 or a multiple of 16, of 64 for int8; pitch: its bytes. fed: columns of the batch for the
+    table, fed_to: where; copied_from: its rows that go to rows of the arena, copied_to: where; output_rows: the outputs'.
+    All places are offsets in bytes. scales: int8: of the outputs' 32-bit sums, whose rows output_rows then are.
     """
 
     cdef const uint32_t[::1] runs, places, weights

@@ -3,9 +3,7 @@
  *   NOT_ZERO(sum, value): value where sum is not 0, else 0;
  *   QUAD: four weights at a time, LOAD_QUAD_F32 / LOAD_QUAD_BF16 (pointer), PICK(quad, 0..3): one of them in all places.
  *
- * What limits the inner loop is loads (two vectors of 64 bytes, or four smaller ones, per cycle on Zen 5), so weights
- * are loaded four at a time and spread by shuffles, and so are source offsets. Both are loaded one quad ahead, across
- * the ends of runs: rows are then never waited for by the loads that say where they are (10 % on Zen 5).
+ * Loads limit the inner loop, so weights and source offsets are loaded four at a time, one quad ahead, across runs.
  * Partial sums stay in registers for a whole run. Rows of fewer than 8 vectors use SETS independent sums per place to
  * cover the latency of the additions; they are added at the end of the run.
  */
@@ -15,107 +13,107 @@
 
 #define EW_EACH _Pragma("GCC unroll 16") for (int v = 0; v < NV; v++)
 #define EW_ROW(place) ((const float *)(from + (size_t)(place) * EW_UNIT))
-#define EW_ADD_ROW(sum, place, set, weight)                                                  \
-    do {                                                                                     \
-        const float *row = EW_ROW(place);                                                    \
-        const V factor = (weight);                                                           \
+#define EW_ADD_ROW(sum, place, set, weight) \
+    do { \
+        const float *row = EW_ROW(place); \
+        const V factor = (weight); \
         EW_EACH sum[(set) * NV + v] = FMA(factor, LOAD(row + v * WIDTH), sum[(set) * NV + v]); \
     } while (0)
 /* The same for two targets: the row is loaded once. */
-#define EW_ADD_SHARED_ROW(place, set, weight, other_weight)                     \
-    do {                                                                        \
-        const float *row = EW_ROW(place);                                       \
-        const V factor = (weight), other_factor = (other_weight);               \
-        EW_EACH {                                                               \
-            const V value = LOAD(row + v * WIDTH);                              \
-            sum[(set) * NV + v] = FMA(factor, value, sum[(set) * NV + v]);      \
+#define EW_ADD_SHARED_ROW(place, set, weight, other_weight) \
+    do { \
+        const float *row = EW_ROW(place); \
+        const V factor = (weight), other_factor = (other_weight); \
+        EW_EACH { \
+            const V value = LOAD(row + v * WIDTH); \
+            sum[(set) * NV + v] = FMA(factor, value, sum[(set) * NV + v]); \
             other[(set) * NV + v] = FMA(other_factor, value, other[(set) * NV + v]); \
-        }                                                                       \
+        } \
     } while (0)
 
 /* Sets place[0..3], in units, and the quad of weights to those that were loaded last, and loads the next. */
-#define EW_TAKE_QUAD                                                                                    \
-    size_t place[4];                                                                                    \
-    ew_four_places(place, pair, NARROW);                                                                \
-    const V w0 = PICK(quad, 0), w1 = PICK(quad, 1), w2 = PICK(quad, 2), w3 = PICK(quad, 3);             \
+#define EW_TAKE_QUAD \
+    size_t place[4]; \
+    ew_four_places(place, pair, NARROW); \
+    const V w0 = PICK(quad, 0), w1 = PICK(quad, 1), w2 = PICK(quad, 2), w3 = PICK(quad, 3); \
     EW_LOAD_QUAD
 #define EW_LOAD_WEIGHTS (BF16 ? LOAD_QUAD_BF16((const uint16_t *)weights) : LOAD_QUAD_F32((const float *)weights))
-#define EW_LOAD_QUAD                       \
+#define EW_LOAD_QUAD \
     memcpy(pair, places, NARROW ? 8 : 16); \
-    quad = EW_LOAD_WEIGHTS;                \
+    quad = EW_LOAD_WEIGHTS; \
     EW_SKIP_QUAD
-#define EW_SKIP_QUAD            \
-    places += NARROW ? 8 : 16;  \
+#define EW_SKIP_QUAD \
+    places += NARROW ? 8 : 16; \
     weights += BF16 ? 8 : 16;
 
-#define EW_ADD_QUAD(sum)                           \
-    do {                                           \
-        EW_TAKE_QUAD                               \
-        EW_ADD_ROW(sum, place[0], 0, w0);          \
-        EW_ADD_ROW(sum, place[1], 1 % SETS, w1);   \
-        EW_ADD_ROW(sum, place[2], 2 % SETS, w2);   \
-        EW_ADD_ROW(sum, place[3], 3 % SETS, w3);   \
+#define EW_ADD_QUAD(sum) \
+    do { \
+        EW_TAKE_QUAD \
+        EW_ADD_ROW(sum, place[0], 0, w0); \
+        EW_ADD_ROW(sum, place[1], 1 % SETS, w1); \
+        EW_ADD_ROW(sum, place[2], 2 % SETS, w2); \
+        EW_ADD_ROW(sum, place[3], 3 % SETS, w3); \
     } while (0);
 
-#define EW_ADD_SHARED_QUAD                                                  \
-    do {                                                                    \
-        const QUAD others = EW_LOAD_WEIGHTS;                                \
-        EW_SKIP_QUAD                                                        \
-        EW_TAKE_QUAD                                                        \
-        EW_ADD_SHARED_ROW(place[0], 0, w0, PICK(others, 0));                \
-        EW_ADD_SHARED_ROW(place[1], 1 % SETS, w1, PICK(others, 1));         \
-        EW_ADD_SHARED_ROW(place[2], 2 % SETS, w2, PICK(others, 2));         \
-        EW_ADD_SHARED_ROW(place[3], 3 % SETS, w3, PICK(others, 3));         \
+#define EW_ADD_SHARED_QUAD \
+    do { \
+        const QUAD others = EW_LOAD_WEIGHTS; \
+        EW_SKIP_QUAD \
+        EW_TAKE_QUAD \
+        EW_ADD_SHARED_ROW(place[0], 0, w0, PICK(others, 0)); \
+        EW_ADD_SHARED_ROW(place[1], 1 % SETS, w1, PICK(others, 1)); \
+        EW_ADD_SHARED_ROW(place[2], 2 % SETS, w2, PICK(others, 2)); \
+        EW_ADD_SHARED_ROW(place[3], 3 % SETS, w3, PICK(others, 3)); \
     } while (0);
 
 /* What the target of a run starts from: its bias, or what it has become so far. */
-#define EW_START(sum, run)                                                                              \
-    do {                                                                                                \
-        if ((run)->head & EW_FIRST) {                                                                   \
-            const V bias = SET1(EW_ACTIVATION((run)->head) == EW_CLIPPED ? 0.0f : (run)->start);        \
-            EW_EACH sum[v] = bias;                                                                      \
-        } else {                                                                                        \
-            const float *target = (const float *)(values + (size_t)(run)->target * EW_UNIT);            \
-            EW_EACH sum[v] = LOAD(target + v * WIDTH);                                                  \
-        }                                                                                               \
-        _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f);              \
+#define EW_START(sum, run) \
+    do { \
+        if ((run)->head & EW_FIRST) { \
+            const V bias = SET1(EW_ACTIVATION((run)->head) == EW_CLIPPED ? 0.0f : (run)->start); \
+            EW_EACH sum[v] = bias; \
+        } else { \
+            const float *target = (const float *)(values + (size_t)(run)->target * EW_UNIT); \
+            EW_EACH sum[v] = LOAD(target + v * WIDTH); \
+        } \
+        _Pragma("GCC unroll 16") for (int v = NV; v < NV * SETS; v++) sum[v] = SET1(0.0f); \
     } while (0);
 
 /* n connections. */
-#define EW_ADD(sum, n)                                                   \
-    do {                                                                 \
-        for (; n >= 4; n -= 4) EW_ADD_QUAD(sum)                          \
-        if (n) {                                                         \
-            EW_TAKE_QUAD                                                 \
-            (void)w3;                                                    \
-            if (n == 1) {                                                \
-                EW_ADD_ROW(sum, place[0], 0, w0);                        \
-            } else if (n == 2) {                                         \
-                EW_ADD_ROW(sum, place[0], 0, w0);                        \
-                EW_ADD_ROW(sum, place[1], 1 % SETS, w1);                 \
-            } else {                                                     \
-                EW_ADD_ROW(sum, place[0], 0, w0);                        \
-                EW_ADD_ROW(sum, place[1], 1 % SETS, w1);                 \
-                EW_ADD_ROW(sum, place[2], 2 % SETS, w2);                 \
-            }                                                            \
-        }                                                                \
+#define EW_ADD(sum, n) \
+    do { \
+        for (; n >= 4; n -= 4) EW_ADD_QUAD(sum) \
+        if (n) { \
+            EW_TAKE_QUAD \
+            (void)w3; \
+            if (n == 1) { \
+                EW_ADD_ROW(sum, place[0], 0, w0); \
+            } else if (n == 2) { \
+                EW_ADD_ROW(sum, place[0], 0, w0); \
+                EW_ADD_ROW(sum, place[1], 1 % SETS, w1); \
+            } else { \
+                EW_ADD_ROW(sum, place[0], 0, w0); \
+                EW_ADD_ROW(sum, place[1], 1 % SETS, w1); \
+                EW_ADD_ROW(sum, place[2], 2 % SETS, w2); \
+            } \
+        } \
     } while (0);
 
-#define EW_FINISH(sum, run)                                                                                      \
-    do {                                                                                                         \
-        const uint32_t kind = EW_ACTIVATION((run)->head);                                                        \
-        float *target = (float *)(values + (size_t)(run)->target * EW_UNIT);                                     \
-        _Pragma("GCC unroll 4") for (int s = 1; s < SETS; s++) EW_EACH sum[v] = ADD(sum[v], sum[s * NV + v]);    \
-        if ((run)->head & EW_LAST) {                                                                             \
-            const V zero = SET1(0.0f);                                                                           \
-            if (kind == EW_RELU) {                                                                               \
-                EW_EACH sum[v] = MAX(sum[v], zero);                                                              \
-            } else if (kind == EW_CLIPPED) {                                                                     \
-                const V bias = SET1((run)->start), most = SET1(EW_CLIP);                                         \
-                EW_EACH sum[v] = NOT_ZERO(sum[v], MIN(MAX(ADD(sum[v], bias), zero), most));                      \
-            }                                                                                                    \
-        }                                                                                                        \
-        EW_EACH STORE(target + v * WIDTH, sum[v]);                                                               \
+#define EW_FINISH(sum, run) \
+    do { \
+        const uint32_t kind = EW_ACTIVATION((run)->head); \
+        float *target = (float *)(values + (size_t)(run)->target * EW_UNIT); \
+        _Pragma("GCC unroll 4") for (int s = 1; s < SETS; s++) EW_EACH sum[v] = ADD(sum[v], sum[s * NV + v]); \
+        if ((run)->head & EW_LAST) { \
+            const V zero = SET1(0.0f); \
+            if (kind == EW_RELU) { \
+                EW_EACH sum[v] = MAX(sum[v], zero); \
+            } else if (kind == EW_CLIPPED) { \
+                const V bias = SET1((run)->start), most = SET1(EW_CLIP); \
+                EW_EACH sum[v] = NOT_ZERO(sum[v], MIN(MAX(ADD(sum[v], bias), zero), most)); \
+            } \
+        } \
+        EW_EACH STORE(target + v * WIDTH, sum[v]); \
     } while (0);
 
 TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
@@ -152,20 +150,20 @@ TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
 
 #define EW_ARGUMENTS \
     const ew_run *run, const ew_run *end, const char *places, const char *weights, char *values, const char *inputs
-#define EW_STREAM(NV, SETS, BF16, NARROW, name)                                                        \
-    TARGET static void EW_NAME(name)(EW_ARGUMENTS) {                                                   \
-        EW_NAME(ew_stream_)(run, end, places, weights, values, inputs, NV, SETS, BF16, NARROW);        \
+#define EW_STREAM(NV, SETS, BF16, NARROW, name) \
+    TARGET static void EW_NAME(name)(EW_ARGUMENTS) { \
+        EW_NAME(ew_stream_)(run, end, places, weights, values, inputs, NV, SETS, BF16, NARROW); \
     }
-#define EW_WIDTHS(BF16, NARROW, name)                                                                  \
-    EW_STREAM(8, 1, BF16, NARROW, EW_CAT(name, 8_))                                                    \
-    EW_STREAM(4, 2, BF16, NARROW, EW_CAT(name, 4_))                                                    \
-    EW_STREAM(2, 4, BF16, NARROW, EW_CAT(name, 2_))                                                    \
-    EW_STREAM(1, 4, BF16, NARROW, EW_CAT(name, 1_))                                                    \
-    static void EW_NAME(name)(EW_ARGUMENTS, int64_t vectors) {                                         \
-        (vectors == 8   ? EW_NAME(EW_CAT(name, 8_))                                                    \
-         : vectors == 4 ? EW_NAME(EW_CAT(name, 4_))                                                    \
-         : vectors == 2 ? EW_NAME(EW_CAT(name, 2_))                                                    \
-                        : EW_NAME(EW_CAT(name, 1_)))(run, end, places, weights, values, inputs);       \
+#define EW_WIDTHS(BF16, NARROW, name) \
+    EW_STREAM(8, 1, BF16, NARROW, EW_CAT(name, 8_)) \
+    EW_STREAM(4, 2, BF16, NARROW, EW_CAT(name, 4_)) \
+    EW_STREAM(2, 4, BF16, NARROW, EW_CAT(name, 2_)) \
+    EW_STREAM(1, 4, BF16, NARROW, EW_CAT(name, 1_)) \
+    static void EW_NAME(name)(EW_ARGUMENTS, int64_t vectors) { \
+        (vectors == 8   ? EW_NAME(EW_CAT(name, 8_)) \
+         : vectors == 4 ? EW_NAME(EW_CAT(name, 4_)) \
+         : vectors == 2 ? EW_NAME(EW_CAT(name, 2_)) \
+                        : EW_NAME(EW_CAT(name, 1_)))(run, end, places, weights, values, inputs); \
     }
 EW_WIDTHS(0, 0, ew_f32_)
 EW_WIDTHS(1, 0, ew_bf16_)

@@ -1,6 +1,5 @@
 /* One input vector at a time: a neuron is one float, a run a sparse dot product. */
-#ifndef EDGEWATT_INFERENCE_SINGLE_H
-#define EDGEWATT_INFERENCE_SINGLE_H
+#pragma once
 
 #include "streams/stream.h"
 
@@ -23,7 +22,7 @@ static inline float ew_dot_baseline(const uint32_t *wide, const uint16_t *narrow
 }
 
 #if EDGEWATT_X86
-/* Four values by scalar loads: gather instructions take about twice as long on the processors we measured. */
+/* Four values by scalar loads: gathers take about twice as long. */
 EDGEWATT_AVX2 static inline __m128 ew_four_values(const uint32_t *wide, const uint16_t *narrow, const float *values,
                                                   const int NARROW) {
     uint64_t pair[2];
@@ -63,18 +62,18 @@ EDGEWATT_AVX2 static inline float ew_dot_avx2(const uint32_t *wide, const uint16
 }
 #endif
 
-#define EW_SINGLE(TARGET, level, NARROW, name)                                                                      \
-    TARGET static void name(const ew_run *run, const ew_run *end, const char *places, const char *weights,          \
-                            float *values, const float *inputs) {                                                   \
-        for (; run < end; run++) {                                                                                  \
-            const uint32_t n = run->head & EW_MAX_RUN, kind = EW_ACTIVATION(run->head);                             \
-            const char *const place = places + (size_t)run->quad * (NARROW ? 8 : 16);                               \
-            const float *const weight = (const float *)(weights + (size_t)run->quad * 16);                          \
-            const float *const from = run->head & EW_OUTSIDE ? inputs : values;                                     \
-            float sum = !(run->head & EW_FIRST) ? values[run->target] : kind == EW_CLIPPED ? 0.0f : run->start;     \
-            sum += ew_dot_##level((const uint32_t *)place, (const uint16_t *)place, weight, n, from, NARROW);       \
-            values[run->target] = run->head & EW_LAST ? ew_finish(sum, run->start, kind) : sum;                     \
-        }                                                                                                           \
+#define EW_SINGLE(TARGET, level, NARROW, name) \
+    TARGET static void name(const ew_run *run, const ew_run *end, const char *places, const char *weights, \
+                            float *values, const float *inputs) { \
+        for (; run < end; run++) { \
+            const uint32_t n = run->head & EW_MAX_RUN, kind = EW_ACTIVATION(run->head); \
+            const char *const place = places + (size_t)run->quad * (NARROW ? 8 : 16); \
+            const float *const weight = (const float *)(weights + (size_t)run->quad * 16); \
+            const float *const from = run->head & EW_OUTSIDE ? inputs : values; \
+            float sum = !(run->head & EW_FIRST) ? values[run->target] : kind == EW_CLIPPED ? 0.0f : run->start; \
+            sum += ew_dot_##level((const uint32_t *)place, (const uint16_t *)place, weight, n, from, NARROW); \
+            values[run->target] = run->head & EW_LAST ? ew_finish(sum, run->start, kind) : sum; \
+        } \
     }
 EW_SINGLE(, baseline, 0, ew_single_baseline)
 EW_SINGLE(, baseline, 1, ew_single_narrow_baseline)
@@ -94,5 +93,3 @@ static void ew_single(const ew_run *run, const ew_run *end, const char *places, 
     (void)level;
     (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(run, end, places, weights, values, inputs);
 }
-
-#endif

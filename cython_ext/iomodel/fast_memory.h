@@ -5,8 +5,7 @@
  * that a caller can stop between slices. A value that is dirty when it dies is written only if it is an output, once,
  * whenever that happens; so the dirty flags left at the end give writes_outputs, and evictions count only the live
  * writes. */
-#ifndef EDGEWATT_IOMODEL_H
-#define EDGEWATT_IOMODEL_H
+#pragma once
 
 #include "common/processing.h"
 
@@ -45,7 +44,7 @@ EW_INLINE void ew_note(ew_fast_memory *m, int64_t step, int32_t neuron, uint8_t 
     moves->kind[moves->n++] = kind;
 }
 
-/* ---- LRU and RR ------------------------------------------------------------------------------------------------
+/* ---- LRU and RR
  * An eviction of a dirty value is a live write unless it is the value's last one and no use follows, which only the end
  * shows: such a value is still known as written then, and its write is taken back (ew_lru_end, ew_rr_end). A move is
  * noted as what it is, so noting needs to know the final uses. */
@@ -66,7 +65,7 @@ EW_INLINE int ew_note_eviction(ew_fast_memory *m, int32_t x, int64_t position) {
     return live;
 }
 
-/* ---- LRU -------------------------------------------------------------------------------------------------------
+/* ---- LRU
  * The recency list is the access stream itself, the last part of it: entry p stands for its neuron iff that neuron's
  * last access is p, and a value is resident iff its last access is not behind `tail`. Finding the victim moves `tail`
  * over stale entries, which costs one step per access in all. Where hits leave `tail` so far behind that the list is
@@ -154,12 +153,12 @@ EW_INLINE void ew_lru_play(ew_lru *state, const int32_t *source, const int32_t *
 }
 
 /* Play connections by one of the bodies of a policy: noting moves, or asking for ends to come, or neither. */
-#define EW_PLAY(play, s)                                                                                              \
-    if ((s)->m.moves)                                                                                                 \
-        play(s, source, target, from, to, pin_both, 1, 0);                                                            \
-    else if ((s)->m.coming)                                                                                           \
-        pin_both ? play(s, source, target, from, to, 1, 0, 1) : play(s, source, target, from, to, 0, 0, 1);           \
-    else                                                                                                              \
+#define EW_PLAY(play, s) \
+    if ((s)->m.moves) \
+        play(s, source, target, from, to, pin_both, 1, 0); \
+    else if ((s)->m.coming) \
+        pin_both ? play(s, source, target, from, to, 1, 0, 1) : play(s, source, target, from, to, 0, 0, 1); \
+    else \
         pin_both ? play(s, source, target, from, to, 1, 0, 0) : play(s, source, target, from, to, 0, 0, 0)
 
 static void ew_lru_run(void *state, const int32_t *source, const int32_t *target, int64_t from, int64_t to,
@@ -178,7 +177,7 @@ static void ew_lru_end(ew_lru *s, int64_t n, int64_t w) {
     }
 }
 
-/* ---- RR --------------------------------------------------------------------------------------------------------
+/* ---- RR
  * Slots in a ring; the pointer passes over pinned values and moves on by one after each eviction. An empty slot holds
  * neuron N, which is clean and never pinned: filling the slots in turn is evicting those, and ends at slot 0 again. */
 
@@ -244,12 +243,11 @@ static void ew_rr_end(ew_rr *s, int64_t n, int64_t w) {
     }
 }
 
-/* ---- MIN -------------------------------------------------------------------------------------------------------
+/* ---- MIN
  * Next uses are distinct integers below 2W, so the resident values are a set of bits, one at each value's next use: the
  * stream itself says which value a bit stands for, an access hits iff its own bit is set, and the victim is the highest
  * bit, found through summaries of 64 words per level. The bit above it says whether the value is dirty. Bits behind
- * the present are left: they are never the highest. The few highest, which are evicted next, stand in a row besides, and
- * only their own bits are set: most of them go again before the summaries hear of them. Values without a later use carry no bit; they are evicted first, at
+ * the present are left: they are never the highest. The few highest stand in a row besides. Values without a later use carry no bit; they are evicted first, at
  * no cost (a dirty output's write is charged when it dies), so a number of them is enough.
  * `literal` and `pin_both` agree: while a is loaded, this step's b has the nearest use of all. */
 
@@ -396,5 +394,3 @@ static void ew_min_run(void *state, const int32_t *source, const int32_t *target
     else
         ew_min_play(s, from, to, 4, 0);
 }
-
-#endif

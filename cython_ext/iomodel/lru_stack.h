@@ -4,11 +4,8 @@
  * included: the access hits iff the distance is at most C. Between two updates of a value, one write is due at every C
  * below the largest distance in between (it leaves dirty once, and is clean afterwards); so one pass gives reads and
  * writes for all C.
- *
- * Marks at the last accesses live in a bitmap of slots with a Fenwick tree over its words; when the slots are used up,
- * the marks are packed to the front, so the structure stays proportional to N and one access costs O(log N). */
-#ifndef EDGEWATT_LRU_STACK_H
-#define EDGEWATT_LRU_STACK_H
+ * Marks at the last accesses live in a bitmap of slots with a Fenwick tree over its words: O(log N) an access. */
+#pragma once
 
 #include <stdint.h>
 
@@ -85,5 +82,3 @@ static void ew_stack_run(ew_stack *s, const int32_t *sources, const int32_t *tar
         s->longest[b] = 0;
     }
 }
-
-#endif

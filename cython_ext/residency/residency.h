@@ -11,8 +11,7 @@
  * a move repeats the search only from the first point it changes until, past the last, new points meet old ones.
  *
  * Lanes: the intervals of each source's targets side by side, A and F apart. */
-#ifndef EDGEWATT_RESIDENCY_H
-#define EDGEWATT_RESIDENCY_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -274,7 +273,7 @@ static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
 #define EW_MASKS 1
 #include "residency/body.h"
 #define EW_BODY(f, bits) \
-    (edgewatt_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
+    (ew_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
 #else
 #define EW_BODY(f, bits) ((bits) == 32 ? f##_32 : f##_16)
 #endif
@@ -284,5 +283,3 @@ static void ew_residency_run(ew_residency *r, int bits, int64_t moves) { EW_BODY
 static void ew_residency_refresh(ew_residency *r, int bits) { EW_BODY(ew_refresh, bits)(r); }
 
 static void ew_residency_stages(const ew_residency *r, int bits, int32_t *stage) { EW_BODY(ew_stages, bits)(r, stage); }
-
-#endif

@@ -1,6 +1,5 @@
 /* Orders made without search: Kahn's algorithm with a queue or a stack, and greedily by the bytes that stay live. */
-#ifndef EDGEWATT_SCHEDULE_CONSTRUCTIVE_H
-#define EDGEWATT_SCHEDULE_CONSTRUCTIVE_H
+#pragma once
 
 #include "schedule/graph.h"
 
@@ -110,5 +109,3 @@ static inline int sk_greedy(const sg_graph *g, int32_t *order) {
     free(s.heap);
     return bad ? -1 : 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What an operator order costs: footprint, arena, off-chip traffic; and local search over orders. */
-#ifndef EDGEWATT_SCHEDULE_COST_H
-#define EDGEWATT_SCHEDULE_COST_H
+#pragma once
 
 #include "arena/fit.h"
 #include "common/random.h"
@@ -172,7 +171,7 @@ static inline int64_t sc_arena(sc_scratch *s, const int32_t *order, int rule, in
     return af_fit(sequence, n, 0, 0, s->first, s->end, g->bytes, SC_ALIGNMENT, rule == SC_SIZE_BEST, s->by_offset, offsets);
 }
 
-/* -- Belady traffic ------------------------------------------------------------------------------------------------ */
+/* -- Belady traffic */
 
 /* Whether a is evicted before b. */
 static inline int sc_before(const sc_entry *a, const sc_entry *b) {
@@ -282,7 +281,7 @@ static inline int64_t sc_traffic(sc_scratch *s, const int32_t *order, int64_t en
     return s->read_bytes + s->written_bytes;
 }
 
-/* -- local search over topological orders, and random ones --------------------------------------------------------- */
+/* -- local search over topological orders, and random ones */
 
 static inline int64_t sc_below(uint64_t *state, int64_t n) { return (int64_t)(ew_splitmix64(state) % (uint64_t)n); }
 
@@ -349,5 +348,3 @@ static inline int64_t sc_improve(sc_scratch *s, int32_t *order, int kind, int64_
     }
     return best;
 }
-
-#endif

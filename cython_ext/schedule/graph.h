@@ -2,8 +2,7 @@
  * running v allocates every buffer that v is the first writer of, and afterwards frees every buffer, outputs excepted,
  * all of whose writers and readers have run. live(S) is a function of the downset S alone, and submodular:
  * the more has run, the less memory any operator still adds (see reorder/operators/schedule/state_search.py for what follows). */
-#ifndef EDGEWATT_SCHEDULE_GRAPH_H
-#define EDGEWATT_SCHEDULE_GRAPH_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -116,23 +115,23 @@ static inline void *sg_grow(void *array, int64_t *room, size_t size) {
 }
 
 /* Define the heap NAME_put, NAME_pop of entries of which the one that is NAME_before all others comes first. */
-#define SG_HEAP(name, entry_t)                                                                                        \
-    static inline void name##_put(entry_t *heap, int64_t *count, entry_t entry) {                                     \
-        int64_t at = (*count)++;                                                                                      \
-        for (; at && name##_before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];    \
-        heap[at] = entry;                                                                                             \
-    }                                                                                                                 \
-    static inline entry_t name##_pop(entry_t *heap, int64_t *count) {                                                 \
-        entry_t top = heap[0], last = heap[--*count];                                                                 \
-        int64_t at = 0;                                                                                               \
-        for (int64_t child = 1; child < *count; child = 2 * at + 1) {                                                 \
-            if (child + 1 < *count && name##_before(&heap[child + 1], &heap[child])) child++;                         \
-            if (!name##_before(&heap[child], &last)) break;                                                           \
-            heap[at] = heap[child];                                                                                   \
-            at = child;                                                                                               \
-        }                                                                                                             \
-        heap[at] = last;                                                                                              \
-        return top;                                                                                                   \
+#define SG_HEAP(name, entry_t) \
+    static inline void name##_put(entry_t *heap, int64_t *count, entry_t entry) { \
+        int64_t at = (*count)++; \
+        for (; at && name##_before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2]; \
+        heap[at] = entry; \
+    } \
+    static inline entry_t name##_pop(entry_t *heap, int64_t *count) { \
+        entry_t top = heap[0], last = heap[--*count]; \
+        int64_t at = 0; \
+        for (int64_t child = 1; child < *count; child = 2 * at + 1) { \
+            if (child + 1 < *count && name##_before(&heap[child + 1], &heap[child])) child++; \
+            if (!name##_before(&heap[child], &last)) break; \
+            heap[at] = heap[child]; \
+            at = child; \
+        } \
+        heap[at] = last; \
+        return top; \
     }
 
 static inline int sg_has(const uint64_t *set, int32_t v) { return (int)((set[v >> 6] >> (v & 63)) & 1); }
@@ -218,5 +217,3 @@ static inline int64_t sg_run(const sg_graph *g, sg_point *p, int32_t at) {
         if (sg_is_ready(g, p->done, g->after[i])) p->ready[p->n_ready++] = g->after[i];
     return held;
 }
-
-#endif

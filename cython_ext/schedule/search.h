@@ -2,8 +2,7 @@
  *
  * A state is named by its zero-indegree set (the operators that may run next), which determines the downset: everything
  * that neither is nor follows a member has run. Ahn et al. 2020, section 3.1, use the same signature. */
-#ifndef EDGEWATT_SCHEDULE_SEARCH_H
-#define EDGEWATT_SCHEDULE_SEARCH_H
+#pragma once
 
 #include "schedule/graph.h"
 
@@ -515,5 +514,3 @@ static inline int32_t ss_path(ss_search *s, uint32_t state, int32_t *order, uint
     }
     return count;
 }
-
-#endif

@@ -12,8 +12,7 @@
  * is one float). Sources of a run are rows of the arena, or (EW_OUTSIDE) rows of the table that the input vectors
  * arrive in.
  */
-#ifndef EDGEWATT_STREAM_H
-#define EDGEWATT_STREAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ static inline __attribute__((always_inline)) void ew_four_places(size_t place[4]
 }
 
 #define EW_CLIP 32.0f /* the Graph Challenge's upper limit of an activation */
-
-#endif

@@ -1,6 +1,5 @@
 /* What an engine does a cycle: resources side by side. An operation takes the maximum over them, not the sum. */
-#ifndef EDGEWATT_PORTS_H
-#define EDGEWATT_PORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,22 +9,22 @@ typedef struct { /* so many a cycle; INFINITY: no limit */
     int64_t access_bytes;
     int32_t skips; /* a connection whose source is zero costs its record and its test */
     int32_t fifo, accumulator; /* connections come by themselves; rows of targets are read, modified and written at once */
-} edgewatt_ports;
+} ew_ports;
 
 typedef struct { /* one operation: a connection, or a row pointer or header alone (values 0) */
     int64_t elements, sources, targets, stores; /* accesses: to connections; to rows, loaded and stored */
     int64_t values, pieces;                     /* of a row: multiply-adds, and accesses */
-} edgewatt_operation;
+} ew_operation;
 
-static inline int64_t edgewatt_accesses(const edgewatt_operation *o) {
+static inline int64_t ew_accesses(const ew_operation *o) {
     return o->elements + o->sources + o->targets + o->stores;
 }
 
-static inline int64_t edgewatt_instructions(const edgewatt_ports *p, const edgewatt_operation *o) {
-    return edgewatt_accesses(o) + (o->values ? p->each + o->pieces : 0);
+static inline int64_t ew_instructions(const ew_ports *p, const ew_operation *o) {
+    return ew_accesses(o) + (o->values ? p->each + o->pieces : 0);
 }
 
-static inline double edgewatt_cycles(const edgewatt_ports *p, const edgewatt_operation *o) {
+static inline double ew_cycles(const ew_ports *p, const ew_operation *o) {
     const double loads = (double)(o->sources + (p->fifo ? 0 : o->elements) + (p->accumulator ? 0 : o->targets));
     const double times[] = {
         (double)(o->elements > 0) / p->records,
@@ -33,12 +32,10 @@ static inline double edgewatt_cycles(const edgewatt_ports *p, const edgewatt_ope
         (double)(p->accumulator ? 0 : o->stores) / p->stores,
         (double)o->stores / p->accumulates, /* a run ends: its row was read before, and is written */
         (double)o->values / p->values,
-        (double)edgewatt_instructions(p, o) / p->instructions,
-        (double)edgewatt_accesses(o) / p->accesses,
+        (double)ew_instructions(p, o) / p->instructions,
+        (double)ew_accesses(o) / p->accesses,
     };
     double most = 0;
     for (int k = 0; k < 7; k++) most = times[k] > most ? times[k] : most;
     return most;
 }
-
-#endif

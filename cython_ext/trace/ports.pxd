@@ -4,15 +4,15 @@ from libc.stdint cimport int32_t, int64_t
 
 
 cdef extern from "trace/ports.h" nogil:
-    ctypedef struct edgewatt_ports:
+    ctypedef struct ew_ports:
         double records, loads, stores, accumulates, values, instructions, accesses
         int64_t each, access_bytes
         int32_t fifo, accumulator, skips
-    ctypedef struct edgewatt_operation:
+    ctypedef struct ew_operation:
         int64_t elements, sources, targets, stores, values, pieces
-    int64_t edgewatt_accesses(const edgewatt_operation *operation)
-    int64_t edgewatt_instructions(const edgewatt_ports *ports, const edgewatt_operation *operation)
-    double edgewatt_cycles(const edgewatt_ports *ports, const edgewatt_operation *operation)
+    int64_t ew_accesses(const ew_operation *operation)
+    int64_t ew_instructions(const ew_ports *ports, const ew_operation *operation)
+    double ew_cycles(const ew_ports *ports, const ew_operation *operation)
 
 
-cdef edgewatt_ports open_ports(engine)
+cdef ew_ports open_ports(engine)

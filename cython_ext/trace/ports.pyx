@@ -19,9 +19,9 @@ cdef double rate(value):
     return INFINITY if value is None else value
 
 
-cdef edgewatt_ports open_ports(engine):
+cdef ew_ports open_ports(engine):
     """Return the ports of an engine (hwmodel.machine.EngineSpec, which has checked its values)."""
-    cdef edgewatt_ports ports
+    cdef ew_ports ports
     one = engine.accesses_per_ns is not None  # one port for everything
     ports.records, ports.loads = rate(None if one else engine.records_per_cycle), rate(None if one else engine.loads_per_cycle)
     ports.stores = rate(None if one else engine.stores_per_cycle)
@@ -44,8 +44,8 @@ cdef class EngineClock:
     with the rows that it loads and stores; with one port for all accesses each is an operation of its own.
     """
 
-    cdef edgewatt_ports ports
-    cdef edgewatt_operation now
+    cdef ew_ports ports
+    cdef ew_operation now
     cdef const uint8_t[::1] kinds
     cdef uint8_t[::1] seen
     cdef bint rows, single
@@ -59,10 +59,10 @@ cdef class EngineClock:
         self.begin()
 
     cdef void begin(self) noexcept nogil:
-        cdef edgewatt_operation empty = [0, 0, 0, 0, 0, 0]
+        cdef ew_operation empty = [0, 0, 0, 0, 0, 0]
         cdef Py_ssize_t k
-        self.before += edgewatt_cycles(&self.ports, &self.now)
-        self.instructed += edgewatt_instructions(&self.ports, &self.now)
+        self.before += ew_cycles(&self.ports, &self.now)
+        self.instructed += ew_instructions(&self.ports, &self.now)
         self.now = empty
         self.rows = False
         for k in range(self.seen.shape[0]):
@@ -108,7 +108,7 @@ cdef class EngineClock:
     @property
     def cycles(self):
         """Cycles of all operations so far."""
-        return self.before + edgewatt_cycles(&self.ports, &self.now)
+        return self.before + ew_cycles(&self.ports, &self.now)
 
     @property
     def accesses(self):
@@ -118,4 +118,4 @@ cdef class EngineClock:
     @property
     def instructions(self):
         """Instructions so far: accesses, multiply-adds of access_bytes, and those of each connection beside them."""
-        return self.instructed + edgewatt_instructions(&self.ports, &self.now)
+        return self.instructed + ew_instructions(&self.ports, &self.now)

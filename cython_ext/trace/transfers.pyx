@@ -4,37 +4,37 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.common.checks cimport need
 from cython_ext.common.ranges cimport within32, within64
-from cython_ext.trace.ports cimport edgewatt_ports, open_ports
-from cython_ext.trace.walk cimport ForwardWalk, edgewatt_sink, edgewatt_walk, open_sink
+from cython_ext.trace.ports cimport ew_ports, open_ports
+from cython_ext.trace.walk cimport ForwardWalk, ew_sink, ew_walk, open_sink
 
 import numpy as np
 
 
 cdef extern from "trace/transfers.h" nogil:
-    ctypedef struct edgewatt_array:
+    ctypedef struct ew_array:
         int64_t start, end, piece, stream
-    ctypedef struct edgewatt_transfers:
-        edgewatt_walk *walk
+    ctypedef struct ew_transfers:
+        ew_walk *walk
         const int32_t *move_step
         const int32_t *move_neuron
         const uint8_t *move_kind
         const int64_t *move_scalar
         int64_t n_moves
-        const edgewatt_array *arrays
+        const ew_array *arrays
         int64_t n_arrays, scalar_array, descriptor_array
         const int64_t *element_array
         const int64_t *event_array
         const uint8_t *is_computed
         int64_t n_neurons, row_accesses, sum_accesses
-        edgewatt_ports ports
+        ew_ports ports
         int64_t *fetched
         uint8_t *finished
         int64_t row_reads, row_writes, sum_reads, sum_writes, connection_accesses, instructions, multiply_adds
         int32_t in_registers
         double cycles
-    void edgewatt_start_arrays(edgewatt_transfers *transfers)
-    int64_t edgewatt_engine_accesses(const edgewatt_transfers *transfers)
-    void edgewatt_fill_transfers(edgewatt_transfers *transfers, edgewatt_sink *out)
+    void ew_start_arrays(ew_transfers *transfers)
+    int64_t ew_engine_accesses(const ew_transfers *transfers)
+    void ew_fill_transfers(ew_transfers *transfers, ew_sink *out)
 
 
 cdef int64_t _check(plan, const int32_t[::1] step, const int32_t[::1] neuron, const uint8_t[::1] kind,
@@ -79,7 +79,7 @@ cdef class TransferWalk(ForwardWalk):
     row_accesses: engine accesses that a row, and a row of partial sums, takes. engine: hwmodel.machine.EngineSpec, whose time is counted.
     """
 
-    cdef edgewatt_transfers transfers
+    cdef ew_transfers transfers
     cdef object kept_too
 
     def __init__(self, plan, uint8_t[::1] image, streams, moves, scalars, arrays, element_array, event_array,
@@ -90,7 +90,7 @@ cdef class TransferWalk(ForwardWalk):
         cdef const int64_t[:, ::1] pieces = arrays
         cdef int64_t[::1] fetched = np.zeros(len(arrays), np.int64)
         cdef uint8_t[::1] finished = np.zeros(len(plan.is_computed), np.uint8)
-        cdef edgewatt_transfers *transfers = &self.transfers
+        cdef ew_transfers *transfers = &self.transfers
         step, neuron, kind = moves
         ForwardWalk.__init__(self, plan, image, streams)
         self.widest = max(self.widest, _check(
@@ -103,7 +103,7 @@ cdef class TransferWalk(ForwardWalk):
             transfers.move_step, transfers.move_neuron = &step[0], &neuron[0]
             transfers.move_kind, transfers.move_scalar = &kind[0], &scalar[0]
         if transfers.n_arrays:
-            transfers.arrays, transfers.fetched = <const edgewatt_array *>&pieces[0, 0], &fetched[0]
+            transfers.arrays, transfers.fetched = <const ew_array *>&pieces[0, 0], &fetched[0]
         if len(of_element):
             transfers.element_array = &of_element[0]
         if len(of_event):
@@ -116,12 +116,12 @@ cdef class TransferWalk(ForwardWalk):
         transfers.multiply_adds = transfers.in_registers = 0
         transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
         transfers.sum_reads = transfers.sum_writes = 0
-        edgewatt_start_arrays(transfers)
+        ew_start_arrays(transfers)
 
     @property
     def counts(self):
         """Engine accesses so far: rows read and written, those of partial sums among them, and connections."""
-        cdef edgewatt_transfers *t = &self.transfers
+        cdef ew_transfers *t = &self.transfers
         return t.row_reads, t.row_writes, t.sum_reads, t.sum_writes, t.connection_accesses
 
     @property
@@ -142,17 +142,17 @@ cdef class TransferWalk(ForwardWalk):
     @property
     def accesses(self):
         """Engine accesses so far, a row counted as often as it takes."""
-        return edgewatt_engine_accesses(&self.transfers)
+        return ew_engine_accesses(&self.transfers)
 
     def fill_transfers(self, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
                        int64_t[::1] payload_offset, uint8_t[::1] payload, double[::1] work):
         """Write the next transfers into the buffers; return their number. work: cycles of the engine before each."""
-        cdef edgewatt_sink out
+        cdef ew_sink out
         need(work.shape[0] >= address.shape[0], "room for the cycles of each transfer")
         open_sink(&out, self.widest, address, size, op, stream, payload_offset, payload)
         out.work = &work[0]
         with nogil:
-            edgewatt_fill_transfers(&self.transfers, &out)
+            ew_fill_transfers(&self.transfers, &out)
         return out.n
 
 

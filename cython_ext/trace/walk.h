@@ -9,8 +9,7 @@
  * In int8 a row holds bytes, and partial sums have rows of 32-bit integers in an array of their own; in other formats
  * they lie in the neuron's row.
  */
-#ifndef EDGEWATT_WALK_H
-#define EDGEWATT_WALK_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -30,13 +29,13 @@ typedef struct { /* where accesses go: the columns of a chunk under way */
     uint8_t *payload;
     double *work;            /* of transfers: cycles of the engine before */
     int64_t n, capacity;     /* accesses written; a step begins while n <= capacity */
-} edgewatt_sink;
+} ew_sink;
 
 typedef struct { /* an array that is read at each step */
     int64_t offset, bits; /* of element 0 in the image, of one element */
     int64_t stream;
     const int64_t *slot;  /* index of the step's element */
-} edgewatt_element;
+} ew_element;
 
 typedef struct {
     const int32_t *source, *target;
@@ -44,7 +43,7 @@ typedef struct {
     const uint8_t *finish;    /* 0: not the target's last step; 1 + activation: its last */
     const uint8_t *hand_over; /* 1: another engine goes on with this step, registers are empty before it */
     int64_t n_steps;
-    edgewatt_element element[EDGEWATT_MOST_ELEMENTS];
+    ew_element element[EDGEWATT_MOST_ELEMENTS];
     int64_t n_elements;
     const int64_t *event_step, *event_offset; /* structure loads, by the step that they precede */
     const uint8_t *event_size, *event_stream;
@@ -62,24 +61,24 @@ typedef struct {
     int64_t last_byte[EDGEWATT_MOST_ELEMENTS];
     float *source_row, *sums;
     int32_t *integers; /* int8: in place of sums */
-} edgewatt_walk;
+} ew_walk;
 
-static inline void edgewatt_start_pass(edgewatt_walk *walk) {
+static inline void ew_start_pass(ew_walk *walk) {
     walk->step = walk->event = 0;
     walk->held_source = walk->held_target = -1;
     for (int e = 0; e < EDGEWATT_MOST_ELEMENTS; e++) walk->last_byte[e] = -1;
 }
 
-EDGEWATT_INLINE int64_t edgewatt_row_of(const edgewatt_walk *walk, int64_t neuron) {
+EDGEWATT_INLINE int64_t ew_row_of(const ew_walk *walk, int64_t neuron) {
     return walk->neurons + walk->number * walk->pass_bytes + neuron * walk->row_pitch;
 }
 
-EDGEWATT_INLINE int64_t edgewatt_sums_of(const edgewatt_walk *walk, int64_t neuron) {
+EDGEWATT_INLINE int64_t ew_sums_of(const ew_walk *walk, int64_t neuron) {
     return walk->sums_at + walk->number * walk->sum_pass_bytes + neuron * walk->sum_pitch;
 }
 
 /* Copy the bytes of one access: nearly all have the width of a number, which a call of memcpy would take longer for. */
-EDGEWATT_INLINE void edgewatt_copy(uint8_t *restrict to, const uint8_t *restrict from, int64_t width) {
+EDGEWATT_INLINE void ew_copy(uint8_t *restrict to, const uint8_t *restrict from, int64_t width) {
     if (width == 4)
         memcpy(to, from, 4);
     else if (width == 2)
@@ -92,7 +91,7 @@ EDGEWATT_INLINE void edgewatt_copy(uint8_t *restrict to, const uint8_t *restrict
         memcpy(to, from, (size_t)width);
 }
 
-EDGEWATT_INLINE void edgewatt_emit(const edgewatt_walk *walk, edgewatt_sink *out, int narrow, int64_t at, int64_t width,
+EDGEWATT_INLINE void ew_emit(const ew_walk *walk, ew_sink *out, int narrow, int64_t at, int64_t width,
                                    int store, int stream) {
     const int64_t n = out->n, filled = out->payload_offset[n];
     out->address[n] = walk->base + (uint64_t)at;
@@ -102,71 +101,71 @@ EDGEWATT_INLINE void edgewatt_emit(const edgewatt_walk *walk, edgewatt_sink *out
         out->size16[n] = (uint16_t)width;
     out->op[n] = (uint8_t)store;
     out->stream[n] = (uint8_t)stream;
-    edgewatt_copy(out->payload + filled, walk->image + at, width);
+    ew_copy(out->payload + filled, walk->image + at, width);
     out->payload_offset[n + 1] = filled + width;
     out->n = n + 1;
 }
 
 /* Make the structure loads that precede step k; return 0 when the buffer is full. */
-EDGEWATT_INLINE int edgewatt_structure(edgewatt_walk *walk, edgewatt_sink *out, int narrow, int64_t k) {
+EDGEWATT_INLINE int ew_structure(ew_walk *walk, ew_sink *out, int narrow, int64_t k) {
     for (; walk->event < walk->n_events && walk->event_step[walk->event] <= k; walk->event++) {
         if (out->n > out->capacity) return 0;
-        edgewatt_emit(walk, out, narrow, walk->event_offset[walk->event], walk->event_size[walk->event], 0,
+        ew_emit(walk, out, narrow, walk->event_offset[walk->event], walk->event_size[walk->event], 0,
                       walk->event_stream[walk->event]);
     }
     return 1;
 }
 
-static inline float edgewatt_finished(const edgewatt_walk *walk, float sum, int64_t k) {
+static inline float ew_finished(const ew_walk *walk, float sum, int64_t k) {
     if (walk->finish[k] == 3 && sum == walk->bias[walk->target[k]])
         sum = 0; /* clipped-relu adds the bias only where the weighted sum is not zero */
-    return edgewatt_activate(sum, walk->finish[k] - 1, walk->slope[walk->target[k]]);
+    return ew_activate(sum, walk->finish[k] - 1, walk->slope[walk->target[k]]);
 }
 
-static inline void edgewatt_read_row(const edgewatt_walk *walk, int64_t at_row, float *restrict values) {
+static inline void ew_read_row(const ew_walk *walk, int64_t at_row, float *restrict values) {
     const uint8_t *at = walk->image + at_row;
     for (int64_t lane = 0; lane < walk->lanes; lane++)
-        values[lane] = edgewatt_read_neuron(at + lane * walk->value_bytes, walk->format);
+        values[lane] = ew_read_neuron(at + lane * walk->value_bytes, walk->format);
 }
 
-static inline void edgewatt_read_sums(const edgewatt_walk *walk, int64_t target) {
-    const int64_t at = edgewatt_sums_of(walk, target);
+static inline void ew_read_sums(const ew_walk *walk, int64_t target) {
+    const int64_t at = ew_sums_of(walk, target);
     if (walk->format == EDGEWATT_INT8)
         memcpy(walk->integers, walk->image + at, (size_t)walk->sum_row_bytes);
     else
-        edgewatt_read_row(walk, at, walk->sums);
+        ew_read_row(walk, at, walk->sums);
 }
 
 /* Round the sums in registers into the image. */
-static inline void edgewatt_write_sums(const edgewatt_walk *walk, int64_t target) {
-    uint8_t *at = walk->image + edgewatt_sums_of(walk, target);
+static inline void ew_write_sums(const ew_walk *walk, int64_t target) {
+    uint8_t *at = walk->image + ew_sums_of(walk, target);
     if (walk->format == EDGEWATT_INT8) {
         memcpy(at, walk->integers, (size_t)walk->sum_row_bytes);
         return;
     }
     for (int64_t lane = 0; lane < walk->lanes; lane++)
-        edgewatt_write_neuron(at + lane * walk->value_bytes, walk->sums[lane], walk->format);
+        ew_write_neuron(at + lane * walk->value_bytes, walk->sums[lane], walk->format);
 }
 
 /* int8: add the products to the sums, and write them, or the bytes of a finished target, unless they stay. */
-static inline void edgewatt_add_integers(const edgewatt_walk *walk, int64_t k, int keep) {
+static inline void ew_add_integers(const ew_walk *walk, int64_t k, int keep) {
     const int64_t target = walk->target[k];
     const int32_t weight = (int32_t)walk->weight[k], zero = walk->zero[target];
     for (int64_t lane = 0; lane < walk->lanes; lane++)
         walk->integers[lane] += weight * (int32_t)walk->source_row[lane];
     if (keep) return;
     if (!walk->finish[k]) {
-        edgewatt_write_sums(walk, target);
+        ew_write_sums(walk, target);
         return;
     }
-    uint8_t *at = walk->image + edgewatt_row_of(walk, target);
+    uint8_t *at = walk->image + ew_row_of(walk, target);
     const int32_t least = walk->finish[k] - 1 == EDGEWATT_RELU ? zero : 0;
     for (int64_t lane = 0; lane < walk->lanes; lane++)
         at[lane] = ew_requantize(walk->integers[lane], walk->multiplier[target], zero, least);
 }
 
 /* Multiply and add; return whether the sums stay in registers. If not, the image holds them now. */
-EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t k) {
+EDGEWATT_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
     const int64_t source = walk->source[k], target = walk->target[k], lanes = one_lane ? 1 : walk->lanes;
     const float weight = walk->weight[k];
     const float *restrict values = walk->source_row;
@@ -175,74 +174,72 @@ EDGEWATT_INLINE int edgewatt_compute(edgewatt_walk *walk, int one_lane, int64_t 
     const int keep = goes_on && walk->target[k + 1] == target;
     if (one_lane && walk->format != EDGEWATT_INT8) {
         if (source != walk->held_source)
-            walk->source_row[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, source), walk->format);
+            walk->source_row[0] = ew_read_neuron(walk->image + ew_row_of(walk, source), walk->format);
         if (target != walk->held_target)
-            sums[0] = edgewatt_read_neuron(walk->image + edgewatt_row_of(walk, target), walk->format);
+            sums[0] = ew_read_neuron(walk->image + ew_row_of(walk, target), walk->format);
     } else {
-        if (source != walk->held_source) edgewatt_read_row(walk, edgewatt_row_of(walk, source), walk->source_row);
-        if (target != walk->held_target) edgewatt_read_sums(walk, target);
+        if (source != walk->held_source) ew_read_row(walk, ew_row_of(walk, source), walk->source_row);
+        if (target != walk->held_target) ew_read_sums(walk, target);
     }
     walk->held_source = goes_on ? source : -1;
     walk->held_target = keep ? target : -1;
     if (walk->format == EDGEWATT_INT8) {
-        edgewatt_add_integers(walk, k, keep);
+        ew_add_integers(walk, k, keep);
         return keep;
     }
     for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = sums[lane] + weight * values[lane];
     if (!keep) {
         if (walk->finish[k])
-            for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = edgewatt_finished(walk, sums[lane], k);
+            for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = ew_finished(walk, sums[lane], k);
         if (one_lane)
-            edgewatt_write_neuron(walk->image + edgewatt_row_of(walk, target), sums[0], walk->format);
+            ew_write_neuron(walk->image + ew_row_of(walk, target), sums[0], walk->format);
         else
-            edgewatt_write_sums(walk, target);
+            ew_write_sums(walk, target);
     }
     return keep;
 }
 
 /* Write the next accesses until the buffers are full or the last pass has ended. The walk and the sink are copied for
  * the time of a call: nothing that is written through a byte pointer can change a copy, so it stays in registers. */
-EDGEWATT_INLINE void edgewatt_fill_any(edgewatt_walk *of, edgewatt_sink *into, int one_lane, int narrow) {
-    edgewatt_walk copy = *of, *walk = &copy;
-    edgewatt_sink sink = *into, *out = &sink;
-    for (; walk->number < walk->n_passes; walk->number++, edgewatt_start_pass(walk)) {
+EDGEWATT_INLINE void ew_fill_any(ew_walk *of, ew_sink *into, int one_lane, int narrow) {
+    ew_walk copy = *of, *walk = &copy;
+    ew_sink sink = *into, *out = &sink;
+    for (; walk->number < walk->n_passes; walk->number++, ew_start_pass(walk)) {
         for (; walk->step < walk->n_steps; walk->step++) {
             const int64_t k = walk->step, source = walk->source[k], target = walk->target[k];
-            if (!edgewatt_structure(walk, out, narrow, k) || out->n > out->capacity) goto full;
+            if (!ew_structure(walk, out, narrow, k) || out->n > out->capacity) goto full;
             for (int64_t e = 0; e < walk->n_elements; e++) {
-                const edgewatt_element *element = &walk->element[e];
+                const ew_element *element = &walk->element[e];
                 const int64_t bits = element->bits, at = element->offset + ((element->slot[k] * bits) >> 3);
                 if (bits < 8 && at == walk->last_byte[e]) continue; /* two 4-bit elements share a byte: one load */
                 walk->last_byte[e] = at;
-                edgewatt_emit(walk, out, narrow, at, (bits + 7) >> 3, 0, (int)element->stream);
+                ew_emit(walk, out, narrow, at, (bits + 7) >> 3, 0, (int)element->stream);
             }
             if (source != walk->held_source)
-                edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, source), walk->row_bytes, 0, walk->input_stream);
+                ew_emit(walk, out, narrow, ew_row_of(walk, source), walk->row_bytes, 0, walk->input_stream);
             if (target != walk->held_target)
-                edgewatt_emit(walk, out, narrow, edgewatt_sums_of(walk, target), walk->sum_row_bytes, 0,
+                ew_emit(walk, out, narrow, ew_sums_of(walk, target), walk->sum_row_bytes, 0,
                               walk->partial_stream);
-            if (edgewatt_compute(walk, one_lane, k)) continue;
+            if (ew_compute(walk, one_lane, k)) continue;
             if (walk->finish[k])
-                edgewatt_emit(walk, out, narrow, edgewatt_row_of(walk, target), walk->row_bytes, 1,
+                ew_emit(walk, out, narrow, ew_row_of(walk, target), walk->row_bytes, 1,
                               walk->output_stream);
             else
-                edgewatt_emit(walk, out, narrow, edgewatt_sums_of(walk, target), walk->sum_row_bytes, 1,
+                ew_emit(walk, out, narrow, ew_sums_of(walk, target), walk->sum_row_bytes, 1,
                               walk->partial_stream);
         }
-        if (!edgewatt_structure(walk, out, narrow, walk->n_steps)) goto full; /* pointers of empty rows at the end */
+        if (!ew_structure(walk, out, narrow, walk->n_steps)) goto full; /* pointers of empty rows at the end */
     }
 full:
     *of = copy;
     *into = sink;
 }
 
-static inline void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out) {
+static inline void ew_fill(ew_walk *walk, ew_sink *out) {
     if (walk->lanes == 1 && out->size8)
-        edgewatt_fill_any(walk, out, 1, 1);
+        ew_fill_any(walk, out, 1, 1);
     else if (out->size8)
-        edgewatt_fill_any(walk, out, 0, 1);
+        ew_fill_any(walk, out, 0, 1);
     else
-        edgewatt_fill_any(walk, out, 0, 0);
+        ew_fill_any(walk, out, 0, 0);
 }
-
-#endif

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 
 cdef extern from "trace/walk.h" nogil:
-    ctypedef struct edgewatt_sink:
+    ctypedef struct ew_sink:
         uint64_t *address
         uint8_t *size8
         uint16_t *size16
@@ -14,10 +14,10 @@ cdef extern from "trace/walk.h" nogil:
         uint8_t *payload
         double *work
         int64_t n, capacity
-    ctypedef struct edgewatt_element:
+    ctypedef struct ew_element:
         int64_t offset, bits, stream
         const int64_t *slot
-    ctypedef struct edgewatt_walk:
+    ctypedef struct ew_walk:
         const int32_t *source
         const int32_t *target
         const float *weight
@@ -26,7 +26,7 @@ cdef extern from "trace/walk.h" nogil:
         const uint8_t *finish
         const uint8_t *hand_over
         int64_t n_steps
-        edgewatt_element element[4]
+        ew_element element[4]
         int64_t n_elements
         const int64_t *event_step
         const int64_t *event_offset
@@ -45,15 +45,15 @@ cdef extern from "trace/walk.h" nogil:
         float *sums
         int32_t *integers
     int EDGEWATT_MOST_ELEMENTS
-    void edgewatt_start_pass(edgewatt_walk *walk)
-    void edgewatt_fill(edgewatt_walk *walk, edgewatt_sink *out)
+    void ew_start_pass(ew_walk *walk)
+    void ew_fill(ew_walk *walk, ew_sink *out)
 
 
 cdef class ForwardWalk:
-    cdef edgewatt_walk walk
+    cdef ew_walk walk
     cdef object owners  # the arrays that `walk` points into
     cdef int64_t widest  # bytes of an access
 
 
-cdef int open_sink(edgewatt_sink *out, int64_t widest, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
+cdef int open_sink(ew_sink *out, int64_t widest, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
                    int64_t[::1] payload_offset, uint8_t[::1] payload) except -1

@@ -9,8 +9,8 @@ from cython_ext.common.ranges cimport within32
 
 
 cdef extern from "trace/values.h" nogil:
-    float edgewatt_read_neuron(const uint8_t *at, int format)
-    void edgewatt_write_neuron(uint8_t *at, float value, int format)
+    float ew_read_neuron(const uint8_t *at, int format)
+    void ew_write_neuron(uint8_t *at, float value, int format)
 
 
 def neuron_bits(const float[::1] values, int format):
@@ -18,7 +18,7 @@ def neuron_bits(const float[::1] values, int format):
     cdef Py_ssize_t i, width = 4 if format == 0 else 2
     cdef uint8_t[::1] out = np.empty(len(values) * width, np.uint8)
     for i in range(len(values)):
-        edgewatt_write_neuron(&out[i * width], values[i], format)
+        ew_write_neuron(&out[i * width], values[i], format)
     return np.asarray(out)
 
 
@@ -27,7 +27,7 @@ def neuron_values(const uint8_t[::1] image, int format):
     cdef Py_ssize_t i, width = 4 if format == 0 else 2
     cdef float[::1] out = np.empty(len(image) // width, np.float32)
     for i in range(len(out)):
-        out[i] = edgewatt_read_neuron(&image[i * width], format)
+        out[i] = ew_read_neuron(&image[i * width], format)
     return np.asarray(out)
 
 
@@ -91,7 +91,7 @@ cdef class ForwardWalk:
         cdef const int32_t[::1] zero
         cdef int32_t[::1] integers = whole
         cdef float[:, ::1] row = rows
-        cdef edgewatt_walk *walk = &self.walk
+        cdef ew_walk *walk = &self.walk
         cdef Py_ssize_t e
         need(element.shape[0] <= EDGEWATT_MOST_ELEMENTS and (element.shape[0] == 0 or element.shape[1] == 4),
              f"at most {EDGEWATT_MOST_ELEMENTS} arrays of four numbers are read at each step")
@@ -124,7 +124,7 @@ cdef class ForwardWalk:
             multiplier, zero = plan.integers.multiplier, plan.integers.zero
             need(multiplier.shape[0] == bias.shape[0] == zero.shape[0], "a multiplier and a zero point for each neuron")
             walk.multiplier, walk.zero = &multiplier[0], &zero[0]
-        edgewatt_start_pass(walk)
+        ew_start_pass(walk)
 
     @property
     def done(self):
@@ -137,14 +137,14 @@ cdef class ForwardWalk:
 
         size: uint8 where no access has more than 255 bytes, else uint16.
         """
-        cdef edgewatt_sink out
+        cdef ew_sink out
         open_sink(&out, self.widest, address, size, op, stream, payload_offset, payload)
         with nogil:
-            edgewatt_fill(&self.walk, &out)
+            ew_fill(&self.walk, &out)
         return out.n
 
 
-cdef int open_sink(edgewatt_sink *out, int64_t widest, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
+cdef int open_sink(ew_sink *out, int64_t widest, uint64_t[::1] address, size, uint8_t[::1] op, uint8_t[::1] stream,
                     int64_t[::1] payload_offset, uint8_t[::1] payload) except -1:
     """widest: bytes of the widest access."""
     cdef int64_t n = address.shape[0]

@@ -8,8 +8,7 @@
  * stream, each kind apart. When a stream has eight rows of them, they are added up in vertical counters: plane k holds bit k
  * of a sum for each bit of a row, and a carry-save adder takes two more rows into a plane in one step. A row is whole beats, so
  * that a byte of it is always of the same lane: a segment that starts on another lane than is next leaves zeros. */
-#ifndef EDGEWATT_WIRES_COUNTERS_H
-#define EDGEWATT_WIRES_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -328,11 +327,10 @@ EDGEWATT_AVX2 __attribute__((flatten)) static void ew_send_avx2(ew_bus *bus, con
 
 static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() >= EDGEWATT_LEVEL_AVX2) {
         ew_send_avx2(bus, sent, counters, counts);
         return;
     }
 #endif
     ew_send_body(bus, sent, counters, counts);
 }
-#endif

@@ -2,8 +2,7 @@
  *
  * Byte i of a stream travels on lane i mod bus_bytes. A routine continues a stream: what lies before its first byte is given
  * as history. dst must not overlap src; flags has a bit for each byte, lowest bit first. */
-#ifndef EDGEWATT_ENCODE_H
-#define EDGEWATT_ENCODE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -90,11 +89,10 @@ EDGEWATT_AVX2 __attribute__((flatten)) static void ew_encode_run_avx2(const ew_p
 static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
                           const uint8_t *history, int64_t p, int dbi) {
 #if EDGEWATT_X86
-    if (edgewatt_simd_level() >= EDGEWATT_LEVEL_AVX2) {
+    if (ew_simd_level() >= EDGEWATT_LEVEL_AVX2) {
         ew_encode_run_avx2(of, src, dst, flags, start, end, history, p, dbi);
         return;
     }
 #endif
     ew_encode_run_body(of, src, dst, flags, start, end, history, p, dbi);
 }
-#endif

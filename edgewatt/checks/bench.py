@@ -1,7 +1,4 @@
-"""`ew.orders.bench`: our inference and the libraries', in one process.
-
-Times are thread CPU time in shuffled rounds, and medians of per-round ratios: they survive a busy machine.
-"""
+"""`ew.orders.bench`: our inference and the libraries', in one process."""
 
 from __future__ import annotations
 

@@ -61,8 +61,6 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
     """Return the layers, and int64[N]: the row of each neuron in the table of values, which goes by depth.
 
     Sources of a layer are the rows from its first to its last source, so connections that skip layers are possible.
-    Raises InputError for what a matrix product with an activation of whole layers cannot do: neurons of several in
-    one layer, and clipped-relu with positive biases (added only where the sum is not zero).
     """
     from scipy.sparse import csr_array
 

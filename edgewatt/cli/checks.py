@@ -123,6 +123,5 @@ def bench_network(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     app.command()(takes_source("network", Path)(validate))
     app.command("bench")(takes_source("source", str)(bench_network))

@@ -84,5 +84,4 @@ def export(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register the command."""
     app.command()(takes_source("source", str)(export))

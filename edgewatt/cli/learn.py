@@ -76,5 +76,4 @@ def learn_eon(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register the commands."""
     app.add_typer(learn, name="learn")

@@ -96,6 +96,5 @@ def doctor(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     app.command("list")(list_names)
     app.command()(doctor)

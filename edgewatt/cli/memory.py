@@ -315,7 +315,6 @@ def import_(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     for command in (cache, accelerator, dram, token):
         app.command()(command)
     app.add_typer(part_app, name="part")

@@ -283,7 +283,6 @@ def break_even_command(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     app.command("order")(takes_source()(order_network))
     app.command("break-even")(takes_source()(break_even_command))
     app.command("pays", hidden=True)(takes_source()(break_even_command))

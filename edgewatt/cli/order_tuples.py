@@ -116,5 +116,4 @@ def order_tuples(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's command."""
     app.command("order-tuples")(order_tuples)

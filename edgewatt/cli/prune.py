@@ -84,5 +84,4 @@ def prune_command(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register the command."""
     app.command("prune")(takes_source()(prune_command))

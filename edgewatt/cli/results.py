@@ -84,6 +84,5 @@ def optimize(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     for command in (report, compare, optimize):
         app.command()(command)

@@ -319,6 +319,5 @@ def rerun(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     for command in (takes_source("file")(run), sweep, takes_source()(init), show, collect, rerun):
         app.command()(command)

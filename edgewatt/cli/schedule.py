@@ -171,6 +171,5 @@ def arena(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this module's commands."""
     app.command()(schedule)
     app.command()(arena)

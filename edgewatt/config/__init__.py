@@ -1,8 +1,4 @@
-"""Configuration: strict YAML with positions, the models it fills, and the points it expands to.
-
-Names are loaded on first use: a worker process needs `edgewatt.config.kinds` without the models, whose library takes a
-third of its start.
-"""
+"""Configuration: strict YAML with positions, the models it fills, and the points it expands to."""
 
 from edgewatt.names import public
 

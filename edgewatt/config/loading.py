@@ -1,7 +1,4 @@
-"""From files and ``-s key=value`` to one validated configuration.
-
-What is wrong is said so that a user can act on it: where in which file, what it is, what was perhaps meant.
-"""
+"""From files and ``-s key=value`` to one validated configuration."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""How configuration sections are made: strict pydantic models, many of them derived from the dataclasses they fill.
-
-A frozen dataclass (an ordering's parameters, a cache, an engine) stays the one place that names its fields, types and
-defaults; `section_for` derives the section of the same shape from it.
-"""
+"""How configuration sections are made: strict pydantic models, many of them derived from the dataclasses they fill."""
 
 from __future__ import annotations
 

@@ -253,7 +253,6 @@ def order_on_machine(
     out, which the result names (`what_is_open`); with `given`, than those (name, order) pairs and two-optimal.
     Other methods make their order for M = memory (None: the machine's own); those that search lower runs and I/Os,
     weighted as the model weighs them.
-    Raises InputError naming the parameter at fault.
     """
     check_limits(seed, time_limit_s)
     if memory is not None:

@@ -198,9 +198,8 @@ def layer_matrices(network: Network, edges: np.ndarray) -> list[Any]:
     """Return scipy.sparse matrices (rows are outputs), float32, whose stored order is that of `edges` (int64[W]).
 
     Rows and columns count the connected neurons of a layer from 0 in the order of their ids (all inputs, all outputs).
-    CSR where the order finishes row after row in the order of their ids, else COO, whose entries stand in the order of
-    work. Raises InputError where the network has no layers or no weights, or where the order goes back to a layer that
-    it had left, which one matrix per layer cannot hold.
+    CSR where the order finishes row after row in the order of their ids, else COO. Raises InputError where the network
+    has no layers or weights, or where the order goes back to a layer that it had left.
     """
     from scipy.sparse import coo_matrix, csr_matrix
 

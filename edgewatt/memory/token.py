@@ -93,17 +93,14 @@ class TokenEnergy:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of tensors."""
         return self.stream.counts.bytes - self.kv_bytes
 
     @property
     def kv_bytes(self) -> int:
-        """Bytes of keys and values, read and written."""
         return sum(each.bytes for each in self.tensors if each.kind == KV_CACHE)
 
     @property
     def energy_pj(self) -> dict[str, float]:
-        """'dynamic', 'static' and 'total' of the step."""
         return self.stream.energy_pj()
 
     @property
@@ -113,7 +110,6 @@ class TokenEnergy:
 
     @property
     def pj_per_bit(self) -> float:
-        """Energy of a bit that is sent."""
         return self.energy_pj["total"] / (8 * self.stream.counts.bytes) if self.stream.counts.bytes else 0.0
 
     def by_kind(self) -> dict[str, Sums]:
@@ -122,13 +118,11 @@ class TokenEnergy:
         return dict(sorted(sums.items(), key=lambda pair: -pair[1].energy_pj))
 
     def by_layers(self) -> dict[str, Sums]:
-        """Return the sums of each group of layers, in their order."""
         layers = 1 + max((each.layer for each in self.tensors if each.layer is not None), default=-1)
         sums = _sums((layer_group(each.layer, layers), each) for each in self.tensors)
         return dict(sorted(sums.items(), key=lambda pair: pair[0] == layer_group(None, layers)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
         c, issued = self.stream.counts, self.stream.commands
         least, most = self.stream.range_pj
         return {
@@ -173,7 +167,6 @@ class TokenEnergy:
         )  # fmt: skip
 
     def describe(self) -> list[str]:
-        """Return what is to be said of it, the answer first."""
         pj, tokens, c = self.energy_pj, self.plan.tokens, self.stream.counts
         least, most = self.stream.range_pj
         step = f"a step of {tokens} tokens" if self.plan.decoder else f"a pass of {tokens} tokens"

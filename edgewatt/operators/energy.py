@@ -1,9 +1,7 @@
 """Off-chip traffic of a schedule on the wires: its block transfers as a memory trace with real weights and activations.
 
-The transfers are those of schedule.traffic (Belady on blocks). Activations come from running the model in the
-schedule's order on an input; each block carries what its buffer held at that moment, in the tensor's own number format
-(partial sums are shown in the format of the result). Weights, which the scheduling literature does not count, are read
-once per operator, before it runs.
+The transfers are Belady's on blocks. Activations come from running the model on an input; a block carries what its
+buffer held at that moment, in the tensor's own format. Weights are read once per operator, before it runs.
 """
 
 from __future__ import annotations
@@ -53,9 +51,6 @@ def operator_trace(
     Inputs are drawn (seeded; uniform over the range of a quantised input, standard normal otherwise). data: carry real
     bytes; needs the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
     deadline: value of time.monotonic() at which to give up; None: never.
-
-    Raises InputError where the transfers are too many for that or for the bound of memory, where data are asked for and
-    the graph has no constants or an operator cannot be executed.
     """
     problem = OperatorProblem(graph)
     steps = problem.check_order(order)
@@ -302,7 +297,7 @@ def machine_of(system: str) -> OperatorMachine:
     sizes = [int(level["size_bytes"]) for level in caches] + [int((data.get("scratchpad") or {}).get("size_bytes", 0))]
     part = (data.get("dram") or {}).get("part")
     if not max(sizes) or part is None:
-        raise InputError(f"system {system!r} has no memory on the chip or no DRAM: energy needs both")
+        raise InputError(f"system {system!r} has no memory on the chip or not a DRAM: energy needs both")
     return OperatorMachine(max(sizes), part, data.get("encoder") or "raw")
 
 

@@ -43,9 +43,8 @@ def write_back(
     that formats have (rewriting.lowering), which takes more memory than the schedule's; those whose parts would
     give other integers stay whole.
 
-    A runtime fills the inputs before it begins, so they are placed as if they came first: with more than one input the
-    arena may be larger than the schedule's. Raises InputError for files that cannot be written back, and where nothing
-    of a rewriting can be.
+    A runtime fills the inputs before it begins, so they are placed as if they came first. Raises InputError for files
+    that cannot be written back, and where nothing of a rewriting can be.
     """
     if not Path(model).is_file():
         raise InputError(f"{model}: a generated graph has no file: only .tflite and .onnx models can be written back")

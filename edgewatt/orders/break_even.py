@@ -6,11 +6,9 @@ largest on-chip memory with which the order still saves.
 Orders by a method's name are made once, for the first machine asked for, and simulated on the others too; or for each
 machine anew. Each then answers for itself, so only the sizes asked for are simulated.
 
-Savings of one order need not fall steadily. Where the legal sizes between the smallest and the largest one asked for
-are few or cheap, every one is simulated, and the answer is that of the full grid. Else I/Os are counted at every size
-of a scratchpad (bytes of tuples follow from them); energy and time are simulated at the sizes asked for and where I/Os
-begin or cease to be saved. Each change between two of these is found by bisection to one row (scratchpad) or one legal
-size (cache), and so is what shows 1, 2, 4 ... sizes above it. `BreakEven.searched` says which it was.
+Savings need not fall steadily. Where the legal sizes are few or cheap, every one is simulated. Else I/Os are counted at
+every size of a scratchpad, energy and time simulated at the sizes asked for and where I/Os begin or cease to be saved,
+and each change between two of these is found by bisection. `BreakEven.searched` says which it was.
 """
 
 from __future__ import annotations
@@ -140,7 +138,6 @@ class BreakEven(OneLineRepr):
         }  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         return {
             "verdict": self.verdict,
             "made_for": self.made_for,

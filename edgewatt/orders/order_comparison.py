@@ -159,7 +159,6 @@ class PlayedOrders:
 
     names: what both are called. made: which of these a method makes. notes: what time limits left open, by machine ('':
     of the one for all). Orders for I/Os alone (`by_io`) are made for `memory`, or that of the machine.
-    Raises InputError for an order that does not fit.
     """
 
     def __init__(

@@ -77,10 +77,8 @@ def fastest_order(
 ) -> Fastest:
     """Return the order and lanes that take the least time for a batch on this processor, among orders of long runs.
 
-    Inside a layer, all targets take their sources of one tile before the next tile begins, so that the tile's rows stay
-    in the first cache; without a tile it is target after target, the order of CSR. Or two layers go at a time, in
-    blocks of neurons. In a tile, targets come by id, or those that are alike side by side, or, where there is no tile,
-    each after those that it shares most sources with.
+    Inside a layer, all targets take their sources of one tile before the next tile begins; without a tile it is target
+    after target, the order of CSR. Or two layers go at a time, in blocks of neurons.
 
     Each candidate (10 to 60) is compiled and run: several are often within a few per cent, and a clock is never quite
     the same twice. At least target after target is timed; none begins after time_limit_s (None: no limit). memory: M of

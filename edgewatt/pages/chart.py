@@ -1,7 +1,5 @@
 """What a chart of the report is: a Vega-Lite specification made from the report's data, and the registry of charts.
 
-The same specifications serve the page and, with data put in, PDF, SVG and PNG. A member is a module of
-edgewatt.pages.charts (or of another distribution, group edgewatt.charts) that registers a `Chart`.
 Colours are Okabe and Ito's eight, which people with any colour vision can tell apart; shape or position says the same.
 """
 

@@ -1,6 +1,5 @@
-"""What the report shows: rows for table and charts, curves, the baseline and the Pareto front.
-
-Records are read once, one at a time, so that a results folder of any size is gone through in little memory.
+"""What the report shows: rows for table and charts, curves, the baseline and the Pareto front. Records are read one
+at a time, once.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ MOST_VALUES = 50
 class Curves:
     """I/Os against memory size.
 
-    Curves are from each record's own, and across records that differ in their memory. Tuple orders move few I/Os:
-    the first stride stands for all.
+    Curves are from each record's own, and across records that differ in their memory.
     """
 
     def __init__(self) -> None:

@@ -72,15 +72,12 @@ class Plots:
             raise InputError("there are no finished points to plot")
 
     def tradeoff(self) -> Any:
-        """Energy against time, with the Pareto front."""
         return self.chart("energy_time")
 
     def energy(self) -> Any:
-        """Energy row by row, in simple blocks and of the best order found."""
         return self.chart("three_columns")
 
     def io(self) -> Any:
-        """I/Os against the size of the fast memory."""
         return self.chart("io_memory")
 
     def chart(self, name: str) -> Any:

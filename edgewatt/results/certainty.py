@@ -2,9 +2,8 @@
 
 Constants of one source err together (one data sheet, one model of memories on chip), those of different sources apart.
 A draw moves each source by one number z in (-1, 1): an energy between `low` and `high` becomes pj x (high / pj)^z for
-z > 0 and pj x (low / pj)^-z else, so that the nominal figure is the median. The draws fill the cube of all z evenly
-(M. Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018), the same for every comparison: shares
-come out within a point of what any number of random draws gives (500 random ones are two points off).
+z > 0 and pj x (low / pj)^-z else, so that the nominal figure is the median. The draws fill the
+cube of all z evenly (M. Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018), always the same.
 """
 
 from __future__ import annotations

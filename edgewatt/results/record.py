@@ -86,18 +86,15 @@ class Record(OneLineRepr):
 
     @property
     def hash(self) -> str:
-        """Content hash of the point's configuration."""
         return str(self.canonical["hash"])
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The point's resolved configuration."""
         config: Mapping[str, Any] = self.canonical["config"]
         return config
 
     @property
     def results(self) -> Mapping[str, Any]:
-        """Counts, energies and times."""
         results: Mapping[str, Any] = self.canonical["results"]
         return results
 

@@ -3,8 +3,7 @@
 Each result of a step is one npz file of arrays under ``stages/STEP/KEY.npz``, sealed at its end by a hash over key and
 content. A locked byte of ``stages/locks`` makes a second worker wait for the first instead of repeating its work; the
 lock dies with the process that holds it. A file that is damaged, or holds what the step cannot have made, is set aside
-and made again. What was made in less than WORTH_S has no file, unless others are known to need it: to create files is
-slow, and processes that create them in one folder wait for each other.
+and made again. What was made in less than WORTH_S has no file, unless others are known to need it.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ A sweep file with one more section:
 
     optimize: {objectives: [energy_pj, time_ns], constraints: ["time_ns <= 1.01 x baseline"], trials: 100, sampler: tpe}
 
-The space is the sweep's `grid` and the lists of its base (orderings, strides, formats). Every point lands in the store
-like any other, so a search that is stopped goes on: with the same seed it proposes the same points, and those that are
-finished cost nothing.
+The space is the sweep's `grid` and the lists of its base (orderings, strides, formats). Every point lands in the store,
+so a search that is stopped goes on.
 """
 
 from __future__ import annotations

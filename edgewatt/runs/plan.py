@@ -4,8 +4,7 @@
     grid     key: [values], every combination               list     further points, each a mapping of key: value
     zip      key: [values], side by side
 
-Keys are dotted (``dram.part``). The combinations of grid and zip, and the entries of list, are changes to the base;
-``orderings``, ``strides`` and ``formats`` of each result expand as in a run.
+Keys are dotted (``dram.part``); ``orderings``, ``strides`` and ``formats`` of each result expand as in a run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Line caches: set-associative levels whose state is kept between chunks, and the counts they make.
 
-An access that touches k lines makes k look-ups in ascending order. A miss allocates the line for loads and stores alike
-(stores only with `allocate`); lines are clean on fill, a store makes its line dirty (write-back) or goes on to the next
-level (write-through). Empty ways are used first.
+An access that touches k lines makes k look-ups in ascending order. A miss allocates the line (stores
+only with `allocate`), clean, empty ways first; a store makes it dirty (write-back) or goes on to the next level.
 """
 
 from __future__ import annotations
@@ -51,17 +50,14 @@ class CacheCounts:
 
     @property
     def lookups(self) -> int:
-        """Line look-ups."""
         return self.hits + self.misses
 
     @property
     def hits(self) -> int:
-        """Line look-ups that hit."""
         return self.load_line_hits + self.store_line_hits
 
     @property
     def misses(self) -> int:
-        """Line look-ups that missed."""
         return self.load_line_misses + self.store_line_misses
 
 
@@ -125,7 +121,6 @@ class CacheLevel:
         """Make the accesses (op 0 load, 1 store; addresses and sizes in bytes) and return the line transactions.
 
         stream: uint8[n], by which accesses bypass the level (default: none does).
-        Raises InputError naming the first access that is empty or does not end by 2^63.
         """
         if self.spec.bypass and stream is not None:
             return self._access_some(np.asarray(op), np.asarray(address), np.asarray(size), np.asarray(stream))

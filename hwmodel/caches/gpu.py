@@ -1,9 +1,7 @@
 """A GPU's view of a sparse product: warps, coalescing into sectors, an L1 per SM, one L2.
 
-The kernel is CSR-vector (Bell and Garland 2009): a warp per row; in each step its lanes read 32 consecutive ids, then
-32 consecutive values, then gather x; at the end lane 0 stores y. One instruction of a warp asks for every sector its
-lanes touch once, in ascending order. The machine is Table I of Feinberg et al. 2020; what the table leaves open is a
-field of `GpuSpec` whose default is an ASSUMPTION of this project:
+The kernel is CSR-vector (Bell and Garland 2009): a warp per row. The machine is Table I of Feinberg et al. 2020; what
+it leaves open is a field of `GpuSpec` whose default is an ASSUMPTION of this project:
 
 - l1 associativity 6, l2 associativity 16, LRU; caches are filled and looked up by 32-byte sectors (line = sector);
 - stores go through the L1 without allocating there, and are written back from the L2;
@@ -101,10 +99,8 @@ class GpuResult:
 
 
 def simulate_gpu_spmv(problem: SpmvProblem, spec: GpuSpec | None = None) -> GpuResult:
-    """Play all products of a problem, one kernel after the other, on a GPU; caches stay warm between kernels.
-
-    The dirty sectors left in the L2 are flushed at the end. O(accesses log accesses).
-    """
+    """Play all products of a problem on a GPU; caches stay warm, and the dirty sectors left in the L2 are flushed at
+    the end. O(accesses log accesses)."""
     spec = spec or GpuSpec()
     l1 = [CacheLevel(spec.l1) for _ in range(spec.sms)]
     l2 = CacheLevel(spec.l2)

@@ -83,10 +83,8 @@ class CacheSpec:
 
     @property
     def policy_type(self) -> type[Policy]:
-        """The class of the replacement policy."""
         return CACHE_POLICIES[self.policy].item
 
     @property
     def sets(self) -> int:
-        """Number of sets."""
         return self.size_bytes // (self.line_bytes * self.ways)

@@ -115,7 +115,6 @@ class Chain:
         self.stages = [stage(geometry) for stage in fused_stages(names, geometry.costs)]
 
     def start(self) -> ChainState:
-        """Return the state before the first byte."""
         return ChainState(0, tuple(stage.start() for stage in self.stages), np.zeros(0, np.uint8))
 
     def encode(self, data: Bytes, state: ChainState | None = None, *, last: bool = True) -> tuple[Coded, ChainState]:

@@ -1,7 +1,6 @@
 """Inversion flags that travel inside a burst (LPDDR6): which shares of its data to invert, what the wires carry then.
 
-A flag covers a share of a burst's data, two bytes that lie on four wires in LPDDR6, and is itself in the burst. The
-encoders that invert (dbi-dc, dbi-ac, dbi-opt) decide by the same rules as with flag wires beside the data, for shares
+A flag covers a share of a burst's data, two bytes on four wires in LPDDR6. The encoders that invert decide for shares
 instead of bytes; nothing else has wires of its own there.
 """
 
@@ -21,7 +20,6 @@ FINEST_COST = 1 << 20  # costs as whole numbers, so that every exact method find
 
 
 def burst_cells(part: Part) -> BurstCells | None:
-    """Return the cells of a part's bursts, None where they carry data alone."""
     cells = part.interface.cells
     return BurstCells(cells, part.organisation, part.interface.dbi) if cells else None
 
@@ -42,7 +40,6 @@ class ShareFlags:
 
     @property
     def size(self) -> int:
-        """Bytes of a burst on the wires."""
         return self.cells.beats * self.cells.lanes
 
     @property

@@ -1,8 +1,4 @@
-"""What an encoder is: a stage that maps bytes to bytes (and flags) and keeps a small state along a stream.
-
-A stage declares as class attributes what others need to know of it: its place in a chain, the wires it adds, what it
-costs in latency, which element sizes it takes. Nothing is read off its name.
-"""
+"""What an encoder is: a stage that maps bytes to bytes (and flags) and keeps a small state along a stream."""
 
 from __future__ import annotations
 
@@ -104,7 +100,6 @@ class Stage:
         return None
 
     def start(self) -> Any:
-        """Return the state before the first byte of a stream."""
         return None
 
     def cut(self, end: int) -> int:
@@ -134,11 +129,9 @@ class LaneStage(Stage):
     """A stage whose state is what each lane carries, uint8[bus_bytes]."""
 
     def start(self) -> Any:
-        """All lanes at 0."""
         return np.zeros(self.geometry.bus_bytes, np.uint8)
 
     def lane(self, offset: int) -> int:
-        """Return the lane of the byte at `offset`."""
         return offset % self.geometry.bus_bytes
 
 

@@ -2,7 +2,7 @@
 
 A block belongs to one stream. Stages that look at elements see the blocks of each element size as a stream of their
 own; all others see every block in the order it is sent. A record (source, target, weight) is an element too where a
-stage takes records: its bytes are XORed with those of the record before, field by field.
+stage takes records.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ class StreamChain:
     (the blocks): what is sent are then its wires beat by beat, flags and metadata among them, and signalling is done
     on those. flag_wires: of a lane, beside the data. sent_bytes: of a block on the wires. by_block: blocks of several
     channels may be encoded together, in any order.
-    Raises InputError as Chain does, for stages that hold bytes back at the end of a block, and for those whose flags
-    have no wires.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
-"""Check any command trace against a part's constraints, independently of the engine that made it.
-
-Plain Python: each rule is written from the part's timing by name, as the JEDEC command timing tables state it, and
-shares nothing with the tables of the compiled engine.
+"""Check any command trace against a part's constraints, each rule written from the part's timing by name as the JEDEC
+command timing tables state it, apart from the tables of the compiled engine that made it.
 """
 
 from __future__ import annotations

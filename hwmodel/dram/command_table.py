@@ -1,9 +1,7 @@
 """DRAM commands in time order, with the data of their bursts: read from a table, taken from a run, and counted.
 
 A table needs the columns timestamp_cycles, command, rank, bank_group, bank, row, column and, where it has data,
-data_hex (hexadecimal bytes of a burst), as in CSV files of command traces, or those columns in that order without a
-header, as DRAMPower reads them. Commands: those of hwmodel.parts.part.COMMANDS, refreshes and power states
-also by DRAMPower's names (REFA, REFB, REFSB, REFDB, REFP2B, SREFEN ...); END marks the end of the run.
+data_hex, or those in that order without a header. Commands have our names or DRAMPower's; END marks the end of the run.
 """
 
 from __future__ import annotations
@@ -62,10 +60,7 @@ class CommandTable:
 
 
 def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) -> CommandTable:
-    """Return a CommandTable from itself, a CSV path, rows (mappings), columns (mapping of arrays) or an engine trace.
-
-    Raises InputError naming file and line (or row) of what does not parse, of a command out of order or out of range.
-    """
+    """Return a CommandTable from itself, a CSV path, rows (mappings), columns (arrays) or an engine trace."""
     if end_cycle is not None and not 0 <= end_cycle < 1 << 60:
         raise InputError(f"end_cycle {end_cycle} is not from 0 to 2^60")
     if isinstance(commands, CommandTable):

@@ -3,9 +3,6 @@
 Core energy per event, summed over the supply rails: V x (I - I_background) x clocks x tCK (mA x V x ns = pJ).
 Interface energy per wire group: static = unit intervals at the costly level x VDDQ^2 / R_eq x unit interval, dynamic =
 rising edges x C x VDDQ x swing. Every term is a row `count x constant = energy`, which is what `explain` shows.
-
-A row's kind says why it is spent: `dynamic` for what accesses cause (activates, bursts, data, strobes, commands),
-`static` for what passes with time whether there are any or not (background, refresh, clocks that always run, leakage).
 """
 
 from __future__ import annotations
@@ -147,7 +144,6 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
-    """Return the core energy per term in pJ."""
     return {row.term: row.energy_pj for row in core_rows(counts, part)}
 
 
@@ -174,7 +170,6 @@ class InterfaceEnergy:
 
     @property
     def total_pj(self) -> float:
-        """Energy of all groups."""
         return sum(row.energy_pj for row in self.rows)
 
 
@@ -194,7 +189,6 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> WireCon
 
 
 def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
-    """Return what a data wire of a part costs, the mean of reads and writes."""
     from hwmodel.parts.part_file import load_part
 
     loaded = load_part(part)
@@ -285,7 +279,7 @@ def explain(rows: Iterable[EnergyRow]) -> list[dict[str, Any]]:
 
 
 def scaled(part: Part, name: str, factor: float) -> Part:
-    """Return a part with one ranged constant (a key of Part.ranges) times a factor."""
+    """Return a part with one ranged constant times a factor."""
     section, *path = name.split(".")
     if section == "currents":
         current = path[0].removesuffix("_mA")
@@ -313,7 +307,7 @@ def term_ranges(
 ) -> list[tuple[EnergyRow, float, float]]:
     """Return each row of a part's wires and core with its own (least, most) in pJ.
 
-    One current moves several terms, some up and some down: their sum has the narrower range of `energy_range`.
+    Their sum has the narrower range of `energy_range`.
     """
     names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
     of_core, of_wires = cached_on(part, _constants_at_ends, *names)

@@ -1,7 +1,5 @@
-"""DRAM timing: requests in, completion cycles, commands and core energy out.
-
-`simulate_dram` takes whole arrays; `DramEngine` takes blocks and keeps its state, so traces of any length run in
-constant memory. The arithmetic is compiled (cython_ext.dram.engine); the rules are in hwmodel.dram.tables.
+"""DRAM timing: requests in, completion cycles, commands and core energy out. `DramEngine` takes blocks and keeps
+its state, so traces of any length run in constant memory. The arithmetic is compiled (cython_ext.dram.engine).
 """
 
 from __future__ import annotations

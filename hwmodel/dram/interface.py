@@ -82,12 +82,7 @@ def count_interface(
     """Count what the wires do for a command table with data (see hwmodel.dram.command_table).
 
     Data are on the wires from the command's own cycle on, for the clocks of a burst; bursts that follow each other
-    without a gap meet without returning to the idle level. beat_order: last-to-first reverses the beats of each burst
-    on the DQ wires only. lane_order: lane_order[i] is the wire lane of byte lane i. metadata: for a part that sends
-    metadata inside its bursts (LPDDR6), a word per block of a burst, in turn; every burst carries the same.
-    gaps: `rest`: between bursts of a direction that do not touch the wires go back to the idle level; `hold`: they keep
-    the last one until the next burst of either direction, as in `replay`, which codes bursts against each other.
-    Raises InputError if bursts overlap, data are missing or the part has no DBI.
+    without a gap meet without returning to the idle level. Others: as of `hwmodel.dram.energy.interface_energy`.
     """
     if beat_order not in BEAT_ORDERS:
         raise unknown_name("beat order", beat_order, BEAT_ORDERS)

@@ -14,11 +14,8 @@ DBI_RULES = ("none", "ones", "zeros", "toggles")
 
 
 def library_energy(part: Part) -> list[float]:
-    """Return in the order of the C library's file: pJ of CORE; of a burst's strobes (read, write); of a clock of CK and
-    of the data clock (always on: and while it runs); of the command wires' levels 0 and 1 and rising edges; clocks of a
-    burst, byte lanes (0: bursts that carry more than bytes), the DBI rule, the idle level; and of a unit interval at 0
-    and at 1 and a rising edge, of DQ reads and writes and of DBI reads and writes.
-    """
+    """Return, in the order of the C library's file, pJ of the core, strobes, clocks and command wires, the shape of a
+    burst, and pJ of DQ and DBI reads and writes."""
     o, wires = part.organisation, part.interface.wires
     core = core_constants_pj(part)
     numbers = [core[term][1] if term in core else 0.0 for term in CORE]

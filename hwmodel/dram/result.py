@@ -39,11 +39,9 @@ class DramCounts:
 
     @property
     def commands(self) -> dict[str, int]:
-        """Commands issued, by name. RD and WR count those with auto-precharge too."""
         return dict(zip(COMMANDS, self.rank_commands.sum(axis=(0, 1)).tolist(), strict=True))
 
     def command(self, *names: str) -> int:
-        """Return the sum of the counts of some commands."""
         return sum(self.commands[name] for name in names)
 
     @property
@@ -78,7 +76,6 @@ class DramResult:
 
     @property
     def time_ns(self) -> float:
-        """Run length, total_cycles in ns."""
         return self.total_cycles * self.tck_ns
 
     @property
@@ -138,5 +135,4 @@ class DramResult:
 
     @property
     def total_energy_pj(self) -> float:
-        """Sum of the core energy terms."""
         return float(sum(self.energy_pj.values()))

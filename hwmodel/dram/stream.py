@@ -1,11 +1,8 @@
 """Sequential streams: what reading consecutive bursts of a memory costs, its wires bit by bit and its commands exactly.
 
-A DMA asks for one burst after the other, as fast as the controller takes them (one per clock and channel, in order).
-Commands and clocks do not depend on the data, so the memory is played once, at the end, and of what repeats one period
-is played (`Memory.play_stream`). The bytes go over the wires of their channels, through the encoder, as they are given:
-burst after burst in the order of their addresses. A controller that serves the banks of a channel in turn sends
-neighbouring bursts in another order: ones are the same then, but for encoders that look at the burst before, and edges
-differ where two bursts meet. Between bursts the wires hold the last one, as in `replay`.
+A DMA asks for one burst after the other. Commands and clocks do not depend on the data, so the memory is played once,
+at the end, and of what repeats one period. The bytes go over the wires of their channels, through the encoder, by
+address; between bursts the wires hold the last one, as in `replay`.
 """
 
 from __future__ import annotations
@@ -94,8 +91,7 @@ class StreamResult:
     def energy_pj(self, counts: StreamCounts | None = None) -> dict[str, float]:
         """Return 'dynamic', 'static' and 'total' in pJ of the stream, or of the reads that have these counts.
 
-        Of a read, terms of data wires go by what they did (unit intervals at the costly level, edges), all others by
-        bursts: the energies of all reads add up to those of the stream.
+        The energies of all reads add up to those of the stream.
         """
         energy = {"dynamic": 0.0, "static": 0.0}
         for row in self.rows:
@@ -165,10 +161,8 @@ class StreamPlayer:
     bursts in turn. encoder: a chain of hwmodel.encoders. element_bytes: of one value, for encoders that compare values.
     preset, controller: named behaviour and other fields of ControllerSpec. Memory does not grow with the stream.
 
-    A stream may be played in pieces: each player begins at its own `start`, behind the `state` of the piece before it,
-    and that of the whole stream takes their states one after the other with `add`. Workers begin behind the bytes
-    `before` theirs (a burst of each channel or more) in place of a state: exact for encoders that code a burst by
-    itself (raw, dbi-dc, base-xor), others are refused. Raises InputError for what does not fit.
+    A stream may be played in pieces, whose states the player of the whole takes with `add`. Workers begin behind the
+    bytes `before` theirs: exact for encoders that code a burst by itself, others are refused.
     """
 
     def __init__(
@@ -309,10 +303,7 @@ class StreamPlayer:
             chain.restore(kept_by)
 
     def add(self, state: Mapping[str, Any]) -> StreamCounts:
-        """Go on behind what another player read from here on, given its `state`; return its counts.
-
-        Raises InputError for the state of another memory, or one that began elsewhere.
-        """
+        """Go on behind what another player read from here on, given its `state`; return its counts."""
         at = self._next * self.part.organisation.burst_bytes
         whole = self._next + sum(whole_number(bursts, "bursts", 0) for bursts, _ in state["runs"]) == state["next"]
         if state["kind"] != self._kind or state["start"] != at or not whole:

@@ -1,7 +1,6 @@
 """A part and its controller as the compiled engine takes them: settings, gaps, address map, levels of commands.
 
-Gaps say how many clocks after command A command B may follow, by the JEDEC command timing tables, in the form of
-reference tools where the two differ (docs/concepts/dram.md lists each difference and its cost).
+Gaps are JEDEC's, in the form of reference tools where the two differ (docs/concepts/dram.md).
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ def gap_table(part: Part, *, read_dbi: bool = False, spacing: str = "first-clock
     """Return int64[scope, from, to] clocks; 0 means no constraint. Scopes: same bank, group, rank, another rank.
 
     spacing: one of SPACINGS. jedec: bursts of different ranks are tRTRS apart. first-clocks: those of writes follow
-    each other, as in DRAMsim3. last-clocks: as in Ramulator 2.1, distances count from the last clock of a command to
-    the last clock of the other, tRP lies before every refresh, and other ranks' commands are as far from a read as two
-    reads; in its LPDDR models those from write to read count RL - WL the other way.
+    each other, as in DRAMsim3. last-clocks: as in Ramulator 2.1, distances count
+    between last clocks, and tRP lies before every refresh.
     """
     t, burst = part.timing, part.organisation.burst_cycles
     rl = t.RL_dbi if read_dbi else t.RL

@@ -1,7 +1,6 @@
 """base-xor: the first element of each block as is, each later one XORed with its predecessor.
 
-Lee et al. 2018; the CDR paper, section III. Blocks are counted from the start of the stream; bytes after the last whole
-element of a block pass as they are. With DBI-DC behind it both are one pass over the bytes.
+Lee et al. 2018. Blocks count from the start of the stream; bytes behind the last whole element of one pass as they are.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ class BaseXorDbi(ElementStage):
     dbi: ClassVar[bool] = True
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """XOR with the predecessors, then invert heavy bytes."""
         g, data, n = self.geometry, coded.data, len(coded.data)
         whole = self.whole(offset, n)
         out, flags = kernels.aligned_empty(n), packed_flags(n)
@@ -53,7 +51,6 @@ class BaseXorDbi(ElementStage):
         return Coded(out, flags if cls.dbi else None)
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert flagged bytes, then XOR with the decoded predecessors."""
         g, data = self.geometry, coded.data
         if self.dbi:
             data = np.empty_like(coded.data)
@@ -67,8 +64,6 @@ class BaseXorDbi(ElementStage):
     "base-xor", summary="first element of a block as is, the others XOR their predecessor (Lee et al. 2018)"
 )
 class BaseXor(BaseXorDbi):
-    """Base+XOR."""
-
     dbi = False
     fused: ClassVar = {"dbi-dc": BaseXorDbi}
 
@@ -87,9 +82,7 @@ class BaseXorZdr(ElementStage):
         return same_bytes(coded, out), self.after(state, out if decode else data)
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Remap zeros, XOR the others."""
         return self._run(coded, offset, state, decode=False)
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Undo it."""
         return self._run(coded, offset, state, decode=True)

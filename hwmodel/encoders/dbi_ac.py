@@ -1,9 +1,8 @@
 """dbi-ac: data bus inversion against toggles.
 
 A byte is inverted where more than four of its lane's eight data wires would flip against the byte last sent on that
-lane; the flag wire has no part in the decision, but its toggles count. Where a flag covers a share of several bytes and
-travels inside the burst (LPDDR6), a share is inverted where more than half of its wires would flip when its bits begin:
-inside a share inversion changes no edge.
+lane; the flag wire has no part in the decision, but its toggles count. A share whose flag
+travels inside the burst (LPDDR6) is inverted where more than half of its wires would flip when its bits begin.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from hwmodel.coding.stage import ENCODERS, LaneStage, Role, Stage, packed_flags
 
 @ENCODERS.register("dbi-ac", summary="invert bytes that would flip more than four wires of their lane")
 class DbiAc(LaneStage):
-    """Data bus inversion against toggles."""
-
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True
@@ -40,7 +37,6 @@ class DbiAc(LaneStage):
         return super().start() if shares is None else np.zeros(shares.wires, np.uint8)
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert bytes that are far from what their lane carries."""
         n, last, shares = len(coded.data), state.copy(), self.geometry.shares
         if shares is not None:
             turned = shares.far(coded.data, last)
@@ -50,7 +46,6 @@ class DbiAc(LaneStage):
         return Coded(out, flags), last
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         kernels.invert_flagged(coded.data, coded.flags, out)
         return Coded(out), state

@@ -2,8 +2,8 @@
 
 Where ones cost (and without wire costs), a byte with five or more ones is sent inverted and its flag wire is 1. Where
 zeros cost more than ones (wires terminated to VDDQ), a byte with five or more zeros is, and its flag wire is 0, as
-DBI_n pins are. Exactly four is left alone. Where a flag covers a share of several bytes and travels inside the burst
-(LPDDR6), a share with more than half of its bits at the costly level is inverted and its flag is 1. Stateless.
+DBI_n pins are. Exactly four is left alone. A flag inside the
+burst (LPDDR6) covers a share of several bytes. Stateless.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ NO_BYTES = np.zeros(0, np.uint8)
 
 @ENCODERS.register("dbi-dc", summary="invert bytes with five or more costly levels (LPDDR4, DDR4 data bus inversion)")
 class DbiDc(Stage):
-    """Data bus inversion against the costly level."""
-
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True
@@ -35,7 +33,6 @@ class DbiDc(Stage):
         self.low_active = self.zeros_cost and geometry.shares is None
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert heavy bytes."""
         n, shares = len(coded.data), self.geometry.shares
         if shares is not None:
             flags = shares.costly(coded.data, self.zeros_cost)
@@ -51,7 +48,6 @@ class DbiDc(Stage):
         return Coded(out, flags), state
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         assert coded.flags is not None
         kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)

@@ -4,10 +4,9 @@ The cost is that of the wires: a unit interval at 1, one at 0 and a rising edge 
 its part, the mean of reads and writes; without a part a 1 and a rising edge cost alike). An edge in either direction
 counts half a rising one: over a stream that is the same, and a burst does not leave its wires low for the next one to
 raise. Flag wires count; where zeros cost more than ones a flag is 0 for an inverted byte, as DBI_n pins are. A burst is
-a block; a lane starts from what it carried, so a burst is optimal given those before it. Ties are sent plain. No
-published controller is claimed: it is the bound that an inversion can reach. Where a flag covers a share of several
-bytes and travels inside the burst (LPDDR6), all flags of a burst are decided together, with those edges at which shares
-and flags meet on a wire (hwmodel.coding.in_burst).
+a block; a lane starts from what it carried, so a burst is optimal given those before it. Ties are sent plain. It is
+the bound that an inversion can reach, no published controller. With flags inside the burst (LPDDR6) all of a burst are
+decided together (hwmodel.coding.in_burst).
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ class DbiOptimal(LaneStage):
         return None
 
     def start(self) -> Any:
-        """All wires at 0."""
         if self._least is not None:
             return np.zeros(self._least.shares.wires, np.uint8)
         return np.zeros((2, self.geometry.bus_bytes), np.uint8)
@@ -60,7 +58,6 @@ class DbiOptimal(LaneStage):
         return end - end % self.geometry.block_bytes
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert what makes each burst cheapest."""
         g, n, level = self.geometry, len(coded.data), state.copy()
         if self._least is not None:
             turned = self._least.flags(coded.data, level)
@@ -82,7 +79,6 @@ class DbiOptimal(LaneStage):
         return Coded(out, flags), level
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Invert flagged bytes."""
         out = np.empty_like(coded.data)
         assert coded.flags is not None
         invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)

@@ -35,7 +35,6 @@ class LimitedWeight(Stage):
     flag_wires = 9
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Look the codewords up."""
         words = limited_weight_code()[0][coded.data]
         flags = np.packbits((words >> 8 & 1).astype(np.uint8), bitorder="little")
         return Coded(words.astype(np.uint8), flags, (words >> 9).astype(np.uint8)), state

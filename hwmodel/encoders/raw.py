@@ -11,8 +11,6 @@ from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 @ENCODERS.register("raw", summary="bytes as they are")
 class Raw(Stage):
-    """No encoding."""
-
     role = Role.SIMILARITY
     by_block = True
     plain = True
@@ -23,7 +21,6 @@ class Raw(Stage):
         return "does nothing, leave it out" if others else None
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Hand the bytes on."""
         return coded, state
 
     decode = encode

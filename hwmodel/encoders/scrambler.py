@@ -34,7 +34,6 @@ class Scrambler(Stage):
     role = Role.SCRAMBLE
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """XOR with the sequence."""
         sequence = _scramble_bytes()
         at = (offset + np.arange(len(coded.data))) % len(sequence)
         return same_bytes(coded, coded.data ^ sequence[at]), state

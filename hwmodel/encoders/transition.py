@@ -21,7 +21,6 @@ class Transition(LaneStage):
     role = Role.SIGNALLING
 
     def start(self) -> Any:
-        """All wires at 0."""
         return np.zeros((3, self.geometry.bus_bytes), np.uint8)
 
     def _run(self, kernel: Any, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
@@ -41,9 +40,7 @@ class Transition(LaneStage):
         return Coded(signalled(coded.data, 0), flags, extra), levels
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Flip a wire for every 1."""
         return self._run(kernels.encode_transition, coded, offset, state)
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """Read flips as ones."""
         return self._run(kernels.decode_transition, coded, offset, state)

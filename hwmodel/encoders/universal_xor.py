@@ -20,8 +20,6 @@ from traces.base.errors import InputError
     "universal-xor", summary="halves of a block XORed, down to one element (our reading of Lee et al. 2018)"
 )
 class UniversalXor(Stage):
-    """Universal Base+XOR."""
-
     role = Role.SIMILARITY
     uses_elements = True
 
@@ -43,9 +41,7 @@ class UniversalXor(Stage):
         return same_bytes(coded, out)
 
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """XOR halves."""
         return self._run(coded, decode=False), state
 
     def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        """XOR halves, smallest first."""
         return self._run(coded, decode=True), state

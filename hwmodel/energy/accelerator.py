@@ -1,7 +1,6 @@
 """What a memory makes of an accelerator model's run: commands, ones, picojoules and nanoseconds by layer and tensor.
 
-Each layer is played by itself, from idle wires and closed rows. Wires, and the bursts of reads and writes inside the
-DRAM, belong to a tensor exactly; activates, background, refresh, strobes, clock and commands to the layer.
+Each layer is played by itself. Wires and bursts belong to a tensor exactly, all else to the layer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Area on chip: SRAM by the technology's tables, encoder and decoder of the bus; arithmetic and control are left out.
 
-A cache is as wide as its line, which fills it; a scratchpad as its widest access. A chain of encoders takes one codec a
-stage and channel of memory. Figures are estimates and carry a range.
+A cache is as wide as its line, a scratchpad as its widest access; a chain takes one codec a stage and channel.
 """
 
 from __future__ import annotations

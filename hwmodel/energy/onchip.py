@@ -1,9 +1,7 @@
 """Energy of on-chip memory and arithmetic: accesses x constant, leakage x run time, multiply-adds x constant.
 
-Every access of the engine costs one of its width, by the narrowest port of the table that takes it: of a cache the
-tags and the words read, of a scratchpad the words. An access has the mean width of its stream. Fills, write-backs and
-what one cache asks of the next move whole lines; what DMA brings or takes costs one access per block of the widest
-port. Leakage counts while the run lasts. All constants are estimates: `low_pj` and `high_pj` say how far off.
+An access of the engine, of the mean width of its stream, takes the narrowest port that holds it: of a cache the tags
+and the words read. Fills, write-backs and what one cache asks of the next move whole lines, DMA blocks.
 """
 
 from __future__ import annotations
@@ -35,22 +33,18 @@ class OnChipEnergy:
 
     @property
     def memory_pj(self) -> float:
-        """Energy of caches or scratchpad, leakage included."""
         return sum(row.energy_pj for row in self.memory)
 
     @property
     def compute_pj(self) -> float:
-        """Energy of the multiply-adds."""
         return sum(row.energy_pj for row in self.compute)
 
     @property
     def low_pj(self) -> float:
-        """The low end of both together."""
         return self.memory_pj * self.technology.low + self.compute_pj * self.technology.arithmetic_low
 
     @property
     def high_pj(self) -> float:
-        """The high end of both together."""
         return self.memory_pj * self.technology.high + self.compute_pj * self.technology.arithmetic_high
 
     def ranged(self) -> list[tuple[EnergyRow, float, float]]:

@@ -1,7 +1,6 @@
 """Energy of a replay: its counts, wire group by wire group and core term by core term, through hwmodel.dram.energy.
 
-DQ and DBI come from the bytes on the wires. Strobes run during bursts, the clock all the time, the command wires as the
-commands were issued. Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
+Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
 """
 
 from __future__ import annotations
@@ -30,17 +29,14 @@ class ReplayEnergy:
 
     @property
     def interface_pj(self) -> float:
-        """Energy of all wires, strobes, clock and commands included."""
         return sum(row.energy_pj for row in self.interface)
 
     @property
     def core_pj(self) -> float:
-        """Energy inside the DRAM."""
         return sum(row.energy_pj for row in self.core)
 
     @property
     def total_pj(self) -> float:
-        """Energy of wires and core."""
         return self.interface_pj + self.core_pj
 
     def range_pj(self, part: Part) -> tuple[float, float]:

@@ -78,7 +78,6 @@ class MultiplyAdd:
 
     @property
     def total_pj(self) -> float:
-        """Energy of both."""
         return self.product_pj + self.sum_pj
 
 
@@ -136,11 +135,10 @@ class Technology:
     def arithmetic(self, value_format: str) -> MultiplyAdd:
         """Return the multiply-add of a number format; an estimate for one that the file does not list.
 
-        A product's energy goes with the square of the significand's bits (the area of an array multiplier), as the
-        shipped files derive bf16, fp8 and int4 from Horowitz's fp16 and int8. Between two listed formats (of integers,
-        or of floats) it is read log-log by these bits. The sum has the listed formats' accumulator (fp32,
-        int32), whose energy goes with the width for a significand wider than all listed ones. Raises InputError for
-        what is unknown, and where the file lists none of its family.
+        A product's energy goes with the square of the significand's bits; between two listed formats (of integers, or
+        of floats) it is read log-log by these bits. The sum has their accumulator (fp32, int32), whose energy goes with
+        the width for a significand wider than all listed ones. Raises InputError for what is no format, and where
+        the file lists none of its family.
         """
         if value_format in self.multiply_add:
             return self.multiply_add[value_format]
@@ -170,10 +168,7 @@ class Technology:
 
 
 def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> Technology:
-    """Return a technology from a shipped name (configs/onchip), a YAML path or a mapping of the same shape.
-
-    Raises InputError naming the field at fault.
-    """
+    """Return a technology from a shipped name (configs/onchip), a YAML path or a mapping of the same shape."""
     if isinstance(technology, Technology):
         return technology
     if isinstance(technology, Mapping):

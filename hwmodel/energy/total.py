@@ -1,8 +1,6 @@
 """All energy of a run, term by term: DRAM, wires, on-chip memory and arithmetic, dynamic and static apart.
 
-Static energy passes with time: background, refresh and clocks of the DRAM device, leakage on chip. A device of
-gigabytes serves more than one small network, so `Machine.idle` says how much of the device's is billed to the run;
-leakage is the machine's own and billed whole. With 'none' nothing static is billed, leakage included.
+`Machine.idle` says how much of the device's static energy is billed to the run; leakage is billed whole.
 """
 
 from __future__ import annotations
@@ -73,7 +71,6 @@ class RunEnergy:
 
     @property
     def rows(self) -> tuple[EnergyRow, ...]:
-        """All rows, billed."""
         chip = () if self.chip is None else (*self.chip.memory, *self.chip.compute)
         return (*self.interface, *self.core, *chip)
 
@@ -83,7 +80,6 @@ class RunEnergy:
 
     @property
     def total_pj(self) -> float:
-        """Energy of all terms: dynamic and static."""
         return self.kind_pj("dynamic") + self.kind_pj("static")
 
     @property

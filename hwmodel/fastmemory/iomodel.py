@@ -5,10 +5,7 @@ Fast memory has M slots, one of which belongs to the connection in hand, so C = 
 read and, when all C slots are full, first evicts exactly one value: free if it is clean or dead, one write if it is
 dirty and used again or an unwritten output. What is left dirty of the outputs at the end costs one write each.
 
-Where Algorithm 1 is open: nothing is resident at first; dead values are not freed early; a is accessed before b;
-the pointer of RR stands still while the slots fill and on hits, and passes over pinned slots; a neuron without
-incoming connections is read, and always clean. Pinning `literal`: a is pinned while b is loaded, and nothing is while
-a is loaded, so this step's own b may be evicted and read back. `pin_both`: b is pinned then as well.
+Where Algorithm 1 is open, choices are those of docs/concepts/io-model.md.
 """
 
 from __future__ import annotations
@@ -54,7 +51,6 @@ class IOCounts:
 
     @property
     def total(self) -> int:
-        """Reads plus writes: the I/Os of the paper."""
         return self.reads + self.writes
 
 
@@ -83,9 +79,8 @@ def io_bounds(network: Network) -> IOBounds:
 
 
 def gap(found: float, start: float, lower: float) -> float | None:
-    """Return (found - lower) / (start - lower): 0 at the bound, 1 at the order to start from, here two-optimal.
-
-    None where the start is at the bound and the found order is not.
+    """Return (found - lower) / (start - lower): 0 at the bound, 1 at the order to start from, here two-optimal. None
+    where the start is at the bound and the found order is not.
     """
     if found == lower:
         return 0.0

@@ -2,11 +2,8 @@
 
 Neuron rows move as the I/O model says, whole rows at a time, so the rows moved are those `count_io` counts with M =
 (size_bytes - stream_bytes) // row_bytes + 1: that many rows, packed whatever lies between them in memory, and the
-connection in hand. Any row can come to any place, so each has room for the widest: in int8 for partial sums of 32 bits,
-as the bias that comes first, whatever is there later. What moves, and what the engine reads and writes, has its width.
-Connections come through a double buffer of stream_bytes, each read once a pass. The first load of a computed neuron
-brings its bias: a row of it, as the model reads, or one scalar of 4 bytes that is spread over the lanes on chip, as
-kernels do.
+connection in hand. In int8 each has room for partial sums of 32 bits. Connections come through a double buffer of
+stream_bytes, each read once a pass. The first load of a computed neuron brings its bias: a row, or a scalar of 4 bytes.
 """
 
 from __future__ import annotations

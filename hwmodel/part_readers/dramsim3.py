@@ -86,7 +86,6 @@ def _activate_to_column(apart: bool) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def _order(tree: Tree, system: NumberSection) -> tuple[str, ...]:
-    """Return the fields of the address, least significant first."""
     text = str(system.taken("address_mapping") or "chrobabgraco")
     pairs = [text[k : k + 2] for k in range(0, len(text), 2)]
     if sorted(pairs) != sorted(FIELDS):

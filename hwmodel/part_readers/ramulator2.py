@@ -6,9 +6,8 @@
         org: {dq: 8, channel_width: 32, rank: 1, bankgroup: 8, bank: 4, row: 65536, column: 1024}
         timing: {rate: 4800, nBL: 8, nCL: 40, nRCD: 39, ..., tCK_ps: 416}
 
-A preset that is named only (`preset: DDR5_4800B`) lies in Ramulator's own code: its numbers must be exported. Such an
-export (`memory_system: {controllers: [{dram: {impl, org: {dq, count: [...]}, timing: [...]}}]}`, one controller a
-channel) gives sizes and times as lists, in the order of the standard's levels and times in Ramulator 2.1.
+A preset that is named only (`preset: DDR5_4800B`) lies in Ramulator's own code and must be exported; such an export
+gives sizes and times as lists, in the order of Ramulator 2.1, one controller a channel.
 """
 
 from __future__ import annotations

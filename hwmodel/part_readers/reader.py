@@ -1,8 +1,7 @@
 """What a reader of memory specifications is, and what all of them share: names translated, every number checked.
 
-A specification says sizes and times, some currents; wires and command levels are those of a base part of the same
-standard, which the written file extends. Where it says no currents, an activate, a bit read or written and a refresh
-take the base's energy at the new clock. All problems of a file are reported at once, with line and column.
+Wires and command levels are those of a base part of the same standard. Where a file says no currents, an activate, a
+bit read or written and a refresh take the base's energy at the new clock.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A DRAM part as frozen data: what the timing engine, the trace checker and the energy functions read.
-
-Every number comes from a part file (docs/concepts/dram-parts.md) with its source; what is computed here from other
-constants is marked as derived.
-"""
+"""A DRAM part as frozen data: what the timing engine, the trace checker and the energy functions read."""
 
 from __future__ import annotations
 
@@ -101,7 +97,6 @@ class Organisation:
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes in all channels (derived)."""
         bursts = self.channels * self.ranks * self.banks * self.rows * (self.columns // self.columns_per_burst)
         return bursts * self.burst_bytes
 
@@ -244,10 +239,7 @@ class AddressMap:
 
     @classmethod
     def parse(cls, text: str, organisation: Organisation) -> AddressMap:
-        """Read e.g. 'offset:5 column:6 bank:3 row:16' and check that it covers the organisation exactly.
-
-        Raises InputError naming the field that is wrong.
-        """
+        """Read e.g. 'offset:5 column:6 bank:3 row:16' and check that it covers the organisation exactly."""
         pieces: list[AddressField] = []
         at = 0
         filled = dict.fromkeys(FIELDS, 0)
@@ -375,7 +367,6 @@ class Part(OneLineRepr):
 
     @property
     def estimates(self) -> tuple[str, ...]:
-        """Names of the constants that are estimates."""
         return tuple(name for name, constant in self.constants.items() if constant.estimate)
 
 

@@ -96,7 +96,6 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 def part_names() -> list[str]:
-    """Return the names of the shipped parts."""
     return shipped_names("dram")
 
 
@@ -195,7 +194,7 @@ def _build(tree: Tree) -> Part:
     address_map = tree.section("address_map")
     tree.check_keys(("address_map",), ("value", "source", "estimate", "note"))
     if address_map and isinstance(address_map.get("value"), str):
-        tree.record(("address_map",), "address_map", None, address_map)
+        tree.record(("address_map",), None, address_map)
     elif address_map:
         tree.complain(("address_map", "value"), "must be text such as 'offset:5 column:6 bank:3 row:16'")
     tree.finish()
@@ -384,12 +383,12 @@ def _currents(tree: Tree) -> Currents | None:
             if extra not in (*rails, *ABOUT):
                 tree.complain((*keys, str(extra)), f"unknown key{did_you_mean(extra, (*rails, *ABOUT))}")
         values = tuple(tree.number((*keys, rail), node[rail], 0, False) for rail in rails)
-        if tree.record(keys, name, math.nan, node) and None not in values:
+        if tree.record(keys, math.nan, node) and None not in values:
             idd[name] = tuple(v for v in values if v is not None)
             tree.constants.pop(".".join(keys))
             about = {key: node[key] for key in ("source", "estimate") if key in node}
             for rail, value in zip(rails, idd[name], strict=True):
-                tree.record((*keys, rail), name, value, about)
+                tree.record((*keys, rail), value, about)
     if None in volts:
         return None
     return Currents(rails, tuple(v for v in volts if v is not None), idd, per_bank)
@@ -498,7 +497,7 @@ def _cells(tree: Tree, organisation: Organisation | None, dbi: str) -> tuple[str
     if not isinstance(rows, list) or not all(isinstance(row, str) for row in rows):
         tree.complain(("interface", "cells", "beats"), "must be a list of texts, each for four beats or more")
         return ()
-    tree.record(("interface", "cells"), "cells", None, section)
+    tree.record(("interface", "cells"), None, section)
     cells = tuple(" ".join(row.split()) for row in rows)
     if organisation is not None:
         for problem in check_cells(cells, organisation, dbi):

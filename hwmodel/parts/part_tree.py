@@ -72,12 +72,9 @@ class Tree:
         for key in node:
             if key not in ("value", *ABOUT):
                 self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, ('value', *ABOUT))}")
-        if not self.record(keys, keys[-1], node["value"], node):
-            return None
-        value = self.number(keys, node["value"], least, whole)
-        return value
+        return self.number(keys, node["value"], least, whole) if self.record(keys, node["value"], node) else None
 
-    def record(self, keys: Keys, _name: str, value: Any, node: Mapping[str, Any]) -> bool:
+    def record(self, keys: Keys, value: Any, node: Mapping[str, Any]) -> bool:
         """Check the source of a constant and keep it; return whether it has one."""
         source, estimate = node.get("source"), node.get("estimate", False)
         if not isinstance(source, str) or not source.strip():

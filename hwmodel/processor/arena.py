@@ -39,7 +39,6 @@ class Arena:
         self.address: int = self.bytes.ctypes.data
 
     def rows(self, pitch_bytes: int, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
-        """Return the arena as a table of rows."""
         return (
             self.bytes[: len(self.bytes) // pitch_bytes * pitch_bytes]
             .view(dtype)

@@ -127,14 +127,10 @@ def export_c(
 ) -> str:
     """Return C99 source that computes `lanes` input vectors at a time in exactly the given order.
 
-    It defines NAME_INPUTS, NAME_OUTPUTS, NAME_ARENA_BYTES (the values, and for int8 the sums: all the memory it
-    writes) and ``void NAME_run(input, output)``: float to float, or for int8 bytes to 32-bit sums, with
-    ``NAME_run_real`` from float to float. Rows of values are used again after their last use. int8: as
-    `compile_inference`, the same bytes and sums; calibration as there. lanes: more than one (float32 alone) for
-    processors with vector registers: NAME_LANES, and input and output are so many vectors, one after the other. Float
-    sums follow the order strictly; a compiler that contracts a * b + c rounds differently (-ffp-contract=off).
-
-    Raises InputError for a name that is not a C identifier, an illegal order, and networks that are too large.
+    It defines NAME_INPUTS, NAME_OUTPUTS, NAME_ARENA_BYTES (all the memory it writes) and ``void NAME_run(input,
+    output)``: float to float, or for int8 bytes to 32-bit sums, with ``NAME_run_real`` from float to float. int8,
+    calibration: as of `compile_inference`. lanes: more than one (float32 alone): NAME_LANES, and input and output are
+    so many vectors, one after the other.
     """
     if dtype not in ("float32", "int8"):
         raise unknown_name("dtype of a C file", dtype, ("float32", "int8"))

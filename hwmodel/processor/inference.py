@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +17,6 @@ from cython_ext.inference.runs import level_number
 from cython_ext.streams.streams import RUN_WORDS, float_stream
 from hwmodel.processor.arena import Arena, PackedInputs, checked_inputs
 from hwmodel.processor.quantization import IntegerLayout
-from hwmodel.processor.threads import Threads
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_offsets, ordered_work, spread
 from traces.base.errors import InputError, unknown_name
 from traces.base.reprs import OneLineRepr
@@ -70,11 +72,29 @@ def compile_inference(
     return CompiledInference(work, int(lanes), dtype, int(threads), level_number(), given)
 
 
+class _Threads:
+    """The caller and `count` - 1 others, started at the first call."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # that started the pool: one that is forked from it has none
+
+    def each(self, part: Callable[[int], None]) -> None:
+        """Call part(number) in every thread, number 0 in the caller's, and wait for all."""
+        if self.count > 1 and (self._pool is None or self._process != os.getpid()):
+            self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="edgewatt-inference")
+            self._process = os.getpid()
+        others = [self._pool.submit(part, number) for number in range(1, self.count)] if self._pool else []
+        part(0)
+        for other in others:
+            other.result()
+
+
 class CompiledInference(OneLineRepr):
     """A network laid out for inference in one order of work; see `compile_inference`.
 
-    runs: maximal stretches of consecutive connections with one target. stream_bytes: headers, sources and weights that
-    one pass reads. arena_bytes: rows of values, of all threads together. lanes: input vectors of one pass of a thread.
+    stream_bytes, arena_bytes: of one pass, of all threads together. lanes: input vectors of one pass of a thread.
     """
 
     def _repr_fields(self) -> dict[str, object]:
@@ -118,7 +138,7 @@ class CompiledInference(OneLineRepr):
         self._output_rows = self._row[self._out] * self._pitch
         self._n_out = len(self._out)
         self._pairs = self.simd == PAIRING and self._columns > 1
-        self._threads = Threads(threads)
+        self._threads = _Threads(threads)
         self._spare: list[tuple[Arena, Arena]] = []  # rows, and room for inputs, that no call uses at the moment
         self._integers: IntegerLayout | None = None
         self._kind = DTYPES[dtype]

@@ -141,9 +141,7 @@ def ordered_work(network: Network, order: Any, *, single_steps: bool = False) ->
 def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return rows in another order inside each 16, one of its own for every 16, so that no stride falls into few sets.
 
-    Any 16 rows that follow each other still fall into all sets. The orders are those of hashes (splitmix64's last
-    step), the same every time: sums of the bits above (XOR-mapped placement) leave patterns in which caches fetch ahead
-    what is not needed. -1 (no row) stays.
+    The orders are those of hashes: XOR-mapped placement leaves patterns in which caches fetch ahead. -1 (no row) stays.
     """
     if not len(rows) or rows.max() < 0:
         return rows

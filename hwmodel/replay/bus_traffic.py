@@ -1,8 +1,4 @@
-"""What crosses the wires between the last cache level and memory: bursts in, counts by way, stream and wire out.
-
-Only commands that happened drive wires: a request that another's burst answers, that a waiting write answers, or that a
-later write replaces, has no burst. So requests are remembered until the memory says that their burst is on the wires.
-"""
+"""What crosses the wires between the last cache level and memory: bursts in, counts by way, stream and wire out."""
 
 from __future__ import annotations
 
@@ -36,14 +32,10 @@ HANDED_ON = 1 << 14  # bursts that go to the wires together: many for a call, fe
 class Traffic:
     """Requests between the last cache level and memory, int64[len(STREAMS)] each, and what was on the wires.
 
-    Each request is for one burst. With a DRAM part the wires carry the bursts of the commands that happened, no others:
-    way_bursts int64[2, len(STREAMS)], reads and writes (requests that were merged or answered by a waiting write have
-    none). Without a part every request is a burst.
-
-    A fill belongs to the stream of the access that missed, a write-back to the stream of the line's last store.
-    way_wires, way_extra_wires: int64[2, len(STREAMS), ...] for reads and writes, which have drivers of their own (data
-    wires, then one flag wire per lane; eight places per lane for the flag wires beyond the first); None where the trace
-    has no data or the encoder no such wires.
+    way_bursts int64[2, len(STREAMS)], reads and writes: with a DRAM part the commands that happened (merged requests
+    and those answered by a waiting write have none), else every request. A fill belongs to the stream of the access
+    that missed, a write-back to that of the line's last store. way_wires, way_extra_wires: int64[2, len(STREAMS), ...];
+    None where the trace has no data or the encoder no such wires.
     """
 
     reads: Int64Array

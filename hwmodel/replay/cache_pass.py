@@ -1,8 +1,4 @@
-"""What the caches make of a trace: the bursts, which depend neither on the encoder nor on the DRAM part's constants.
-
-A CachePass computes them as they are asked for. `keep` holds them as arrays, and a KeptPass gives them out again: so
-machines that differ only behind the caches share the work before them.
-"""
+"""What the caches make of a trace: the bursts, which depend neither on the encoder nor on the DRAM part's constants."""
 
 from __future__ import annotations
 
@@ -77,11 +73,7 @@ class CachePass:
 
 
 class KeptPass:
-    """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes.
-
-    Raises InputError for arrays, which may come from a file, that no pass is made of. checked: they were made, or
-    checked, before.
-    """
+    """A pass that `keep` made arrays of; the same attributes and methods as a CachePass, as often as one likes."""
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], *, checked: bool = False) -> None:
         try:
@@ -169,9 +161,7 @@ def _check(arrays: Mapping[str, npt.NDArray[Any]], n_run: Any, block: Any) -> No
 def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArray[Any]] | None:
     """Send a trace through a machine's caches and return all that comes out as arrays for KeptPass.
 
-    Returns None as soon as they would take more than most_bytes (the work so far is lost). The machine's encoder and
-    controller do not matter, its part only by the size of its bursts. Raises InputError where the trace does not fit
-    the caches.
+    Returns None as soon as they would take more than most_bytes (the work so far is lost).
     """
     caches, block = CachePass(trace, machine), machine.bus.block_bytes
     each, size = BYTES_BESIDE_DATA + (block if trace.has_data else 0), 0

@@ -1,9 +1,7 @@
 """The commands one channel's memory receives while a machine plays a trace, with the bytes they move; DRAMPower's form.
 
-That is one line per command, with the bytes of reads and writes:
-``timestamp,command,rank,bank_group,bank,row,column[,data]``, no header, clocks of the part, data in hexadecimal as it
-lies in memory (before any encoder: DRAMPower inverts by itself where it is told to). `hwmodel.dram.command_table`
-reads it back.
+That is ``timestamp,command,rank,bank_group,bank,row,column[,data]``, no header, clocks of the part, data in hexadecimal
+as it lies in memory, before any encoder. `hwmodel.dram.command_table` reads it back.
 """
 
 from __future__ import annotations

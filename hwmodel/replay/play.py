@@ -1,18 +1,9 @@
 """The array path through the machine: trace -> caches -> line transactions with real bytes -> encoder and bus -> DRAM.
 
-Each cache level turns a chunk of accesses into a chunk of line transactions for the next level; what leaves the last
-one is cut into bursts, which are requested of the DRAM in program order. The bursts of its RD and WR commands, in their
-order, go over the wires of their channels; without a part all of them do, in program order. Nothing here depends on the
-length of the trace, except that policy 'min' must see every look-up first (8 bytes each).
-
-Without a cache every access is a request of whole bursts.
-
-Choices: the bus carries one burst after the other without going back to its idle level in between (`interface_energy`
-lets it rest in gaps, see docs/concepts/dram.md). The final flush writes level by level, the engine's own first, each by
-ascending address, which the levels behind see as stores. A store that passes the last level sends whole bursts (a burst
-has a fixed length), the bytes around it with their current content.
-Time is open-loop: an access is made when the engine's rate says so (or when the trace recorded it), whether earlier
-ones have been answered or not; hwmodel.system.simulation adds the waiting.
+What leaves the last level is cut into bursts, which are requested of the DRAM in program order; those of its RD and WR
+commands, in their order, go over the wires, one after the other without going back to the idle level in between. The
+final flush writes level by level, the engine's own first, by ascending address. A store that passes the last level
+sends whole bursts. Time is open-loop: hwmodel.system.simulation adds the waiting.
 """
 
 from __future__ import annotations

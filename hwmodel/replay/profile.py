@@ -41,10 +41,7 @@ class LookupCounts:
 
 @dataclass(frozen=True)
 class LevelProfile:
-    """One level: its spec, its counts before any final flush, and its look-ups by stream and by address region.
-
-    Look-ups of a deeper level belong to the stream of the access that caused them, and to the region they fall in.
-    """
+    """One level: its spec, its counts before any final flush, and its look-ups by stream and by address region."""
 
     spec: CacheSpec
     counts: CacheCounts

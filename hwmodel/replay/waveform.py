@@ -1,11 +1,7 @@
 """Waveforms: what the wires of one channel carry during a window of bursts, as a value change dump (IEEE 1364, VCD).
 
-GTKWave, Surfer and the like show it. Signals: ``dq<lane>`` (8 bits, or as many as the part has) and ``dbi<lane>`` of
-each lane, ``extra<lane>`` for flag wires beyond the first, ``driving`` while a burst is on the wires (between bursts
-they keep their level, as in the counts), ``burst`` its number, ``stream`` and ``direction`` of it; with a part also
-``command`` for one clock, with ``rank``, ``bank_group``, ``bank``, ``row`` and ``column``. Times are those of replay:
-data come RL or WL clocks after their command. Without a part bursts follow each other in program order and a beat
-takes 1 ns.
+Signals: ``dq<lane>``, ``dbi<lane>``, ``extra<lane>`` for flag wires beyond the first, ``driving``, ``burst``,
+``stream`` and ``direction``; with a part also ``command`` for one clock, with its place. Times are those of replay.
 """
 
 from __future__ import annotations

@@ -4,9 +4,7 @@ A block is what goes with one piece of the connections: half of the double buffe
 engine are SimPy processes. DMA starts block k when the engine has ended block k - 2, whose half it overwrites; the
 engine starts block k when all of it has arrived and block k - 1 is done.
 
-Choices: rows of the next block come while this one is computed, into the room that the I/O model's decisions give them;
-a real scratchpad needs a block's worth of rows more for that. Where part of a block is still queued when the controller
-has accepted all of the next one, it is taken to arrive then.
+Rows of the next block come while this one is computed, into the room that the I/O model's decisions give them.
 """
 
 from __future__ import annotations
@@ -96,7 +94,8 @@ class DmaEngine:
         if self._blocks:
             self._accepted()
             engine = engine or self.env.process(self._engine())
-        (self.memory.close if self.number else self.memory.park)(self.number)
+        channels = self.memory.channels
+        (channels.close if self.number else channels.park)(self.number)
         self._computing = int(self.side.work.cycles * self._clocks_per_cycle)
         if engine is not None:
             tail = self._blocks[-1]
@@ -150,7 +149,7 @@ class DmaEngine:
 
     def _hand_over(self, block: _Block) -> None:
         """Notify the engine that a block has arrived."""
-        self.memory.collect()
+        self.memory.channels.collect()
         if self._done[block.first : block.end].min() < 0:
             block.arrival = int(self.env.now)
         block.ready.succeed()

@@ -106,7 +106,7 @@ class Engine:
         burst = 0  # when its last burst was accepted
         for chunk, end in self._pieces():
             if events := self._turns.open(self.number, self.accesses):
-                self.memory.park(self.number)
+                self.memory.channels.park(self.number)
                 for event in events:  # noqa: UP028 - one by one: with the last this engine goes on before its waker asks for more
                     yield event
                 own = self._clocks(float(chunk.work[0])) if chunk.work is not None else position
@@ -136,7 +136,8 @@ class Engine:
         self._tail = max(self._computing - position, 0)
         self._last = accepted + self._tail
         yield from self._compute(self._last)
-        (self.memory.close if self.number else self.memory.park)(self.number)
+        channels = self.memory.channels
+        (channels.close if self.number else channels.park)(self.number)
 
     def _compute(self, until: int) -> Generator[Any, Any, None]:
         """Let the time pass up to a clock without a request."""

@@ -1,8 +1,7 @@
 """The memory in a SimPy simulation: sources send bursts, and wait until the controller has taken them.
 
-A source is an engine, or anything else that moves data (a DMA channel). Each has a port of the controller, which takes
-its bursts in order. What is on its way is remembered, so that each burst drives the wires of its channel when it is
-served, in that order.
+A source is an engine, or anything else that moves data, and has a port of the controller, which takes its bursts in
+order. Each burst drives the wires of its channel when it is served.
 
 A source hands over a block and waits until the controller has accepted all of it. The memory runs as far as it can
 without knowing what a port brings next, so there is one event per block, not per request, and the result does not
@@ -47,8 +46,8 @@ class Channels:
     """All channels of a part as one SimPy process; simulated time is in clocks of the part.
 
     Each port offers its requests in order over all channels. limits: lines in flight allowed per port, None for any
-    number; line_reads: bursts of a line, which a port reads one after the other. relative: arrivals are clocks after
-    the port's last access, -1 for a further request of the same access. on_served and on_done are called with blocks of
+    number; line_reads: bursts of a line, which a port reads one after the other. Arrivals are clocks after the
+    port's last access, -1 for a further request of the same access. on_served and on_done are called with blocks of
     requests as they leave.
     """
 
@@ -60,7 +59,6 @@ class Channels:
         limits: Sequence[int | None],
         *,
         line_reads: int = 1,
-        relative: bool = True,
         on_served: Served | None = None,
         on_done: Done | None = None,
     ) -> None:
@@ -69,7 +67,7 @@ class Channels:
         self._on_served, self._on_done = on_served, on_done
         self.memory = open_memory(part, controller, ports=len(limits), sent=on_served is not None)
         for port, limit in enumerate(limits):
-            self.memory.set_port(port, limit=limit, line_reads=line_reads, relative=relative)
+            self.memory.set_port(port, limit=limit, line_reads=line_reads, relative=True)
         self._accepted: list[simpy.Event | None] = [None] * len(limits)
         self._fed: simpy.Event | None = None
         self._served: list[tuple[np.ndarray, ...]] = []
@@ -131,10 +129,10 @@ class Channels:
             if status == kernel.STUCK:
                 raise stuck_error(memory)
             if status == kernel.OUTPUT_FULL:
-                self._collect()
+                self.collect(hand_on=True)
                 continue
             if status == kernel.DONE:
-                self._collect()
+                self.collect(hand_on=True)
                 return
             wait = memory.now() - env.now
             if wait > 0:
@@ -147,19 +145,14 @@ class Channels:
                 fed = self._fed = env.event()
                 yield fed
 
-    def collect_done(self) -> None:
+    def collect(self, hand_on: bool = False) -> None:
         """Call on_done with what is done so far; what was served is kept and handed on in larger blocks."""
         self._take_done()
         if self._on_served is not None:  # taken with it: the memory's buffers fill together
             self._served.append(self.memory.take_sent())
-        if len(self._served) == BLOCKS_SERVED:
-            self._hand_on()
-
-    def _collect(self) -> None:
-        self._take_done()
-        if self._on_served is not None:
-            self._served.append(self.memory.take_sent())
-            self._hand_on()
+            if hand_on or len(self._served) == BLOCKS_SERVED:
+                self._on_served(*(np.concatenate(column) for column in zip(*self._served, strict=True)))
+                self._served = []
 
     def _take_done(self) -> None:
         if self._on_done is None:
@@ -167,11 +160,6 @@ class Channels:
         elif self.memory.waiting_output():
             bursts = self.memory.done_bursts()
             self._on_done(*self.memory.take_done(), bursts)
-
-    def _hand_on(self) -> None:
-        if self._on_served is not None and self._served:
-            self._on_served(*(np.concatenate(column) for column in zip(*self._served, strict=True)))
-        self._served = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,10 +285,7 @@ class MemorySystem:
         yield from self.hand_over(source, numbers, bursts.address, bursts.is_write, gaps)
 
     def note(self, source: int, bursts: Bursts, which: int = RUN) -> np.ndarray:
-        """Take note of bursts that a source is about to hand over, and return their numbers, int64[n].
-
-        Raises InputError for addresses outside the part.
-        """
+        """Take note of bursts that a source is about to hand over, and return their numbers, int64[n]."""
         self._asked[which] += count_requests(bursts)
         check_addresses(bursts.address, self.channels.part, self._in_flight.pending[source].total)
         numbers = self._in_flight.add(source, bursts, which)
@@ -321,18 +306,6 @@ class MemorySystem:
         """Call arrived(request numbers of the source, cycles done, bursts begun by then; int64[n] each) with what is
         done."""
         self._watched[source] = arrived
-
-    def collect(self) -> None:
-        """Hand out at once what is done; else it comes when a channel's buffer is full."""
-        self.channels.collect_done()
-
-    def close(self, source: int) -> None:
-        """Say that a source sends nothing more."""
-        self.channels.close(source)
-
-    def park(self, source: int) -> None:
-        """Say that a source sends nothing more before all others are closed."""
-        self.channels.park(source)
 
     def requests_of(self, source: int) -> int:
         """Return how many bursts a source has asked for."""

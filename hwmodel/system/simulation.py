@@ -2,13 +2,11 @@
 
 An engine makes its accesses at its pace, in order, and may have `outstanding_misses` lines in flight; the caches are
 those of hwmodel.replay; what leaves them goes to the channels in blocks of requests, and each burst is compiled
-(hwmodel.system.memory). Counts are integers and agree with hwmodel.replay: with one engine served in order they are
-equal; where the controller reorders, `served` is the order of the bursts on the wires, in which replay counts the same.
+(hwmodel.system.memory). With one engine served in order counts
+equal those of hwmodel.replay; else `requests.served` is the order of bursts in which replay counts the same.
 
-Choices: the caches answer at once, so time is that of the engine's rate and of memory. Engines that share a cache take
-turns after `interleave_accesses` accesses. A store that misses waits for its line like a load. The final flush begins
-when all engines have ended. A scratchpad has DMA, which brings the next block while this one is computed
-(hwmodel.system.dma).
+Caches answer at once; engines that share one take turns after `interleave_accesses` accesses. A store that misses waits
+for its line like a load. The final flush begins when all engines have ended.
 """
 
 from __future__ import annotations
@@ -131,7 +129,7 @@ def simulate(
         if machine.flush:
             for bursts in caches.hierarchy.flush():
                 yield from memory.send(0, bursts, np.zeros(len(bursts), np.int64), FLUSH)
-        memory.close(0)
+        memory.channels.close(0)
         yield memory.channels.process
 
     finished = env.process(run())

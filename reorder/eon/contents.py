@@ -58,7 +58,6 @@ LINEAR = {  # name: inputs and outputs in units of (features, width)
 
 
 def shapes(features: int, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every parameter."""
     result: dict[str, tuple[int, ...]] = {}
     for name, (inputs, outputs) in LINEAR.items():
         n_in, n_out = (a * features + b * width for a, b in (inputs, outputs))
@@ -111,11 +110,7 @@ def fingerprint(network: Network) -> str:
 
 
 def contents(path: str | Path, network: Network | None = None) -> Contents:
-    """Return the arrays of a checkpoint. network: the one it is trained for.
-
-    Raises InputError naming the file for what is not a checkpoint, is damaged, or holds numbers that cannot be; with
-    `network`, for a checkpoint of another one.
-    """
+    """Return the arrays of a checkpoint. network: the one it is trained for."""
     arrays, about = _read(Path(path))
 
     def need(name: str, dtype: str, shape: tuple[int | None, ...]) -> np.ndarray:

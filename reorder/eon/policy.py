@@ -1,10 +1,8 @@
 """EON's actor and critic (Kamatar 2023, Figure 2): self-attention over the frontier, cross-attention to the cache.
 
-A connection is the features of its two neurons side by side, a neuron of the cache its own. The frontier attends to
-itself; the policy is the softmax over the frontier of the largest attention to any neuron of the cache; the value
-comes from a sentinel that attends to the frontier and the cache. Equivariant to the order of the frontier, invariant to
-that of the cache. OUR CHOICES, on which the paper is silent: one head of `width` dimensions, a residual and a
-normalisation after the self-attention, a learned key beside the cache (the maximum over an empty cache is undefined).
+The policy is the softmax over the frontier of the largest attention to any neuron of the cache; the value comes from a
+sentinel that attends to both. OUR CHOICES, on which the paper is silent: one head of `width` dimensions, a residual and
+a normalisation after the self-attention, a learned key beside the cache.
 """
 
 from __future__ import annotations

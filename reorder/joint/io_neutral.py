@@ -8,8 +8,7 @@ victim's next use lies beyond the window's other end or before its start, and mo
 changes no comparison. Hence reads, writes and their order stay exactly as they are. Under LRU the recency of the
 window's sources changes, and with it perhaps a later victim: windows are kept only if a recount shows no further I/O.
 
-Beyond such windows a whole run may often be permuted at no cost; such runs are kept as far as a recount of the whole
-inference confirms that neither reads nor writes rise (`spare_runs`).
+`spare_runs`: whole runs are permuted where a recount of the inference confirms that no read or write is added.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ class JointCosts:
 
     @property
     def io(self) -> int:
-        """Reads plus writes."""
         return self.reads + self.writes
 
 

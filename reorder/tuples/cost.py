@@ -164,9 +164,8 @@ def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:
 def metric_bound(problem: TupleProblem, order: Int64Array, workers: int | Workers = 1) -> float | None:
     """Return a lower bound on the objective of all orders inside the strides, None where there is none.
 
-    Energy: ones by their own bound (without XOR every order sends the same ones) and, without XOR, rising edges as half
-    the bound on toggles, for wires that start at 0 rise at least as often as they fall. There is no bound on edges of
-    XORed data, which depend on three tuples, so energy counts none there and toggles have no bound; nor has int4.
+    Energy: ones by their own bound and, without XOR, rising edges as half the bound on toggles. There is no bound on
+    edges of XORed data, which depend on three tuples; nor has int4 one.
     """
     if any(f.element_bits < 8 for f in problem.counted):
         return None

@@ -1,7 +1,6 @@
 """Sparse matrices in files, with the order in which their entries are stored: what a reordered matrix is deployed as.
 
-npz is SciPy's own (save_npz), mtx Matrix Market coordinate, safetensors three tensors named as SciPy's arrays. All keep
-the stored order; do not call ``sort_indices`` or ``sum_duplicates`` on what is read back.
+npz is SciPy's own, mtx Matrix Market coordinate, safetensors three tensors named as SciPy's arrays; the order stays.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     convolution is the matrix of its outputs and taps, [O, I * R * S].
     Reads SciPy npz, NumPy npy and npz, Matrix Market, safetensors, and npz with arrays data, indices, indptr and shape
     alone.
-    Raises InputError naming file and entry.
     """
     import scipy.sparse
 

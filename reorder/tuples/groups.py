@@ -1,8 +1,4 @@
-"""Order all strides of a problem: in groups that workers share, with the same result for any number of them.
-
-Groups are cut by the number of tuples alone, and a worker gets its group alone. Each starts from the tuple that storage
-order puts before it, which only the first stride of a group can tell from a strictly sequential run.
-"""
+"""Order all strides of a problem: in groups that workers share, with the same result for any number of them."""
 
 from __future__ import annotations
 
@@ -36,10 +32,7 @@ def groups(problem: TupleProblem, first: int = 0) -> list[tuple[int, int]]:
 
 
 def order_piece(piece: Piece, method: str, seed: int, parameters: Any) -> npt.NDArray[np.unsignedinteger]:
-    """Return uint[n], slot -> tuple of a piece's own strides, counted from their first, as narrow as the numbers allow.
-
-    Raises InputError where what the method gives is not an order that keeps every tuple in its stride.
-    """
+    """Return uint[n], slot -> tuple of a piece's own strides, counted from their first."""
     problem = piece.problem
     order = np.arange(problem.size, dtype=np.int64)
     TUPLE_ORDERS[method].item.order(

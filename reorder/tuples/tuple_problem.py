@@ -1,8 +1,7 @@
 """Tuples in slots: what each tuple puts on the wires, where blocks begin, and which tuples may change places.
 
-A sparse format keeps one array per field (values, ids), each packed from an aligned base and sent in blocks whose first
-element is a base (Feinberg et al. 2020, section III). Slot i of every array belongs to tuple i of the order; reordering
-permutes tuples inside strides, never across their ends.
+A sparse format keeps one array per field, packed and sent in blocks whose first element is a base (Feinberg et al.
+2020, section III). Slot i of every array belongs to tuple i; reordering permutes tuples inside strides.
 """
 
 from __future__ import annotations
@@ -62,7 +61,6 @@ class Field:
         return {**self.__dict__, "bits": self.bits.astype(f"<u{self.element_bytes}")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore them as words."""
         self.__dict__.update(state, bits=state["bits"].astype(np.uint64))
 
 

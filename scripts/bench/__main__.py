@@ -24,7 +24,6 @@ from bench.harness import SUITES, Measured, cases_of, compare, instructions, mea
 
 
 def show(row: Measured) -> None:
-    """Print one case in a line."""
     unit = "" if row.of == "call" else f"{row.per_unit_ns:10.2f} ns/{row.of}"
     ratio = "" if row.ratio is None else f"  {row.ratio:6.2f} x {row.peer}"
     facts = "".join(f"  {name} {value}" for name, value in row.facts.items())
@@ -35,7 +34,6 @@ def show(row: Measured) -> None:
 
 
 def main() -> None:
-    """Parse the command line and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=f"of {', '.join(SUITES)}")
     parser.add_argument("--only", default="", help="Measure only cases whose name holds this.")

@@ -58,13 +58,11 @@ class Measured:
 
 
 def reference(*names: str) -> Path | None:
-    """Return a file of the reference data, or None where EDGEWATT_REFERENCE has none."""
     path = Path(os.environ.get("EDGEWATT_REFERENCE", "/nonexistent"), *names)
     return path if path.exists() else None
 
 
 def cpu_seconds(work: Callable[[], Any], calls: int = 1) -> float:
-    """Return the thread CPU seconds of a call, the mean of so many."""
     start = time.thread_time()
     for _ in range(calls):
         work()
@@ -76,37 +74,34 @@ def calls_of(seconds: float) -> int:
     return max(1, min(1000, int(0.02 / max(seconds, 1e-6))))
 
 
+def rounds_of(times: Callable[[int], float], most: int, seconds: float) -> Iterator[list[float]]:
+    """Yield the times of three, in turns: at least three rounds, at most `most`, no new one after `seconds`."""
+    end, n = time.monotonic() + seconds, 0
+    while n < min(3, most) or (n < most and time.monotonic() < end):
+        row = [0.0, 0.0, 0.0]
+        for k in (2, 1, 0) if n % 2 else (0, 1, 2):
+            row[k] = times(k)
+        yield row
+        n += 1
+
+
 def pin_to_one_core() -> None:
-    """Keep this process on the last of its cores, where the system can."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def cases_of(suite: str) -> Iterator[Case]:
-    """Yield the cases of a suite; inputs are made as they are reached."""
     cases: Iterator[Case] = import_module(f"bench.suites.{suite}").cases()
     return cases
 
 
-def most_rounds(case: Case, rounds: int) -> int:
-    """Return how many rounds a case is measured in at most."""
-    return min(rounds, case.rounds or rounds)
-
-
 def measure(suite: str, case: Case, rounds: int, seconds: float) -> Measured:
-    """Measure a case: at least three rounds, at most `rounds`, and no new one after `seconds` of the wall clock."""
-    facts = case.work()
+    facts, most = case.work(), min(rounds, case.rounds or rounds)
     if case.against:
         case.against()
-    many = calls_of(cpu_seconds(case.work)) if most_rounds(case, rounds) > 1 else 1
-    rows: list[tuple[float, float, float]] = []
-    most, end = most_rounds(case, rounds), time.monotonic() + seconds
-    while len(rows) < min(3, most) or (len(rows) < most and time.monotonic() < end):
-        calls: list[Callable[[], Any]] = [case.work, case.against or (lambda: None), case.work]
-        turn = len(rows) % 2
-        spent = [cpu_seconds(call, many) for call in (reversed(calls) if turn else calls)]
-        first, other, again = reversed(spent) if turn else spent
-        rows.append((first, other, again))
+    many = calls_of(cpu_seconds(case.work)) if most > 1 else 1
+    calls = [case.work, case.against or (lambda: None), case.work]
+    rows = list(rounds_of(lambda k: cpu_seconds(calls[k], many), most, seconds))
     own = statistics.median((a + c) / 2 for a, _, c in rows)
     return Measured(
         suite,
@@ -167,13 +162,7 @@ def compare(suite: str, old: Path, new: Path, only: str, rounds: int, seconds: f
         for tree in trees:  # the first call fills caches
             tree.ask("time 1")
         many = calls_of(float(trees[1].ask("time 1")))
-        rows: list[list[float]] = []
-        end = time.monotonic() + seconds
-        while len(rows) < 3 or (len(rows) < rounds and time.monotonic() < end):
-            row = [0.0, 0.0, 0.0]
-            for k in (0, 1, 2) if len(rows) % 2 else (2, 1, 0):
-                row[k] = float(trees[k].ask(f"time {many}"))
-            rows.append(row)
+        rows = list(rounds_of(lambda k, many=many: float(trees[k].ask(f"time {many}")), rounds, seconds))  # type: ignore[misc]
         own = statistics.median((b + c) / 2 for _, b, c in rows)
         a_to_a = statistics.median(c / b for _, b, c in rows)
         ratio = statistics.median(2 * a / (b + c) for a, b, c in rows)

@@ -211,7 +211,7 @@ def test_a_scheduler_without_workers_and_one_that_is_killed(
     threading.Timer(3.0, scheduler.kill).start()
     with (
         pytest.warns(EdgewattWarning, match="has no workers: waiting"),
-        pytest.raises(EdgewattError, match="is gone: finished work is kept: run the same command to continue"),
+        pytest.raises(EdgewattError, match="is gone; finished work is kept: run the same command to continue"),
     ):
         list(Workers(1, scheduler=address).map(square, [(k, (k,)) for k in range(3)]))
 

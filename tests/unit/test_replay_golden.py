@@ -1,21 +1,15 @@
 """Counts on the shipped network stay what they were, and stay inside bounds that hold for any network."""
 
-import importlib.util
 import json
 from pathlib import Path
+
+import golden_files
 
 ROOT = Path(__file__).parents[2]
 
 
-def golden_script():
-    spec = importlib.util.spec_from_file_location("golden_replay", ROOT / "scripts" / "golden_replay.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_replay_counts():
-    found = golden_script().counts()
+    found = golden_files.replays()
     assert found == json.loads((ROOT / "tests" / "golden" / "replay.json").read_text())
     for case in found.values():
         bits = 8 * 32 * (sum(case["reads"]) + sum(case["writes"]))

@@ -1,8 +1,7 @@
 """SCALE-Sim runs: the DRAM traces of every layer and tensor, with the byte behind each word.
 
 A run is the folder `<out>/<run_name>` of SCALE-Sim 2 or 3: layerN/{IFMAP,FILTER,OFMAP}_DRAM_TRACE.csv (or .csv.gz), and
-its configuration. Words are bytes; addresses count from the offset of the tensor, which all layers share, so an address
-names a tensor only together with its layer: here each (layer, tensor) gets a base address of its own.
+its configuration. Words are bytes; each (layer, tensor) gets a base address of its own.
 
 Reads of `InterfaceBandwidth: CALC` runs are padded with 1 where -1 is meant: words outside the tensor are dropped, and
 where 1 lies inside it, what a row ends in is padding, but for one 1 of a row that came out one word shorter than both
@@ -72,7 +71,6 @@ def read_run(
     tensors: layerN_ifmap [h, w, c], layerN_filter [f, r, s, c], layerN_ofmap [oy, ox, f], bytes (int8 or uint8), as
     np.load gives them. partials: layerN_partial [n, oy*OW + ox, f], needed where an output is written more than once.
     configuration: the .cfg file; None takes the only one in the folder.
-    Raises InputError naming file and line of what is not a trace, or the tensor that is missing.
     """
     folder = Path(folder)
     offsets, padded = _configuration(folder, configuration)
@@ -289,7 +287,6 @@ def count_tensor(tensor: np.ndarray, accesses: int, access_bits: int, *, passes:
 
     passes: how often the whole tensor moves by the tool's loops; without it, a count that is a whole number of tensors
     is taken for that many passes. Tools round up per tile, so give it where you have it.
-    Raises InputError for an empty tensor, accesses that are not whole bytes, or fewer bytes than the passes need.
     """
     data = np.ascontiguousarray(tensor).view(np.uint8).reshape(-1)
     if not len(data):
@@ -308,10 +305,9 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     """Return the traffic of a table of counts, walked linearly, with what is exact of each.
 
     path: CSV with a header and the columns layer (from 0), tensor (ifmap, filter, ofmap; also I, W, O), dram_reads,
-    dram_writes (accesses), access_bits, and where known passes and layer_cycles (clocks of the layer, over which the
-    accesses are spread; without it they are offered at once). A line with reads and writes makes two. tensors: as for
-    `read_run`. Whole passes move the tensor whole; without passes the walk covers the bytes counted.
-    Raises InputError naming file and line.
+    dram_writes (accesses), access_bits, and where known passes and layer_cycles (clocks over which the accesses are
+    spread; without it they are offered at once). A line with reads and writes makes two. tensors: as for `read_run`.
+    Whole passes move the tensor whole. Raises InputError naming file and line.
     """
     walked = []
     try:

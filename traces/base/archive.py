@@ -41,12 +41,10 @@ def _named(path: str | Path, kind: str) -> Iterator[None]:
 def read_npz(
     path: str | Path, names: Iterable[str] | None = None, *, content: bytes | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of an npz file by name (only those of `names` that are there, if given).
-
-    content: of the file, where it has been read already.
+    """Return the arrays of an npz file by name: those of `names` that are there, or all. content: if read already.
 
     Every array is checked before it is allocated: no Python objects, a size that fits the archive's directory, all
-    together within the bound of `traces.base.files`. Raises InputError naming the file and the array.
+    together within the bound of memory. Raises InputError naming the file and the array.
     """
     chosen = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}

@@ -23,10 +23,7 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
 
 
 def whole_number(value: object, what: str, least: int = 1, most: int | None = None, *, why: str = "") -> int:
-    """Return a whole number from `least` to `most`. True and 1.0 are none.
-
-    why: what the number is, for the message. Raises InputError naming `what`.
-    """
+    """Return a whole number from `least` to `most`; True and 1.0 are none. why: what it is, for the InputError."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if whole and value >= least and (most is None or value <= most):  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload, no-any-return]

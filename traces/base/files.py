@@ -28,10 +28,8 @@ def own_folder(folder: Path) -> Path:
 def create_beside(path: Path, within: Path | None = None) -> tuple[int, str]:
     """Create an empty, hidden file to be renamed to `path`; return its descriptor, open for writing, and its name.
 
-    within: the folder to create it in, which is made where it is missing; None: that of `path`.
-
-    The name holds host and process, for people, and random digits: processes on several machines, or in containers
-    whose process ids are equal, share a folder without ever sharing a file. Raises OSError.
+    within: the folder for it, made where it is missing; None: that of `path`. The name holds host and process, for
+    people, and random digits: processes of several machines or containers never share a file. Raises OSError.
     """
     folder, stem = os.path.split(path)
     stem = stem.encode("utf-8", "surrogateescape")[:120].decode("utf-8", "ignore")
@@ -79,10 +77,7 @@ def replace_file(path: Path, data: bytes | memoryview, *, fsync: bool = False, w
 
 
 def need_regular(path: str | Path) -> None:
-    """Raise InputError where a path is there and neither a file nor a folder: reading a pipe or a device may not end.
-
-    For paths that files name; what a command line names is the user's.
-    """
+    """Raise InputError where a path that a file names is neither file nor folder: pipes and devices may not end."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # whoever reads it says so

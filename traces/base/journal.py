@@ -20,8 +20,6 @@ class Journal:
 
     lines: those of an earlier run with the same key. A line that was cut off by a kill, or is damaged, does not count.
     The file is made, and one of another key begun afresh, with the first line that is put.
-
-    Raises InputError where the path holds anything but a journal, or cannot be read.
     """
 
     def __init__(self, path: Path, key: str) -> None:

@@ -1,8 +1,7 @@
 """Registries of named kinds: encoders, cache policies, orderings, number formats and so on.
 
-A kind has one registry and one folder. In-tree members are the modules of that folder, found by looking: to add one is
-to add a file. Members of other distributions come by entry points whose group is `edgewatt.<kind>`; the entry point's
-name is the member's, and loading it must register that name.
+In-tree members are the modules of the kind's folder; those of other distributions come by entry points of the group
+`edgewatt.<kind>`, each called as its member, which loading it registers.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ _SESSION = secrets.token_hex(8)
 class Origin:
     """Where a member comes from that is not ours: its distribution and that one's version.
 
-    A member of no distribution has the name of the file that registers it and, as `code`, that file's SHA-256; one
-    typed into a session has no file, and a `code` of that session alone.
+    Without one: the file that registers it, with its SHA-256 as `code`; without a file: a `code` of this session alone.
     """
 
     distribution: str
@@ -43,17 +41,14 @@ class Origin:
 
 @dataclasses.dataclass(frozen=True)
 class Entry(Generic[T]):
-    """One registered kind: the thing itself, its frozen parameter dataclass and one line for `edgewatt list`.
-
-    module: the one that registered it. origin: None for our own members.
-    """
+    """A member: the thing itself, one line for `edgewatt list`, its frozen parameter dataclass, who registered it."""
 
     name: str
     item: T
     summary: str
     parameters: type | None = None
     module: str = ""
-    origin: Origin | None = None
+    origin: Origin | None = None  # None: ours
 
     @property
     def required(self) -> list[str]:
@@ -77,14 +72,11 @@ class Entry(Generic[T]):
 class Registry(Mapping[str, Entry[T]]):
     """Name -> Entry of one kind.
 
-    what: the kind as messages name it. entry_point_group: ``edgewatt.<kind>``, which distributions may also write with
-    hyphens; None: ours alone. folder: the package
-    whose modules, and those of its folders, are the in-tree members; they are imported at the first look-up, in the
-    order of their names. None: whoever imports the members registers them. instances_of, subclasses_of: what a member
-    must be, where it is not a function.
+    what: the kind as messages name it. entry_point_group: None for a kind that is ours alone; distributions may write
+    hyphens in it. folder: the package whose modules are the in-tree members, imported at the first look-up; None:
+    whoever imports them registers them. instances_of, subclasses_of: what a member must be, where it is not a function.
 
-    Entry points are read, not loaded, until their member is asked for, so a broken plug-in breaks nothing else. An
-    in-tree name wins over an entry point of the same name.
+    An entry point is loaded when its member is asked for, so a broken plug-in breaks nothing else; our names win.
     """
 
     def __init__(
@@ -101,7 +93,6 @@ class Registry(Mapping[str, Entry[T]]):
         self.entry_point_group = entry_point_group
         self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
-        self._holds_outside = False
         self._discovered, self._discovering = folder is None, False
         self._lock = threading.RLock()
         _ALL.append(self)
@@ -109,10 +100,10 @@ class Registry(Mapping[str, Entry[T]]):
     def register(
         self, name: str, *, summary: str, parameters: type | None = None, module: str | None = None
     ) -> Callable[[T], T]:
-        """Return a decorator that adds its argument under `name`. `parameters` is a frozen dataclass or None.
+        """Return a decorator that adds its argument under `name`. parameters: a frozen dataclass, or None.
 
-        module: who registers; None: the module that this is called in. Raises TypeError for what cannot be a member,
-        ValueError for a name that is taken.
+        module: who registers; None: who calls. Raises TypeError for what cannot be a member, ValueError for a name
+        that is taken.
         """
         by = module or str(sys._getframe(1).f_globals.get("__name__", ""))
 
@@ -120,9 +111,7 @@ class Registry(Mapping[str, Entry[T]]):
             self._check(name, item)
             if name in self._entries:
                 raise ValueError(f"{self.what} {name!r} is registered twice")
-            origin = self._origin(name, by)
-            self._holds_outside |= origin is not None
-            self._entries[name] = Entry(name, item, summary, parameters, by, origin)
+            self._entries[name] = Entry(name, item, summary, parameters, by, self._origin(name, by))
             return item
 
         return add
@@ -137,12 +126,12 @@ class Registry(Mapping[str, Entry[T]]):
     def __getitem__(self, name: str) -> Entry[T]:
         """Return a member; names are found in any case. Raises InputError with a suggestion if there is none."""
         self._discover()
-        if name not in self._entries and name not in self._plugins and isinstance(name, str):
+        if name not in self and isinstance(name, str):
             name = next((known for known in self if known.lower() == name.lower()), name)
-        if name not in self._entries and name in self._plugins:
-            self._load_plugin(name)
         if name not in self._entries:
-            raise unknown_name(self.what, name, self)
+            if name not in self._plugins:
+                raise unknown_name(self.what, name, self)
+            self._load_plugin(name)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
@@ -167,7 +156,7 @@ class Registry(Mapping[str, Entry[T]]):
         return entries
 
     def has_outside(self) -> bool:
-        return bool(self._plugins) or self._holds_outside
+        return bool(self._plugins) or any(entry.origin for entry in self._entries.values())
 
     @cached_property
     def _plugins(self) -> dict[str, Any]:

@@ -19,7 +19,6 @@ class OneLineRepr(ABC):
         """Return what matters, by name, the most telling first; None leaves a fact out."""
 
     def __repr__(self) -> str:
-        """Return one line."""
         facts = {name: _text(value) for name, value in self._repr_fields().items() if value is not None}
         return f"<{type(self).__name__} {', '.join(f'{name} {value[:_MOST]}' for name, value in facts.items())}>"
 

@@ -1,7 +1,4 @@
-"""Sparse matrices from anywhere: what SciPy holds is checked before compiled code follows its pointers.
-
-SciPy's own conversions (``tocsr``, ``tocoo``) check neither pointers nor ids: a wrong one writes outside their arrays.
-"""
+"""Sparse matrices from anywhere: what SciPy holds is checked before compiled code follows its pointers."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from traces.base.errors import InputError
 def row_pointers(pointers: Any, n_rows: int, n_entries: int, where: str) -> npt.NDArray[Any]:
     """Return row (or column) pointers [n_rows + 1] after checking that they rise from 0 to `n_entries`.
 
-    Neighbours are compared, not subtracted: a difference may go round. where: names them in messages. Raises
-    InputError. O(n_rows)
+    Neighbours are compared, not subtracted: a difference may go round. Raises InputError naming `where`. O(n_rows)
     """
     array: npt.NDArray[Any] = np.asarray(pointers)
     if array.ndim != 1 or array.dtype.kind not in "iu":

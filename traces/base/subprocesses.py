@@ -34,10 +34,9 @@ def forget_current_folder() -> None:
 
 
 def module_command(module: str) -> list[str]:
-    """Return the command that runs one of our modules with the path of this process, the library's own modules first.
+    """Return the command that runs one of our modules with the path of this process.
 
-    What this process found on its path is found by the child, too, but never in place of Python's or installed modules;
-    our own packages are the same files as here.
+    Python's own and installed modules come first: none of a folder on the path takes their place.
     """
     own = next((p for p in sys.path if p and os.path.realpath(p) == os.path.realpath(_OUR_FOLDER)), _OUR_FOLDER)
     more = [os.path.abspath(p) for p in sys.path]

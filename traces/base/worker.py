@@ -1,8 +1,7 @@
 """A worker process of `traces.base.workers`: ``python -m traces.base.worker MODULE [READ,WRITE ...]``.
 
-It reads pieces, each a length and a pickle of (function, arguments), and answers them in their order. Several workers
-are copies of the first one, made when it has loaded: what all need is loaded once, and lies in memory once. When the
-parent dies, the pipe closes and the worker ends at once, in the middle of a piece if need be.
+It answers pieces, each a length and a pickle of (function, arguments), in their order. Several workers are copies of
+the first one, made when it has loaded. When the parent dies, the pipe closes and the worker ends at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Who does the pieces of a large job: this process, its threads, worker processes, or a Dask cluster.
 
-A piece is a call of a function of a module: pieces in, results out, in the order in which they are done; what a result
-is depends on its piece alone. Only a few pieces a worker are under way, so that neither memory nor the time before the
-first result grows with the job.
+A piece is a call of a function of a module, and its result depends on it alone. Few are under way, so memory does not
+grow with the job; results come in the order in which they are done.
 """
 
 from __future__ import annotations
@@ -98,11 +97,10 @@ def go_on() -> None:
 class Workers:
     """A team that is started when there is work for two, and ends with the block.
 
-    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS; threads are for work that is
-    compiled and lets other threads run. scheduler: address of a Dask scheduler. local: what the workers of a Dask
-    cluster are that is started here: threads of this process, or processes. load: a module whose function
-    `load(waiting)` loads what worker processes need, as long as `waiting()`. Raises InputError for other names and
-    counts.
+    count: workers (of a scheduler given: as many as it has). executor: of EXECUTORS; threads are for compiled work.
+    scheduler: address of a Dask scheduler. local: the workers of a Dask cluster that is started here: threads of this
+    process, or processes. load: a module whose function `load(waiting)` loads what worker processes
+    need. Raises InputError for other names and counts.
     """
 
     def __init__(
@@ -153,9 +151,9 @@ class Workers:
     ) -> Iterator[tuple[Key, Any]]:
         """Yield (key, function(*arguments)) for each (key, arguments), in the order in which they are done.
 
-        count: how many calls there are, if that is known: the last go one by one, so that all workers end together.
-        lost: what a piece gives whose worker processes died `attempts` times. hear: called with the key and whatever a
-        piece of a process reports (`report`). Closing the iterator ends the work that is under way.
+        count: of the calls, if known: the last go one by one, so that all workers end together. lost: what a piece
+        gives whose worker processes died `attempts` times. hear: called with the key and what a piece of a process
+        reports (`report`). Closing the iterator ends the work that is under way.
 
         Raises what a call raises; WorkerDiedError if a process dies (without `lost`), EdgewattError if no scheduler
         answers, MissingExtraError without Dask.
@@ -188,7 +186,7 @@ class Workers:
     def _members(self) -> _Team:
         if self._team is None:
             if self.executor == "dask":
-                team: _Team = _dask(self)
+                team: _Team = _Dask(self.count, self.scheduler, self.local == "threads")
             elif self.executor == "processes":
                 team = _Processes(self.count, self.load)
             else:
@@ -326,37 +324,36 @@ def _threads(count: int, ended: threading.Event) -> Executor:
     return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
-def _dask(workers: Workers) -> _Dask:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtraError("distributed", "dask") from error
-    return _Dask(distributed, workers.count, workers.scheduler, workers.local == "threads")
-
-
 class _Dask(_Futures):
     """A local cluster of as many threads or processes, or the cluster at a scheduler's address."""
 
     together_s = TOGETHER_S
 
-    def __init__(self, distributed: Any, count: int, scheduler: str | None, threads: bool) -> None:
-        self._distributed, self._ends, ended = distributed, ExitStack(), threading.Event()
+    def __init__(self, count: int, scheduler: str | None, threads: bool) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise MissingExtraError("distributed", "dask") from error
+        self._distributed: Any = distributed
+        self._ends, ended = ExitStack(), threading.Event()
         self._where = scheduler or "this machine"
         try:
             if scheduler is None:
                 own = _threads(count, ended) if threads else None
                 cluster = self._ends.enter_context(local_dask_cluster(distributed, count, own))
             else:
-                self._look_at(scheduler)
-            self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{CONNECT_S:g}s")
+                self._reach(scheduler)
+            self._client = self._distributed.Client(
+                cluster if scheduler is None else scheduler, timeout=f"{CONNECT_S:g}s"
+            )
         except (OSError, TimeoutError, ValueError) as error:
             self._ends.close()
             raise EdgewattError(f"no Dask scheduler answers at {self._where} ({error})") from error
         self._ends.enter_context(self._client)
         self._ends.callback(ended.set)  # before the cluster waits for its threads
-        self.died, self._finished = (distributed.KilledWorker,), distributed.as_completed(with_results=False)
+        self.died, self._finished = (distributed.KilledWorker,), self._distributed.as_completed(with_results=False)
 
-    def _look_at(self, address: str) -> None:
+    def _reach(self, address: str) -> None:
         async def identify() -> Any:
             arguments = self._distributed.Security().get_connection_args("client")
             async with self._distributed.rpc(address, timeout=CONNECT_S, connection_args=arguments) as scheduler:
@@ -383,7 +380,7 @@ class _Dask(_Futures):
             if self._client.status == "running" and isinstance(error, OSError):
                 raise
             raise EdgewattError(
-                f"the Dask scheduler at {self._where} is gone: finished work is kept: run the same command to continue"
+                f"the Dask scheduler at {self._where} is gone; finished work is kept: run the same command to continue"
             ) from error
 
     def __exit__(self, *error: Any) -> None:

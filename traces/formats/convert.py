@@ -42,7 +42,6 @@ def to_bits(
     """Convert float32[n] to ``(bits, scale, report)``; bits is uint8, uint16 or uint32[n], one element each.
 
     scale: step of an integer format; None takes the tensor's own (see symmetric_scale). Floating point has none.
-    Raises InputError on a NaN or infinite value, an unknown format, or a scale that does not fit.
     """
     form = FORMATS[name].item
     given = _finite(values)

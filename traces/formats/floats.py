@@ -1,7 +1,5 @@
-"""Floating-point formats: rounded to nearest, ties to even, straight from float32.
-
-Values beyond the range are set to the largest finite one and counted, because an infinity on a weight wire would make
-every later partial sum meaningless.
+"""Floating-point formats: rounded to nearest, ties to even, straight from float32. Values beyond the range
+are set to the largest finite one and counted.
 """
 
 from __future__ import annotations

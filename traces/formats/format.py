@@ -1,8 +1,5 @@
-"""What a number format declares, and the registry of number formats.
-
-A member is a `Format` registered under its name in a module of this folder: most are one line with `FloatFormat`
-(`traces.formats.floats`) or `IntegerFormat` (`traces.formats.integers`).
-"""
+"""What a number format declares, and the registry: most members are one line with `FloatFormat`
+(`traces.formats.floats`) or `IntegerFormat` (`traces.formats.integers`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Synthetic networks. Topologies follow the papers; weights, biases and inputs are random and say nothing of accuracy.
 
-Every generator draws the topology and the numbers from separate streams of one seed, so that asking for other numbers
-never changes the topology. Weights are normal with variance 2 / in-degree, biases normal with deviation 0.1, inputs
-uniform in [0, 1).
+Topology and numbers come from separate streams of one seed. Weights are normal with variance 2 / in-degree, biases
+normal with deviation 0.1, inputs uniform in [0, 1).
 """
 
 from __future__ import annotations

@@ -165,10 +165,9 @@ def cell(
     """Return the first normal cell of a searched network on ImageNet, with the stem's results as its inputs.
 
     genotype: a name of GENOTYPES or (pairs of (operation, input), concatenated nodes). The older input is
-    size x size x channels and is reduced by two strided convolutions; the cell works at half that side. ReLU and batch
-    normalisation are fused; a separable convolution is applied twice, as its authors do; two 1x1 convolutions of the
-    following cells read the result. One byte per element. Concatenations are operators; rewriting.rewrite can
-    fold them. Raises InputError for unknown operations and inputs.
+    size x size x channels, reduced by two strided convolutions; the cell works at half that side, ReLU and batch
+    normalisation fused, a separable convolution twice, as its authors do; two 1x1 convolutions of the following cells
+    read the result. One byte per element. Raises InputError for unknown operations and inputs.
     """
     if isinstance(genotype, str):
         if genotype not in GENOTYPES:

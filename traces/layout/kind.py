@@ -1,8 +1,4 @@
-"""What a layout declares, and the registry of layouts.
-
-A member is a `LayoutKind` registered under its name, one module of this folder each. Most members are declarations:
-what must be one run of the order, which ids lie beside the weights, and the structure read at the start of a row.
-"""
+"""What a layout declares, and the registry of layouts."""
 
 from __future__ import annotations
 
@@ -33,10 +29,7 @@ class Element:
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Loads of structure (pointers, row names) that come before a step, steps ascending.
-
-    step: int64[n] the step. offset: int64[n] image offset. size: uint8[n] bytes. stream: str[n] its name.
-    """
+    """Loads of structure (pointers, row names) before a step, steps ascending: image offset, bytes, stream name."""
 
     step: npt.NDArray[np.int64]
     offset: npt.NDArray[np.int64]
@@ -74,7 +67,6 @@ class Space:
         self.end = 0
 
     def add(self, name: str, data: Bytes) -> int:
-        """Place an array (uint8[n], its bytes in memory) and return its offset."""
         offset = -(-self.end // self.alignment) * self.alignment
         self.parts.append((name, offset, data))
         self.end = offset + len(data)
@@ -111,11 +103,8 @@ class Steps:
 
     @classmethod
     def of(cls, network: Network, edges: Int64Array, by: str = "target", repeats: Int64Array | None = None) -> Steps:
-        """Return the steps of an order of work.
-
-        by: 'target' or 'source', whose runs are the rows. repeats: int64[W] steps per connection, the second and
-        later ones being padding; None is one each.
-        """
+        """Return the steps of an order of work. by: 'target' or 'source', whose runs are the rows. repeats: int64[W]
+        steps per connection, those behind the first being padding; None is one each."""
         origin = np.arange(len(edges)) if repeats is None else np.repeat(np.arange(len(edges)), repeats)
         is_padding = np.zeros(len(edges), bool) if repeats is None else np.r_[False, origin[1:] == origin[:-1]]
         at = edges[origin]
@@ -226,7 +215,6 @@ class LayoutKind:
         return Steps.of(network, edges, self.runs_of or "target")
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
-        """Add the layout's arrays to the space, in the order they lie in memory."""
         elements = []
         for end in sorted(self.ids):
             packed = stored.in_slots(stored.ids[end].astype(f"<u{stored.id_bytes}"))

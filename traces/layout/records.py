@@ -19,10 +19,9 @@ def run_headers(stored: Stored, space: Space) -> Loads:
 
 
 class Runs(LayoutKind):
-    """Runs of one target: a header (target, connections in the run) and (source, weight) records.
+    """Runs of one target: a header (target, connections in the run), and (source, weight) records in their own array.
 
-    Headers and records lie in arrays of their own, so that records stay side by side. Cheaper than tuples where runs
-    are longer than 2 connections, and larger than rows by the ids of the runs.
+    Cheaper than tuples where runs are longer than 2 connections, larger than rows by the ids of the runs.
     """
 
     ids = ("source", "target")

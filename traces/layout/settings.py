@@ -1,7 +1,4 @@
-"""How a network is asked to lie in memory: a layout by name with its settings.
-
-A layout and an order of work make a `traces.trace.plan.Plan`, which `traces.trace.build` walks.
-"""
+"""How a network is asked to lie in memory: a layout by name with its settings."""
 
 from __future__ import annotations
 

@@ -43,14 +43,10 @@ def forward(
 ) -> npt.NDArray[Any]:
     """Return the activations of all neurons, `dtype`[B, N], for float[B, I] inputs (None: the network's own batch).
 
-    A neuron's weighted inputs are summed in float64 in their stored order (pairwise), its bias is added, and the result
-    is rounded once to `dtype` (float32 or float64). Products of float32 numbers are exact in float64, so a fused
-    multiply-add changes nothing and float32 results do not depend on the machine. With ``dtype=np.int64`` everything
-    is exact integer arithmetic; weights, biases and inputs must then be whole numbers.
-
-    z + bias, then the activation, in float64; outputs stay linear. clipped-relu (the Graph Challenge's rule),
-    outputs too: the bias is added only where z is not zero, then the value is clipped to [0, 32]. Neurons without
-    incoming connections hold their input, or what their activation makes of their bias if they are not inputs.
+    Sums are float64, in the stored order (pairwise), rounded once to `dtype`, behind the bias and the activation; with
+    ``dtype=np.int64`` all is exact integer arithmetic. Outputs stay linear but under clipped-relu, which
+    adds the bias only where a sum is not zero and clips to [0, 32]. Neurons without incoming connections hold their
+    input, or what their activation makes of their bias.
 
     O(B * W) time, O(B * N) memory. Raises InputError without weights or inputs, or where integers would overflow.
     """
@@ -108,9 +104,7 @@ def _activate(
 
 def start_values(network: Network, biases: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
     """Return what neurons hold before anything is computed: their bias, behind the activation where nothing comes in.
-
-    biases: of any type, [N]; None: the network's, float32. clipped-relu adds a bias to sums alone that are not 0.
-    """
+    biases: of any type, [N]; None: the network's, float32. clipped-relu adds a bias to sums alone that are not 0."""
     held = network.biases if biases is None else biases
     held = np.zeros(network.n_neurons, np.float32) if held is None else held.copy()
     unfed = network.in_degree == 0
@@ -128,10 +122,8 @@ def _at(slopes: npt.NDArray[np.float32] | None, neurons: npt.NDArray[Any]) -> np
 def activated(
     sums: npt.NDArray[Any], codes: npt.NDArray[np.uint8], slopes: npt.NDArray[np.float32] | None
 ) -> npt.NDArray[Any]:
-    """Return sums[..., n], changed in place, behind the activations of n neurons; clipped-relu needs more than these.
-
-    codes: uint8[n], as `Network.codes`. slopes: float32[n], or None.
-    """
+    """Return sums[..., n], changed in place, behind the activations (codes uint8[n], slopes float32[n] or None) of n
+    neurons; clipped-relu needs more than these."""
     for code in np.unique(codes).tolist():
         at, name = codes == code, ACTIVATIONS[code]
         if name == "relu":

@@ -314,7 +314,6 @@ class Network(OneLineRepr):
 
     @cached_property
     def is_output(self) -> npt.NDArray[np.bool_]:
-        """bool[N]."""
         mask = np.zeros(self.n_neurons, bool)
         mask[self.outputs] = True
         return _read_only(mask)

@@ -89,8 +89,7 @@ def _are_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
 def known_processing(network: Network, order: Any) -> Processing | None:
     """Return `processing` where it is kept, or is to be, with its owner: the network, an Ordering or an array.
 
-    None: a network that is too large, or an order that comes for the first time or whose entries change from call to
-    call; then nothing is gained by laying it out.
+    None where laying it out gains nothing: too large, the first time, or an array whose entries change between calls.
     """
     check_size(network)
     if network.n_connections > REMEMBERED:
@@ -131,10 +130,8 @@ def processing_arrays(network: Network, order: Any) -> tuple[npt.NDArray[np.int3
 
 
 def widest_bag(sources: npt.NDArray[np.integer], targets: npt.NDArray[np.integer], n_neurons: int) -> int:
-    """Return the most values that lie between their first and their last connection at once, in processing order.
-
-    sources, targets: int[W] in the order of work. O(W + N).
-    """
+    """Return the most values that lie between their first and their last connection at once; int[W] in the order of
+    work. O(W + N)."""
     w = len(sources)
     step = np.arange(w)
     first, last = np.full(n_neurons, w), np.full(n_neurons, -1)

@@ -24,7 +24,6 @@ def prune_magnitude(
     scope: 'global' ranks all connections together; 'layer' keeps the same share of every layer (largest remainders get
         the rounding; every layer keeps at least one connection).
     Equal magnitudes: the connection stored earlier stays. Neurons are kept, so some may become isolated.
-    Raises InputError without weights (or layers, for 'layer') or where nothing or more than all would be kept.
     """
     if scope not in SCOPES:
         raise unknown_name("scope", scope, SCOPES)

@@ -38,12 +38,8 @@ def quantize(network: Network, sources: Ids, targets: Ids, weights: Float32, val
     sources, targets: int[W] neurons of the connections, weights: float32[W], in any order, which is that of
     the result's weights.
 
-    A neuron that is never negative gets 0 to 255 for 0 to its largest value, others 1 to 255 around 128. Weights are
-    taken times their source's scale, so each source has a scale of its own, and divided by the largest into a target,
-    which becomes 127. Whole numbers over a range of at most 255, and whole weights up to 127, are kept as they are, so
-    integer networks stay exact. The bias and the sources' zero points go into the integer that a sum starts from.
-    Raises InputError for values that are not finite, for sums beyond 32 bits, for scales beyond float32, and for
-    other activations than identity and relu.
+    A neuron that is never negative gets 0 to 255 for 0 to its largest value, others 1 to 255 around 128. Weights times
+    their source's scale are divided by the largest into a target, which becomes 127.
     """
     for name in network.used_activations:
         if name not in ("identity", "relu"):

@@ -1,8 +1,7 @@
 """A small reference executor: runs an operator graph on arrays, to show that two graphs compute the same.
 
-Plain and slow on purpose. 'float' works on real values in float32 (quantised constants are taken at their real value,
-results are not rounded to their 8-bit format); 'integer' works on the stored integers in int64, exactly. Partial
-operators accumulate in their shared buffer; what follows the sum (the activation) waits for its last writer.
+'float' works on real values in float32, 'integer' on the stored integers in int64, exactly. Partial operators
+accumulate in their shared buffer; the activation waits for the last writer.
 """
 
 from __future__ import annotations

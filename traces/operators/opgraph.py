@@ -1,8 +1,7 @@
 """The operator graph: which operator reads which tensors, and which storage each tensor occupies.
 
-Only activations are described by size; weights ride along as ``constants`` where a model file has them. The meaning of
-every field follows the memory-aware scheduling literature (Ahn et al. 2020, section 3): an operator runs when all that
-it reads has been written, allocates what it writes, and storage is freed after its last use.
+The meaning of every field follows Ahn et al. 2020, section 3: an operator runs when all that it reads has been written,
+allocates what it writes, and storage is freed after its last use. Weights ride along as ``constants``.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class Operator:
 
     @property
     def output(self) -> Tensor:
-        """The first tensor it writes."""
         return self.outputs[0]
 
     @property
@@ -119,17 +117,14 @@ class OpGraph(OneLineRepr):
 
     @property
     def n_nodes(self) -> int:
-        """Number of operators."""
         return len(self.nodes)
 
     @cached_property
     def tensors(self) -> Mapping[str, Tensor]:
-        """Tensor name -> Tensor, in file order."""
         return MappingProxyType({t.name: t for node in self.nodes for t in node.outputs})
 
     @cached_property
     def producer(self) -> Mapping[str, int]:
-        """Tensor name -> index of the operator that writes it."""
         return MappingProxyType({t.name: i for i, node in enumerate(self.nodes) for t in node.outputs})
 
     @cached_property
@@ -145,7 +140,6 @@ class OpGraph(OneLineRepr):
 
     @cached_property
     def output_buffers(self) -> frozenset[str]:
-        """Storage that is never freed."""
         return frozenset(self.tensors[name].buffer for name in self.outputs)
 
     @cached_property
@@ -163,7 +157,6 @@ class OpGraph(OneLineRepr):
 
         These are all writers of the storage of its inputs. An in-place operator depends, for the storage that it
         updates itself, only on the writer of the tensor it names (else a chain of updates would wait for itself).
-        Raises InputError where they are beyond the bound of memory: each reader of a storage waits for each writer.
         """
         arcs = sum(len(self.writers[self.tensors[name].buffer]) for node in self.nodes for name in node.inputs)
         claim(_ARC_BYTES * arcs, self.source or self.name, f"its operators, which wait for others {arcs} times,")
@@ -208,7 +201,6 @@ class OpGraph(OneLineRepr):
     # -- changed copies --------------------------------------------------------------------------------------------
 
     def with_(self, **changes: Any) -> Self:
-        """Return a validated copy with some fields replaced."""
         return replace(self, **changes)
 
     def in_order(self, order: Iterable[int]) -> Self:

@@ -1,8 +1,4 @@
-"""ONNX models (.onnx), through the package `onnx`.
-
-Shapes come from the file, completed by ONNX's own shape inference; what follows from constants and shapes alone is a
-constant too. Weights lie in the file, or in files beside it.
-"""
+"""ONNX models (.onnx), through the package `onnx`."""
 
 from __future__ import annotations
 
@@ -50,8 +46,7 @@ def read(path: str | Path, batch: int | None = None, shapes: Shapes | None = Non
     `graph.notes` says so. shapes: name of an input -> all its dimensions. A branch (If) whose condition follows from
     constants and shapes is taken.
 
-    Raises InputError naming file and node or tensor: not an ONNX file, damaged, weights in other files, control flow,
-    unknown operators, unknown or dynamic shapes. Needs the extra `models`.
+    Raises InputError naming file and node or tensor. Needs the extra `models`.
     """
     return _Reader(Path(path), batch, shapes).graph()
 

@@ -1,8 +1,5 @@
-"""What a reader of networks and operator graphs declares, the registry of readers, and `load`, which chooses one.
-
-A member is a `NetworkReader` registered under a name, one module of this folder each. `load` chooses it by the suffix
-of the file, or by asking where several read one suffix. Files of one matrix per layer need a `MatrixReader` only.
-"""
+"""What a reader of networks and operator graphs declares, the registry of readers, and `load`, which chooses one by the
+suffix of the file, or by asking where several read one suffix. A member is a module of this folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """safetensors files: two-dimensional tensors become layers, with the one-dimensional bias of the same name.
 
-Such a file (a state dict) says nothing of strides, padding and pooling, so that convolutions ask for them; layers
-follow each other in the order of their names. What is assumed is said.
+A state dict says nothing of strides, padding and pooling; layers follow each other in the order of their names.
 """
 
 from __future__ import annotations
@@ -26,10 +25,8 @@ from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 
 @dataclass(frozen=True)
 class ConvolutionGeometry:
-    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation.
-
-    pool: side of the windows whose mean follows it (1: none).
-    """
+    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation,
+    pool (side of the windows whose mean follows, 1: none)."""
 
     stride: int = 1
     padding: int | None = None

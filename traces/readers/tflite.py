@@ -1,7 +1,6 @@
 """TensorFlow Lite models (.tflite), through the packages `tflite` (the schema) and `flatbuffers`.
 
-Neither checks what it reads, so this module does: every vector must lie inside the file, the numbers read in all are
-bounded by the file's size, and every index, size and type is checked before it is used.
+Neither checks what it reads, so this module does: vectors, indices, sizes and types, and how many numbers there are.
 """
 
 from __future__ import annotations
@@ -71,8 +70,7 @@ def read(path: str | Path) -> OpGraph:
 
     What follows from constants alone is a constant too. Variables (VAR_HANDLE) are inputs and outputs: their storage
     lives from one inference to the next. An open dimension has the size that the file gives, mostly 1, and
-    `graph.notes` says so. Raises InputError naming file and operator or tensor: not a TensorFlow Lite file, truncated
-    or damaged, control flow, strings, shapes that are not known. Needs the extra `models`.
+    `graph.notes` says so. Raises InputError naming file and operator or tensor. Needs the extra `models`.
     """
     return _Reader(Path(path)).graph()
 
@@ -80,10 +78,8 @@ def read(path: str | Path) -> OpGraph:
 def write(path: str | Path, graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
     """Return the file's bytes with the operators of `graph`, in its order.
 
-    Operators of the file are found by their names; others say in their attribute `like` whose kind and options they
-    have, or are additions and concatenations. offsets: name of a tensor -> its place in the arena; written as metadata
-    that TensorFlow Lite for Microcontrollers plans by, tensors without one are left to it. Raises InputError for other
-    operators, and where a result of the model is written by none.
+    Operators as of `traces.readers.onnx.write`. offsets: name of a tensor -> its place in the arena, as metadata that
+    TensorFlow Lite for Microcontrollers plans by; tensors without one are left to it.
     """
     reader = _Reader(Path(path))
     before = reader.graph()

@@ -53,10 +53,7 @@ def accuracy_of(
     vectors: npt.NDArray[np.float32],
     labels: npt.NDArray[np.integer] | None = None,
 ) -> Accuracy:
-    """Compare what is executed with labels (int[n], positions among the outputs) and with a float64 forward pass.
-
-    Raises InputError for no vectors, or labels that do not fit them.
-    """
+    """Compare what is executed with labels (int[n], positions among the outputs) and with a float64 forward pass."""
     if not len(vectors):
         raise InputError("accuracy needs an input vector or more")
     if labels is not None and (

@@ -38,19 +38,17 @@ def build_trace(
     order: an Ordering or int[W] (None: the network's own order), checked to be a topological permutation.
     layout: a Layout or the name of a kind. sample: row or rows of the network's batch, in the order of processing.
     batch: how many input vectors, from row `sample` on (default: one for each lane); a network with fewer rows has them
-        drawn from its rows with `seed`. inputs: float32[n, I] input vectors instead. A network without a batch gets
-        uniform [0, 1) inputs drawn with `seed`; the description says where they come from.
-    lanes: vectors processed together, instead of the layout's; n vectors take ceil(n / lanes) passes. Lanes of the last
-        pass without a vector compute on inputs of 0 (`padded_lanes` in the description).
+    drawn from its rows with `seed`, one without a batch gets uniform [0, 1) inputs. inputs: float32[n, I] instead.
+    lanes: vectors processed together, instead of the layout's; n vectors take ceil(n / lanes) passes, and lanes of the
+    last one without a vector compute on inputs of 0 (`padded_lanes` in the description).
     chunk_accesses: accesses per chunk at most, at least 16; chunks of long rows hold fewer.
 
-    The partial sum of a neuron starts with its bias, is accumulated in float32 in the order of work, and is replaced by
-    the activated value at the neuron's last connection, as `traces.networks.forward` defines it. With neurons in int8
-    weights, values and sums are integers by the scales of `traces.networks.quantization`, those of `compile_inference`:
-    from the network's batch, or where it has none from the vectors of this trace.
+    A partial sum starts with the bias, is accumulated in float32 in the order of work, and is replaced by the activated
+    value at the neuron's last connection, as `traces.networks.forward` defines it. With neurons in int8 all are
+    integers by the scales of `traces.networks.quantization`, from the network's batch or else this trace's vectors.
 
-    Returns a Trace; ``final_image(trace)`` gives the memory after the last access.
-    Raises InputError for an order, layout or sample that cannot be used.
+    Returns a Trace; ``final_image(trace)`` gives the memory after the last access. Raises InputError for an order,
+    layout or sample that cannot be used.
     """
     if isinstance(layout, str):
         layout = Layout(kind=layout)

@@ -24,9 +24,8 @@ class EnginesSpec:
 
     cut: passes (whole passes over the batch, dealt in turn: no engine needs another's results), runs (consecutive
     connections with one target, dealt in turn), blocks (the order in that many pieces of whole runs) or targets (dealt
-    in turn as they first occur, each with all of its connections: rows of a matrix). An engine waits for the neurons
-    that another one computes, and for the partial sums that it leaves. What an engine leaves to another goes through
-    memory, not registers. Raises InputError naming the field.
+    in turn as they first occur, each with all of its connections: rows of a matrix). An engine waits for neurons and
+    sums of others; what it leaves to another goes through memory. Raises InputError naming the field.
     """
 
     count: int = 1

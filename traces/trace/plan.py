@@ -107,12 +107,10 @@ class Plan:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a neuron's row that hold values."""
         return self.lanes * self.value_bytes
 
     @property
     def sum_row_bytes(self) -> int:
-        """Bytes of a row of partial sums that hold values."""
         return self.lanes * self.sum_bytes
 
     def bias_bytes(self, neurons: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:

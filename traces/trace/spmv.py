@@ -78,7 +78,6 @@ def lay_out_spmv(
     positions: int64[nnz], new -> old index of the stored tuples, a permutation inside each row (order_tuples gives
     it); None keeps the stored order. shifts: x_shift, y_shift and y_stride of several products, as those of a
     convolution's output positions; None: one. vector_format: fp32, fp16 or bf16, of x and y. id_bits: 8, 16 or 32.
-    Raises InputError for an empty matrix, ids that do not fit, a permutation that leaves its row.
     """
     from cython_ext.trace.walk import neuron_bits, neuron_values
 

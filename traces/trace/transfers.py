@@ -1,8 +1,6 @@
 """What a memory that software manages fetches and writes back, for given moves of neuron rows.
 
-The trace of transfers carries the same forward pass as the trace it comes from. Connections are read once a pass, each
-array from start to end through its half of a double buffer; neuron rows move when `moves` says so, with the bytes they
-hold then.
+Connections are read once a pass, each array through its half of a double buffer; rows move when `moves` says so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""What a trace reader declares, and the registry of trace readers.
-
-A member is a `TraceReader` registered under the format's name, one module of this folder each. For a text format whose
-lines are accesses that is a `traces.trace_files.text.TextReader` with a function that reads the words of a line.
-"""
+"""What a trace reader declares, and the registry of trace readers; a text format whose lines are accesses is a
+`traces.trace_files.text.TextReader` with a function that reads the words of a line."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ class TraceReader(ABC):
 
     @abstractmethod
     def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
-        """Yield the accesses in order; called once per walk. access_bytes: size of an access the file does not say.
-
-        Raises InputError naming file and line or record.
-        """
+        """Yield the accesses in order; called once per walk. access_bytes: size of an access the file does not say."""
 
     def open(self, source: Source, access_bytes: int, format: str) -> Trace:
         """Read through once, so that every record is checked before anything is simulated, and return the trace."""

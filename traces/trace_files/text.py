@@ -47,8 +47,8 @@ class TextReader(TraceReader):
 
     parse: the words of a line to a Record, several of them, or None (a header), or ValueError saying why not. Empty
     lines and those that start with one of `comments` are passed over; `separators` separate like spaces.
-    plain: kinds of line that may be read without `parse`, many at once; all lines of a file then are of one kind.
-    fetches: instruction fetches are kept, as loads of the stream "instructions"; else they are dropped.
+    plain: kinds of line that may be read without `parse`, many at once. fetches: instruction fetches are kept, as loads
+    of the stream "instructions".
     """
 
     parse: Callable[[list[str]], Record | list[Record] | None]
@@ -188,7 +188,7 @@ def _careful(raws: list[bytes], form: TextReader, access_bytes: int, last_cycle:
 
 
 def number(word: str, base: int, what: str) -> int:
-    """Return a number in base 10 or 16 (0x allowed); Refused otherwise. what: names it in the message."""
+    """Return a number in base 10 or 16 (0x allowed); Refused otherwise."""
     if base == 10 and is_whole(word):
         return int(word)
     digits = word[2:] if base == 16 and word[:2].lower() == "0x" else word

@@ -1,7 +1,4 @@
-"""What a trace writer declares, and the registry of trace writers.
-
-A member is a `TraceWriter` registered under the format's name, one module of this folder each.
-"""
+"""What a trace writer declares, and the registry of trace writers."""
 
 from __future__ import annotations
 
@@ -56,7 +53,6 @@ class LineWriter(TraceWriter):
         self.suffix, self.lines = suffix, lines  # type: ignore[misc]
 
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
-        """See TraceWriter."""
         written = 0
         for _, *parts in columns(trace):
             stream.write("".join(self.lines(*parts)).encode())

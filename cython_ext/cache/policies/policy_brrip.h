@@ -1,6 +1,5 @@
 /* brrip: bimodal re-reference interval prediction (cache/rrip.h). */
-#ifndef EDGEWATT_POLICY_BRRIP_H
-#define EDGEWATT_POLICY_BRRIP_H
+#pragma once
 
 #include "cache/policies/rrip.h"
 
@@ -10,5 +9,3 @@ static void edgewatt_brrip_fill(edgewatt_sets *sets, uint64_t set, int64_t way, 
 }
 
 EDGEWATT_RRIP_POLICY(brrip, 0)
-
-#endif

@@ -2,8 +2,7 @@
  * bimodal; a counter of ten bits goes up with each fill of a static leader and down with each of a bimodal one, and the
  * other sets follow the one that misses less. OUR CHOICES: a constituency is max(2, sets / 32) sets, its first set leads
  * for static and its second for bimodal; the counter starts in the middle, where followers are static. */
-#ifndef EDGEWATT_POLICY_DRRIP_H
-#define EDGEWATT_POLICY_DRRIP_H
+#pragma once
 
 #include "cache/policies/rrip.h"
 
@@ -19,5 +18,3 @@ static void edgewatt_drrip_fill(edgewatt_sets *sets, uint64_t set, int64_t way, 
 }
 
 EDGEWATT_RRIP_POLICY(drrip, 8)
-
-#endif

@@ -1,13 +1,12 @@
 /* lru: the line used longest ago goes. The words of a set lie in order of recency, so the policy has no state. */
-#ifndef EDGEWATT_POLICY_LRU_H
-#define EDGEWATT_POLICY_LRU_H
+#pragma once
 
 static const edgewatt_policy edgewatt_policy_lru = {.version = EDGEWATT_POLICY_VERSION, .flags = EDGEWATT_IN_ORDER};
 
 #if EDGEWATT_X86
-/* LRU with up to eight ways: the whole set is one register, and a rotation is one permutation. No branch depends on
- * the outcome of a look-up but those of repeated lines and of stores that do not allocate. A miss is a rotation from the last way whose word is replaced. */
-EDGEWATT_MASKS static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const uint64_t *keys, const int64_t *next_use,
+/* LRU with up to eight ways: the set is one register, a rotation one permutation, a miss a rotation from the last way. No
+ * branch depends on the outcome of a look-up but those of repeated lines and of stores that do not allocate. */
+EDGEWATT_MASKS static int64_t ew_lru8_avx512(ew_cache *cache, const uint64_t *keys, const int64_t *next_use,
                                                    int64_t n, uint32_t *missed, uint64_t *displaced) {
     uint64_t rotation[8][8] __attribute__((aligned(64)));
     for (uint64_t at = 0; at < 8; at++)
@@ -19,19 +18,19 @@ EDGEWATT_MASKS static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const 
     uint64_t *words = cache->words;
     int64_t misses = 0;
     (void)next_use;
-    uint64_t previous = EDGEWATT_NO_LINE;
+    uint64_t previous = EW_NO_LINE;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t key = keys[i];
         uint64_t *set = words + ((key >> 1) & set_mask) * 8;
         if ((key ^ previous) <= 1) { /* the line of the look-up before: it is the most recent of its set */
-            i = edgewatt_repeats(keys, i, n, previous, dirty, set);
+            i = ew_repeats(keys, i, n, previous, dirty, set);
             continue;
         }
         __m512i held = _mm512_load_si512(set);
         unsigned hits = _mm512_testn_epi64_mask(_mm512_xor_si512(held, _mm512_set1_epi64((long long)key)), line_bits);
         if (!hits && !allocate && (key & 1)) {
             missed[misses] = (uint32_t)i;
-            displaced[misses++] = EDGEWATT_NO_FILL;
+            displaced[misses++] = EW_NO_FILL;
             continue;
         }
         int at = __builtin_ctz(hits | last);
@@ -47,6 +46,4 @@ EDGEWATT_MASKS static int64_t edgewatt_lru8_avx512(edgewatt_cache *cache, const 
     }
     return misses;
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* min: Belady's MIN, the line looked up latest again goes; ties go to the lowest way. State: int64 next use per way. */
-#ifndef EDGEWATT_POLICY_MIN_H
-#define EDGEWATT_POLICY_MIN_H
+#pragma once
 
 static inline void edgewatt_min_note(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) {
     ((int64_t *)edgewatt_set_state(sets, set))[way] = next;
@@ -20,5 +19,3 @@ static const edgewatt_policy edgewatt_policy_min = {.version = EDGEWATT_POLICY_V
                                                     .hit = edgewatt_min_note,
                                                     .fill = edgewatt_min_note,
                                                     .victim = edgewatt_min_victim};
-
-#endif

@@ -1,6 +1,5 @@
 /* plru: tree pseudo-LRU. A set has ways - 1 nodes, bytes in heap order from index 1; 1 points right. */
-#ifndef EDGEWATT_POLICY_PLRU_H
-#define EDGEWATT_POLICY_PLRU_H
+#pragma once
 
 static inline void edgewatt_plru_touch(edgewatt_sets *sets, uint64_t set, int64_t way, int64_t next) {
     uint8_t *tree = edgewatt_set_state(sets, set);
@@ -20,5 +19,3 @@ static const edgewatt_policy edgewatt_policy_plru = {.version = EDGEWATT_POLICY_
                                                      .hit = edgewatt_plru_touch,
                                                      .fill = edgewatt_plru_touch,
                                                      .victim = edgewatt_plru_victim};
-
-#endif

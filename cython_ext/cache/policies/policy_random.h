@@ -1,6 +1,5 @@
 /* random: a seeded random way goes. */
-#ifndef EDGEWATT_POLICY_RANDOM_H
-#define EDGEWATT_POLICY_RANDOM_H
+#pragma once
 
 static int64_t edgewatt_random_victim(edgewatt_sets *sets, uint64_t set) {
     (void)set;
@@ -9,5 +8,3 @@ static int64_t edgewatt_random_victim(edgewatt_sets *sets, uint64_t set) {
 
 static const edgewatt_policy edgewatt_policy_random = {.version = EDGEWATT_POLICY_VERSION,
                                                        .victim = edgewatt_random_victim};
-
-#endif

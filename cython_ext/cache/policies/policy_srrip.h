@@ -1,6 +1,5 @@
 /* srrip: static re-reference interval prediction (cache/rrip.h). */
-#ifndef EDGEWATT_POLICY_SRRIP_H
-#define EDGEWATT_POLICY_SRRIP_H
+#pragma once
 
 #include "cache/policies/rrip.h"
 
@@ -10,5 +9,3 @@ static void edgewatt_srrip_fill(edgewatt_sets *sets, uint64_t set, int64_t way, 
 }
 
 EDGEWATT_RRIP_POLICY(srrip, 0)
-
-#endif

@@ -2,8 +2,7 @@
  * re-reference interval prediction (RRIP)", ISCA 2010. A way has a prediction value of two bits, 0 (soon) to 3 (far).
  * A hit sets 0 (hit priority); the victim is the first way at 3, all ways ageing until there is one. Static: lines come
  * in at 2. Bimodal: at 3, but for one in 32 on average at 2. */
-#ifndef EDGEWATT_RRIP_H
-#define EDGEWATT_RRIP_H
+#pragma once
 
 enum { EDGEWATT_RRIP_FAR = 3, EDGEWATT_RRIP_LONG = 2, EDGEWATT_RRIP_BIMODAL = 32 };
 
@@ -30,13 +29,11 @@ static inline void edgewatt_rrip_insert(edgewatt_sets *sets, uint64_t set, int64
 
 /* The policy `name`, whose file defines edgewatt_NAME_fill. shared: bytes that all sets share. A repeat is the hit after
  * the fill, so every look-up counts. */
-#define EDGEWATT_RRIP_POLICY(name, shared)                                                                             \
-    static const edgewatt_policy edgewatt_policy_##name = {.version = EDGEWATT_POLICY_VERSION,                         \
-                                                           .flags = EDGEWATT_EVERY_LOOKUP,                             \
-                                                           .bytes_per_way = 1,                                         \
-                                                           .shared_bytes = shared,                                     \
-                                                           .hit = edgewatt_rrip_hit,                                   \
-                                                           .fill = edgewatt_##name##_fill,                             \
+#define EDGEWATT_RRIP_POLICY(name, shared) \
+    static const edgewatt_policy edgewatt_policy_##name = {.version = EDGEWATT_POLICY_VERSION, \
+                                                           .flags = EDGEWATT_EVERY_LOOKUP, \
+                                                           .bytes_per_way = 1, \
+                                                           .shared_bytes = shared, \
+                                                           .hit = edgewatt_rrip_hit, \
+                                                           .fill = edgewatt_##name##_fill, \
                                                            .victim = edgewatt_rrip_victim};
-
-#endif

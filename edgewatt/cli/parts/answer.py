@@ -15,7 +15,6 @@ FEW = 3  # machines whose verdicts are sentences
 
 
 def verdict_of(records: Sequence[Record]) -> Verdict:
-    """Return the verdict on records."""
     rows, measured = [per_inference(row_of(record)) for record in records], Measured()
     for number, (record, row) in enumerate(zip(records, rows, strict=True)):
         measured.take(record, row, number)
@@ -31,7 +30,6 @@ def headline(records: Sequence[Record], title: str) -> None:
 
 
 def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> bool:
-    """Print the verdict on records; return whether there is one."""
     verdict = verdict_of(records) if verdict is None else verdict
     if not verdict.cards:
         return False

@@ -260,7 +260,6 @@ def show_order(result: dict[str, Any]) -> None:
 
 
 def split_parameter(text: str) -> tuple[str, str]:
-    """Split NAME=VALUE."""
     from traces.base.errors import InputError
 
     name, equals, value = text.partition("=")

@@ -28,7 +28,6 @@ class FirstLook:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of a YAML or JSON mapping."""
         if self.suffix not in (".yaml", ".yml", ".json") or self.path.stat().st_size > _PARSED_BYTES:
             return frozenset()
         text = self.path.read_text("utf-8-sig")
@@ -42,21 +41,18 @@ class FirstLook:
 
     @cached_property
     def arrays(self) -> frozenset[str]:
-        """The names of an npz file's arrays."""
         from traces.base.archive import npz_names
 
         return frozenset(npz_names(self.path)) if self.head.startswith(b"PK") else frozenset()
 
     @cached_property
     def dimensions(self) -> int:
-        """Those of an npy file's array, else 0."""
         from traces.base.archive import read_npy_header
 
         return len(read_npy_header(BytesIO(self.head), str(self.path))[0]) if self.suffix == ".npy" else 0
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The names in the first line of a CSV file."""
         first = self.head.partition(b"\n")[0].decode("utf-8", "replace")
         return frozenset(name.strip().strip('"') for name in first.split(",")) if self.suffix == ".csv" else frozenset()
 

@@ -111,14 +111,12 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkFiles:
 
 
 def network_of(source: NetworkFiles, command: str) -> Network:
-    """Read a source and say how it was read."""
     loaded = source.network(command)
     tell_notes(loaded.notes, source)
     return loaded
 
 
 def tell_notes(notes: Sequence[str], source: NetworkFiles) -> None:
-    """Say how a source was read."""
     for note in notes:  # several files name their own
         say(note if note.startswith(source.files) else f"{source.files[0]}: {note}", err=True)
 

@@ -26,8 +26,7 @@ def text(value: object) -> str:
 def script_json(value: Any) -> str:
     """Return JSON that is safe inside a script element: no '<', so neither an end tag nor a comment.
 
-    Halves of a surrogate pair, which browsers crash on, and Unicode's line separators, which Vega cannot read inside a
-    text, become U+FFFD.
+    Halves of a surrogate pair, and line separators that Vega cannot read, become U+FFFD.
     """
     raw = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     if "\\ud" in raw or "\\u202" in raw:

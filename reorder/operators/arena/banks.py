@@ -3,9 +3,8 @@
 A buffer stays in one bank for its life. What it costs there is its traffic over the bank's bandwidth. The choice is an
 integer programme over the sizes live together (HiGHS, through SciPy); whether the buffers chosen for a bank have a
 placement is decided by the exact search, and a set that has none is forbidden from then on (logic-based Benders
-decomposition; Hooker and Ottosson, Mathematical Programming 96, 2003). The first choice whose banks all have a
-placement is optimal. Where the search cannot tell, choices with a little room to spare are tried: the best of them is
-the result, and the bound stays what was proved before.
+decomposition; Hooker and Ottosson, Mathematical Programming 96, 2003). The first choice whose
+banks all have a placement is optimal; the bound stays where the search cannot tell.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ class Bank:
 
     @property
     def ns_per_byte(self) -> float:
-        """Time of one byte."""
         return 1000 / self.mb_per_s
 
 
@@ -78,7 +76,6 @@ class BankedPlacement:
 
     @property
     def names(self) -> list[str]:
-        """Name of each buffer's bank."""
         return [self.banks[k].name for k in self.bank.tolist()]
 
 
@@ -129,7 +126,6 @@ class BankProblem:
         return cls(buffers, tuple(banks), allowed, cost)
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> Buffers:
-        """Return some of the buffers."""
         b = self.buffers
         return Buffers(b.lower[chosen], b.upper[chosen], b.size[chosen], b.alignment)
 
@@ -221,7 +217,6 @@ class _Search:
         return None if (bank < 0).any() else bank
 
     def fill(self, k: int, chosen: npt.NDArray[np.bool_]) -> bool:
-        """Place buffers in a bank by simple rules; return whether they fit."""
         part, room = self.problem.part(chosen), self.problem.banks[k].size_bytes
         if room is None:
             return True
@@ -294,9 +289,7 @@ def place_in_banks(
 
     traffic: bytes [n] that are read and written in each buffer over its life (None: twice its size, written and read
     once). pinned: buffer -> name of the bank it must be in. nodes: of each search for a placement, as of 'exact'.
-    Exact where the integer programme and the placements end within their work; else `proved` is false and
-    lower_bound_ns says what is known. Raises InputError where a buffer has no bank, or where no assignment is found
-    (the message says whether that is proved).
+    Where the work ends first, `proved` is false and lower_bound_ns says what is known.
     """
     problem = BankProblem.of(buffers, banks, traffic, pinned)
     search = _Search(problem, deadline, nodes)

@@ -62,7 +62,6 @@ class Buffers:
 
     @property
     def count(self) -> int:
-        """n, the number of buffers."""
         return len(self.size)
 
     @cached_property
@@ -133,7 +132,6 @@ class Placement:
 
     @property
     def proved(self) -> bool:
-        """No placement is lower."""
         return self.height == self.lower_bound
 
 

@@ -1,9 +1,7 @@
 """Looking for a placement of least height: rules first, then the compiled search at one capacity after another.
 
-The search (cython_ext/arena/search.h) decides whether a capacity can be met. It is started with several preferences in
-turn, each round four times as long as the one before: one of them usually succeeds early (running times of such
-searches have heavy tails; Gomes, Selman and Kautz, AAAI 1998). A search that ends without a placement under any
-preference proves that there is none.
+The search is started with several preferences in turn, each round four times as long as the one before: one of them
+usually succeeds early (Gomes, Selman and Kautz, AAAI 1998). One that ends without any proves that there is none.
 """
 
 from __future__ import annotations
@@ -90,7 +88,6 @@ class _Decider:
 
     @cached_property
     def random(self) -> np.random.Generator:
-        """Where drawn preferences come from."""
         return np.random.default_rng(0)
 
     @cached_property
@@ -161,7 +158,6 @@ class _Decider:
 
 
 def place(buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
-    """See Allocator."""
     lower, sizes = buffers.load, by_size(buffers)
     goal = lower if task.capacity is None else max(lower, task.capacity)
     best = place_in_sequence(buffers, sizes, best=False, deadline=task.deadline)

@@ -42,7 +42,6 @@ def read_buffers(path: str | Path, alignment: int | None = None) -> NamedBuffers
     """Read a file. Columns that are not known are passed over.
 
     alignment: of the offsets; None for the file's own (a plan of `edgewatt schedule --json` states one), or 1.
-    Raises InputError naming file and line.
     """
     path = Path(path)
     if not path.is_file():
@@ -98,7 +97,6 @@ def _named(rows: Rows, alignment: int) -> NamedBuffers:
 
 
 def _lines(text: str) -> Rows:
-    """Yield the lines of a CSV table."""
     rows = csv.reader(io.StringIO(text))
     try:
         header = [word.strip() for word in next(rows, [])]

@@ -1,11 +1,8 @@
 """Rewritten graphs in operators that model files have.
 
-Neither TensorFlow Lite nor ONNX has a convolution that adds to what is there, or one that reads its operand from
-several tensors. So partial convolutions become convolutions of their own and additions, which run in place: the memory
-of one more result for a moment. Depthwise convolutions of slices become depthwise convolutions and a concatenation;
-what still gathers gets its concatenation back. The first part has the bias, the last addition the activation.
-
-Where results are integers, partial sums would be rounded before they are added: `inexact` names those operators.
+Neither TensorFlow Lite nor ONNX has a convolution that adds to what is there. So partial convolutions
+become convolutions of their own and additions in place; depthwise ones are concatenated. The first part has the bias,
+the last addition the activation. `inexact` names operators whose integer sums would be rounded.
 """
 
 from __future__ import annotations
@@ -54,7 +51,6 @@ def inexact(graph: OpGraph, original: OpGraph) -> dict[str, str]:
 
 
 def _first(node: Operator, nodes: Mapping[str, Operator]) -> str:
-    """The operator of the original graph that a part stands for."""
     name: str = node.attributes["like"]
     if name not in nodes:
         raise InputError(f"operator {node.name!r} stands for {name!r}, which the model does not have")
@@ -178,7 +174,6 @@ class _Lowering:
     # -- partial operators ---------------------------------------------------------------------------------------------
 
     def _sliced(self, name: str, axis: int, first: int, last: int) -> str:
-        """Part of a constant, along an axis."""
         whole = self.graph.constants[name]
         axis %= whole.ndim
         if (first, last) == (0, whole.shape[axis]):
@@ -198,7 +193,6 @@ class _Lowering:
         return made
 
     def _piece(self, node: Operator, tensor: Tensor, constants: tuple[str, ...], **more: Any) -> None:
-        """A part as an operator of its own."""
         skipped = ("gather", "channels", "all_channels", "slice", "operands")
         attributes = {key: value for key, value in node.attributes.items() if key not in skipped}
         given = self.names.get(node.inputs[0], node.inputs[0])
@@ -262,7 +256,6 @@ class _Lowering:
             self._concatenate(whole, parts, replace(out, name=whole, buffer=whole), node)
 
     def _inherit(self, name: str, node: Operator) -> None:
-        """A part's result is stored as the whole one is."""
         given = self.graph.quantization.get(self.before[_first(node, self.before)].output.name)
         if given is not None:
             self.quantization[name] = given

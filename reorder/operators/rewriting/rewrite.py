@@ -1,26 +1,8 @@
 """Identity graph rewriting (Ahn et al. 2020, section 3.3): other graphs that compute the same and need less memory.
 
-Patterns, applied in this order, each a switch:
-
-* ``fold-concat``: a CONCATENATION whose consumers can gather their operand from several tensors disappears.
-* ``channel-wise``: a convolution of k concatenated tensors becomes k partial convolutions that accumulate into one
-  buffer, in any order (equations 3 to 6).
-* ``kernel-wise``: a depthwise convolution of k concatenated tensors becomes k depthwise convolutions. Where
-  channel-wise partitioning takes the result apart again they write k buffers, else k slices of one (equations 7, 8).
-* ``absorb-add``: an ADD of convolutions without another reader disappears; their sums accumulate in its buffer.
-
-Two more share storage and leave the operators as they are; ``all`` does not include them:
-
-* ``views``: an operator that only gives its input another shape writes into its input's storage (as ExecuTorch's
-  memory planning does with view copies, and TensorFlow Lite with operators that leave data unmodified), unless the
-  input is one of the network or has other readers, or the result is an output.
-* ``in-place``: ``views``, and where TensorFlow Lite's kernels allow it (ADD, SUB, MUL, DIV, SOFTMAX) the result takes
-  the storage of the first operand that has its size, has no other reader and is not an input of the network, unless
-  the result is an output of it.
-
-A buffer that accumulates has the size of the result, as in the paper; a kernel that keeps wider sums needs more. For
-quantised models channel-wise and kernel-wise are exact (the sum is rounded once, as before), absorb-add is not: it
-leaves out the rounding of the two operands.
+The patterns, each a switch, are those of docs/concepts/operator-schedules.md, applied in this order: fold-concat,
+channel-wise, kernel-wise, absorb-add; views and in-place share storage and leave the operators as they are. For
+quantised models all but absorb-add are exact, which leaves out the rounding of its two operands.
 """
 
 from __future__ import annotations
@@ -140,7 +122,6 @@ class _Rewriter:
             self.writers[t.buffer].pop(node.name)
 
     def _put(self, node: Operator) -> None:
-        """Put a changed operator in the place of the one of its name."""
         self._unlink(self.nodes[node.name])
         self.nodes[node.name] = node
         self._link(node)

@@ -43,7 +43,6 @@ class SearchResult:
 
     @property
     def proved(self) -> bool:
-        """The order is optimal."""
         return self.peak_bytes == self.lower_bound_bytes
 
 

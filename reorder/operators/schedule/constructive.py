@@ -8,15 +8,13 @@ from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 
 def file_order(problem: OperatorProblem) -> Order:
-    """Return the order of the file."""
     return np.arange(problem.graph.n_nodes, dtype=np.int32)
 
 
 def kahn(problem: OperatorProblem, *, stack: bool = False) -> Order:
     """Kahn's algorithm: the ready operators wait in a queue (breadth first) or on a stack (depth first).
 
-    Operators without predecessors enter in file order; the successors of each operator follow, in file order, as their
-    last predecessor goes. This is the schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2.
+    The schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2; ties in file order.
     """
     order: Order = problem.compiled.kahn(stack)
     return order
@@ -38,5 +36,4 @@ def simple_orders(problem: OperatorProblem) -> list[Order]:
 
 
 def best_simple_order(problem: OperatorProblem) -> Order:
-    """Return the one of `simple_orders` of least peak, the first of equals."""
     return min(simple_orders(problem), key=lambda order: int(problem.costs.peak(order)))

@@ -1,8 +1,6 @@
 """Orders for traffic and for the arena: local search from the best simple and searched orders.
 
-Neither objective is the peak: Belady traffic depends on when blocks come back, the arena on how gaps fit. Both searches
-move operators within the room that their neighbours leave, as a cooling random walk, and keep the best order seen; work
-units are evaluated orders.
+Both searches move operators within the room that their neighbours leave, as a cooling random walk.
 """
 
 from __future__ import annotations
@@ -87,8 +85,7 @@ def local_search(
 def aligned_order(problem: OperatorProblem, start: Order, alignment: int, task: ScheduleTask) -> tuple[Order, int]:
     """Return (the order of least peak where every buffer takes its aligned room, a height no order's arena is below).
 
-    start: an order to beat. Of the buffers that are live together all but the highest take their room: the bound is
-    that peak less the most that one buffer leaves unused. It holds for every placement of every order.
+    start: an order to beat. The bound, that peak less the most that one buffer leaves unused, holds for every order.
     """
     spare = -problem.graph.buffer_bytes % alignment
     rounded = problem.with_sizes(problem.graph.buffer_bytes + spare)
@@ -111,8 +108,7 @@ def least_arena(
 ) -> tuple[Order, bool]:
     """Return (order, whether the deadline ended the search). starts: orders whose peak is at most `peak_cap`.
 
-    An allocator with a compiled rule is evaluated for every order that the local search tries. Any other one places
-    the starts, then what the local search finds under each compiled rule, and stops at `goal` bytes.
+    An allocator without a compiled rule places the starts and what the local search finds under each such rule.
     """
     limits = {"goal": goal, "evaluations": evaluations, "seed": seed, "peak_cap": peak_cap, "deadline": deadline}
     rule = ALLOCATORS[allocator].item.rule

@@ -1,7 +1,6 @@
 """An operator graph as flat arrays for the kernels, the check that an order can run, and its memory over time.
 
-At each step the buffers that the operator is first to write are allocated, then the peak is taken (inputs and outputs
-are live together), then every buffer is freed, outputs excepted, all of whose writers and readers have run.
+At each step what the operator is first to write is allocated, then the peak is taken, then what is not needed is freed.
 """
 
 from __future__ import annotations
@@ -85,7 +84,6 @@ class OperatorProblem:
     def reversed(self) -> Any:
         """The same problem run backwards, as a kernel's Graph; operator v is number n - 1 - v there.
 
-        A buffer comes alive with the first of its users (outputs: at the start) and goes with the last of its writers.
         Bytes live between and during the steps of an order are those of the reversed order here, so a search may start
         from either end. (Only footprints are meaningful on it.)
         """
@@ -93,7 +91,6 @@ class OperatorProblem:
 
     @cached_property
     def costs(self) -> Any:
-        """Scratch memory for footprints and arenas."""
         import cython_ext.schedule.schedule as kernel
 
         return kernel.Costs(self.compiled)

@@ -68,12 +68,10 @@ class Schedule(OneLineRepr):
 
     @property
     def traffic_bytes(self) -> int | None:
-        """Off-chip bytes, both directions, at the given on-chip size."""
         return None if self.traffic is None else self.traffic.total_bytes
 
     @property
     def names(self) -> list[str]:
-        """Names of the operators in the order in which they run."""
         return [self.graph.nodes[v].name for v in self.order.tolist()]
 
 

@@ -9,11 +9,8 @@ order that is taken first is optimal. Three things keep the search small:
   X itself, then X may be run at once: every completion T of S can be exchanged for T with X first, and at each of its
   points live(T + X) <= live(T) + live(X) - live(T * X) <= live(T). Single operators that do not add bytes, and chains
   (each operator made ready by the one before) that end no higher than they began, meet the condition.
-* **Looking one operator ahead.** If every next operator needs more than the peak so far, the least of them is
-  unavoidable, and under this higher limit more moves are safe.
-* **Both ends.** An order read backwards is an order of the reversed problem with the same peak
-  (OperatorProblem.reversed), and one direction often needs a thousand times fewer states. Both run in turn; the first
-  to finish proves the optimum.
+* **Looking one operator ahead.** If every next operator needs more than the peak so far, the least is unavoidable.
+* **Both ends.** One direction often needs a thousand times fewer states. Both run in turn.
 """
 
 from __future__ import annotations
@@ -83,7 +80,6 @@ class _Search:
         return max(4, SLICE_WORK // self.problem.graph.n_nodes)
 
     def _take(self, search: Any, backwards: bool) -> None:
-        """Take over a better order."""
         if search.goal_peak is None:
             return
         order = search.order()
@@ -158,13 +154,9 @@ def best_first(
 ) -> SearchResult:
     """Search for an order of least peak; exact unless it is stopped.
 
-    A first search of QUICK_STATES settles most networks. Where it does not, minimum cuts raise the bound
-    (reorder.operators.schedule.bounds), budgeted descents lower the peak, and the search starts again between the two.
-
-    start: an order to beat (default: the best simple one).
-    max_states: states to expand in the last search (and at most to hold); default: what fits in 1.5 GB,
-    and no more than WORK successors x operators (a minute or two). deadline: value
-    of time.monotonic() at which to stop. Stopped early, the result has the best order found and the bound proved.
+    A first search of QUICK_STATES settles most networks; else cuts raise the bound, descents lower the peak, and the
+    search starts again. start: an order to beat. max_states: states to expand in the last search (default: what fits in
+    1.5 GB). deadline: value of time.monotonic(); stopped, the result has the best order and the bound proved.
     """
     import cython_ext.schedule.schedule as kernel
     from reorder.operators.schedule.bounds import lower_bound

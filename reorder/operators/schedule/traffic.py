@@ -29,7 +29,6 @@ class OffchipTraffic:
 
     @property
     def total_bytes(self) -> int:
-        """Both directions."""
         return self.read_bytes + self.written_bytes
 
 
@@ -79,10 +78,7 @@ def too_late(graph: OpGraph) -> InputError:
 def offchip_transfers(
     problem: OperatorProblem, order: Order, *, onchip_bytes: int, block_bytes: int, deadline: float | None = None
 ) -> npt.NDArray[np.int64]:
-    """Return the off-chip transfers of an order, int64[n, 5] as of the kernel's `Costs.transfers`.
-
-    Raises InputError where they are too many for the bound of memory or for the time until `deadline`.
-    """
+    """Return the off-chip transfers of an order, int64[n, 5] as of the kernel's `Costs.transfers`."""
     costs = traffic_costs(problem, onchip_bytes, block_bytes, deadline)
     most = max_bytes() // _BYTES_PER_TRANSFER
     try:

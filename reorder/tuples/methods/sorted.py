@@ -11,7 +11,7 @@ from reorder.tuples.tuple_problem import Int64Array, TupleProblem
 
 
 class Popcount(SortedStrides):
-    """Most ones first, as the paper has it; ids stay with their values and equal numbers keep their order."""
+    """Most ones first, as the paper has it; equal numbers keep their order."""
 
     def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
         """Return the ones of each value, negative."""

@@ -1,9 +1,7 @@
 """Shards that are filled in any order and continued after a kill: the reordered matrices of a model, and all else.
 
-A shard NAME.safetensors is written as NAME.safetensors.partial, whose layout is known from the counts of entries, and
-gets its name when it is whole and on the disk. What is in it stands in journal.jsonl: a line a group with the checksum
-of what was written, and a line a whole shard with that of its file. A line that does not fit the file does not count:
-of a shard that was whole groups are then looked at one by one, and all else is written again.
+A shard is written as NAME.safetensors.partial and gets its name when it is whole and on the disk. What it holds stands
+in journal.jsonl, a line a group or shard with its checksum; a line that does not fit the file does not count.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ N = 1 << 20
 
 
 def cases() -> Iterator[Case]:
-    """Yield whole calls of simulate_cache."""
     rng = np.random.default_rng(7)
     op, size = (rng.random(N) < 0.25).astype(np.uint8), np.full(N, 4, np.uint8)
     streams = {"sequential": np.arange(N, dtype=np.uint64) * np.uint64(4)}

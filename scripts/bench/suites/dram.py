@@ -16,7 +16,6 @@ N = 50_000
 
 
 def cases() -> Iterator[Case]:
-    """Yield whole calls of simulate_dram."""
     bursts = {"sequential": np.arange(N), "random": np.random.default_rng(0).integers(0, 1 << 24, N)}
     write, arrival = np.zeros(N, np.uint8), np.zeros(N, np.int64)
     for part in ("lpddr4-3200", "lpddr5-6400", "hbm2", "hbm3"):

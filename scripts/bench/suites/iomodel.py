@@ -35,7 +35,6 @@ def write_oracle_general(path: Path, accesses: np.ndarray[Any, Any]) -> None:
 
 
 def libcachesim(path: Path, policy: str) -> Callable[[], Any] | None:
-    """Return a call that plays the trace there, or None."""
     if not find_spec("libcachesim"):
         return None
     import libcachesim as peer
@@ -48,7 +47,6 @@ def libcachesim(path: Path, policy: str) -> Callable[[], Any] | None:
 
 
 def cases() -> Iterator[Case]:
-    """Yield both kinds under three policies, the order as an array never seen, and given again."""
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("random", "grouped"):
             pairs = pairs_of(kind)

@@ -15,7 +15,6 @@ from bench.harness import Case, reference
 
 @cache
 def network_of(name: str) -> ew.Network:
-    """Return a network of the reference data."""
     path = reference("fusion", f"{name}.npz")
     assert path
     with np.load(path) as data:
@@ -36,7 +35,6 @@ def search(row: dict[str, str]) -> dict[str, Any]:
 
 
 def cases() -> Iterator[Case]:
-    """Yield the rows of counts.csv."""
     path = reference("fusion", "counts.csv")
     if path is None:
         return

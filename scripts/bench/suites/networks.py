@@ -14,7 +14,6 @@ from bench.harness import Case
 
 
 def cases() -> Iterator[Case]:
-    """Yield what a user does with a network before and after its order is sought."""
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
         files = []

@@ -12,7 +12,6 @@ from bench.harness import Case, reference
 
 
 def schedule(make: Callable[[], Any], **options: Any) -> Callable[[], dict[str, Any]]:
-    """Return a call that schedules a graph and says what it found."""
 
     def work() -> dict[str, Any]:
         plan = ew.schedule(make(), allocator="linear", **options)
@@ -22,7 +21,6 @@ def schedule(make: Callable[[], Any], **options: Any) -> Callable[[], dict[str, 
 
 
 def placement(buffers: tuple[Any, Any, Any]) -> Callable[[], dict[str, Any]]:
-    """Return a call that places buffers and says how high."""
 
     def work() -> dict[str, Any]:
         found = ew.allocate(*buffers)
@@ -32,7 +30,6 @@ def placement(buffers: tuple[Any, Any, Any]) -> Callable[[], dict[str, Any]]:
 
 
 def cases() -> Iterator[Case]:
-    """Yield generated graphs, and the arenas of the reference data."""
     yield Case("cell darts_v2", schedule(lambda: ew.generators.cell("darts_v2")))
     yield Case("cell amoebanet", schedule(lambda: ew.generators.cell("amoebanet")))
     for n in (32, 48, 64):

@@ -52,7 +52,6 @@ def search(network: ew.Network, method: str, memory: int, policy: str, **more: A
 
 
 def cases() -> Iterator[Case]:
-    """Yield constructions and searches on 4 x 500 neurons at 10 %, M = 100; then `auto` on reference networks."""
     network = layered(500, 0.1, 1)
     for method in ("two-optimal", "by-source", "depth-first", "ego", "go", "output-stationary", "rcm"):
         yield Case(method, search(network, method, 100, "min"))

@@ -11,7 +11,6 @@ from bench.harness import Case
 
 
 def cases() -> Iterator[Case]:
-    """Yield a sweep of 96 small points into a fresh folder by each timing, of finished points, and its report."""
     network = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 16, "density": 0.3}}
     base = {"network": network, "fast_memory": {"size": 8}, "caches": [{"size_bytes": 1024, "ways": 2}]}
     grid = {"encoder": ["raw", "dbi-dc"], "seed": list(range(24)), "fast_memory.size": [6, 8]}

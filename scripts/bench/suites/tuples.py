@@ -14,7 +14,6 @@ from bench.harness import Case, reference
 
 
 def gaussian(rows: int, columns: int, density: float, seed: int) -> sp.csr_matrix:
-    """Return the largest weights of a Gaussian matrix."""
     dense = np.random.default_rng(seed).normal(0, 0.01, (rows, columns)).astype(np.float32)
     return sp.csr_matrix(dense * (np.abs(dense) > np.quantile(np.abs(dense), 1 - density)))
 
@@ -30,7 +29,6 @@ def search(matrix: sp.csr_matrix, best: int = 0, **kind: Any) -> Callable[[], di
 
 
 def cases() -> Iterator[Case]:
-    """Yield strides, formats and methods on one layer, effort by effort; then the reference matrices."""
     layer = gaussian(20, 1500, 0.1, 11)
     for value_format in ("fp16", "int8", "fp32"):
         for stride in (32, 128, "row"):

@@ -13,7 +13,6 @@ BYTES = 16 << 20
 
 
 def cases() -> Iterator[Case]:
-    """Yield encoders' whole calls: data, flags, ones and toggles."""
     data = np.random.default_rng(0).integers(0, 256, BYTES, dtype=np.uint8)
     out = np.empty_like(data)
     copy = lambda: np.copyto(out, data)  # noqa: E731

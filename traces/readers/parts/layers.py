@@ -96,19 +96,13 @@ _ENTRY_BYTES, _SIDE_BYTES = 64, 48
 
 
 def claim_matrix(n_entries: int, shape: Sequence[int], where: str) -> None:
-    """Raise InputError where a matrix is beyond the bound of memory.
-
-    64 bytes an entry: ids, value, and what they are sorted by. 48 a row and column: pointers and counts of either.
-    """
+    """Raise InputError where a matrix is beyond the bound of memory: 64 bytes an entry, 48 a row and column."""
     what = f"a matrix of shape {tuple(shape)} with {n_entries} entries"
     claim(_ENTRY_BYTES * n_entries + _SIDE_BYTES * sum(shape), where, what)
 
 
 def claim_network(n_connections: int, n_neurons: int, where: str) -> None:
-    """Raise InputError where a network of this size is beyond the bound of memory.
-
-    64 bytes per connection and per neuron: its arrays (32 and 26, measured) and one copy of them.
-    """
+    """Raise InputError where a network is beyond the bound of memory: 64 bytes per connection and per neuron."""
     what = f"a network of {n_connections} connections and {n_neurons} neurons"
     claim(64 * (n_connections + n_neurons), where, what)
 
@@ -125,8 +119,6 @@ def from_layers(
 
     Connections are stored layer by layer, by target, then source (two-optimal, Gleinig et al. 2023, Theorem 1),
     whatever order the file had. Every stored entry is a connection, also one whose value is zero.
-    Raises InputError naming file and entry for ids out of range, repeated entries, values that are not finite and
-    layers that do not fit each other.
     """
     check_orientation(orientation)
     if not layers:

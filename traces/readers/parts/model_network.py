@@ -55,11 +55,8 @@ class Window:
 
 @dataclass(eq=False)
 class Unrolled:
-    """A network in the making: neurons are numbered as they come, connections are kept layer by layer.
-
-    where: the file, for messages. n_neurons, n_weights: so far. biases, codes, slopes: of each neuron, as in a Network.
-    notes: sentences about what was read otherwise.
-    """
+    """A network in the making: neurons are numbered as they come, connections are kept layer by layer. where: the
+    file, for messages. notes: sentences about what was read otherwise."""
 
     where: str
     n_neurons: int = 0
@@ -162,10 +159,8 @@ class Unrolled:
         return out
 
     def pool(self, image: Ids, sides: tuple[int, int], window: Window, where: str, *, count_padding: bool) -> Ids:
-        """Connect the mean over windows (C, H', W'): every output to all that its window holds.
-
-        One stored weight per number of elements that a window holds. count_padding: padding counts as elements.
-        """
+        """Connect the mean over windows (C, H', W'), with a stored weight per number of elements that a window holds.
+        count_padding: padding counts as elements."""
         channels, height, width = image.shape
         size = window.output((height, width), sides, where)
         out = self.image(channels, *size)
@@ -420,11 +415,9 @@ def part_of(graph: OpGraph, names: Sequence[str]) -> OpGraph:
 def to_network(graph: OpGraph) -> Network:
     """Return a model of convolutions, fully connected layers, sums, means and maxima as a network.
 
-    A weight of a convolution is stored once for its connections; zeros are none. The results of layers without
-    activation that are added go straight into the sum's neurons. What only rearranges values rearranges neurons, means
-    and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it. A maximum is
-    max(a, b) = a + relu(b - a): two neurons and four connections for each value but one. Variables are inputs and
-    outputs. A final softmax or sigmoid is left out. Raises InputError naming the first operator that does not fit.
+    A weight of a convolution is stored once for its connections; zeros are none. What only rearranges values rearranges
+    neurons, means and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it.
+    max(a, b) = a + relu(b - a). A final softmax or sigmoid is left out.
     """
     try:
         return _Model(graph).network()

@@ -129,11 +129,8 @@ def in_running_order(nodes: list[Any]) -> list[Any]:
 
 
 def load_external(onnx: Any, tensor: Any, model: Path, before: int) -> int:
-    """Bring the values of a tensor that lie in another file into it: a part of a file in the model's folder.
-
-    before: bytes that were brought before. Returns them with these. Raises ValueError where the file is outside of the
-    folder, or has no such part.
-    """
+    """Bring a tensor's values that lie in another file of the folder into it; return `before`, the bytes brought
+    so far, with these. Raises ValueError where the file is outside of the folder, or has no such part."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     name, folder = entries.get("location", ""), Path(os.path.realpath(model)).parent
     file = Path(os.path.realpath(folder / name))  # where a link leads in a circle, what follows says so

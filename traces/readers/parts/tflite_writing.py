@@ -1,13 +1,10 @@
 """A TensorFlow Lite file with other operators, and with the places of its tensors in an arena.
 
 References in a flatbuffer point forward, so new operators and tensors, and the lists of all, stand in front and point
-to what is kept; the old bytes follow unchanged. Scalars take 4 bytes each, which little-endian readers of smaller ones
-accept. New constants replace those that nobody reads any more as far as they fit, so that a file whose
-weights are cut grows by little.
+to what is kept; the old bytes follow unchanged. New constants replace those that nobody
+reads any more, so a file whose weights are cut grows by little.
 
-Places: the offline planner of the runtime for microcontrollers reads a metadata entry `OfflineMemoryAllocation`
-(memory_management.md of that project): a buffer of int32, the version 1, the number of the subgraph, the number of
-tensors, then the offset of each, -1 where it is to be found at run time.
+Places: a metadata entry `OfflineMemoryAllocation`, as the offline planner of the runtime for microcontrollers reads it.
 """
 
 from __future__ import annotations

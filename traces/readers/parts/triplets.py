@@ -67,7 +67,6 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
     """Read the lines after the first `skip`; ids in the file are 1-based. Blank lines are passed over.
 
     shape: (rows, columns) that ids must stay within, or None where only positive ids are asked for.
-    Raises InputError naming file and line of anything but `row column [value]`: whole ids in range, finite values.
     """
     path = Path(path)
     fields = [("row", np.int64), ("column", np.int64), *([("value", np.float64)] if has_values else [])]

@@ -12,7 +12,6 @@ class ExactPlacement(Allocator):
     fills_banks = True
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: ExactParameters) -> Placement:
-        """See Allocator."""
         return place(buffers, task, parameters)
 
 

@@ -21,7 +21,6 @@ class Linear(Allocator):
     rule = 0
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
-        """See Allocator. O(n^2)."""
         return place_in_sequence(buffers, np.argsort(buffers.lower, kind="stable"), best=True, deadline=task.deadline)
 
 
@@ -32,7 +31,6 @@ class BySize(Allocator):
         self.rule, self.best = rule, best
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
-        """See Allocator. O(n^2)."""
         return place_in_sequence(buffers, by_size(buffers), best=self.best, deadline=task.deadline)
 
 

@@ -20,7 +20,6 @@ class BestFirstParameters:
     "best-first", summary="exact search by peak with safe moves, from both ends", parameters=BestFirstParameters
 )
 def best_first(problem: OperatorProblem, task: ScheduleTask, parameters: BestFirstParameters) -> SearchResult:
-    """See Scheduler."""
     return state_search.best_first(
         problem, max_states=parameters.max_states, deadline=task.deadline, progress=task.progress
     )

@@ -25,16 +25,12 @@ STEP_LIMIT_GROWTH = 4  # factor of the limit on a search step
 
 @dataclass(frozen=True)
 class SerenityParameters:
-    """divide: schedule the parts between waists one by one. soft_budget: adaptive soft budgeting, 'ours',
-        'unbounded' or 'printed': Algorithm 2 line by line, which moves both budgets at once and may not end; after 40
-        budgets a part is given up.
-
-    min_part: parts of fewer operators are joined with the next one (1: cut at every waist; 2 gives the cells of the
-        paper). Times in `details` are of this thread.
-    max_level_states: states of one search step at which a run counts as out of time, at first; the paper limits each
-        step by wall-clock time instead, which would make the result depend on the machine. A run without an order says
-        what the next budget must be at least (the least peak that it cut off); from there budgets rise by steps that
-        double, and fall by halves after a run out of time. Where no lower budget is left, the limit grows fourfold.
+    """divide: the parts between waists are scheduled one by one. soft_budget: 'ours', 'unbounded' or
+    'printed': Algorithm 2 line by line, which moves both budgets at once and may not end; after 40 budgets a part is
+    given up. min_part: parts of fewer operators are joined with the next one (1: cut at every waist; 2 gives the cells
+    of the paper). max_level_states: states of one search step at which a run counts as out of time, at first (the paper
+    goes by a clock). A run without an order says what the next budget must be at least; from there budgets rise by
+    steps that double, and fall by halves after a run out of time; where no lower one is left, the limit grows fourfold.
     max_states: all states of a run.
     """
 
@@ -182,7 +178,6 @@ class _Part:
         self.budgets: list[int] = []
 
     def schedule(self) -> Order | None:
-        """Return an optimal order, or None if a limit was hit."""
         import cython_ext.schedule.schedule as kernel
 
         if self.parameters.soft_budget == "unbounded":
@@ -215,7 +210,6 @@ class _Part:
             tau = min(tau, hard)
 
     def _printed(self, hard: int, limit: int) -> Order | None:
-        """Algorithm 2, line by line."""
         import cython_ext.schedule.schedule as kernel
 
         old = new = hard
