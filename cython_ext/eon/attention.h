@@ -108,7 +108,7 @@ static inline __attribute__((always_inline)) void ew_row(float *to, const float 
 }
 
 /* Fill the scratch for one frontier and cache; logit float32[size], summary float32[d]. */
-static inline __attribute__((always_inline)) void ew_look_body(
+static inline __attribute__((always_inline)) void ew_forward_body(
     ew_product_kind *ew_product, ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache, int64_t cached, float *logit,
     float *summary) {
     int64_t n = w->lanes, rows = (size + 15) / 16 * 16, four = (size + 3) / 4 * 4;
@@ -188,7 +188,7 @@ static inline __attribute__((always_inline)) void ew_look_body(
     for (int64_t j = 0; j < cached; j++) ew_add(summary, w->node + cache[j] * w->d, w->looks[size + j], w->d);
 }
 
-/* Add the gradients, given those of the logits and the summary; the scratch is as `look` left it. */
+/* Add the gradients, given those of the logits and the summary; the scratch is as `forward` left it. */
 static inline __attribute__((always_inline)) void ew_learn_body(
     ew_product_kind *ew_product, ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache, int64_t cached,
     const float *d_logit, const float *summary, const float *d_summary) {
@@ -255,9 +255,9 @@ static inline __attribute__((always_inline)) void ew_learn_body(
         const float *b, int64_t b_row, int64_t k, int add) { \
         ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add); \
     } \
-    attributes static void ew_look_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
+    attributes static void ew_forward_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
                                            const int32_t *cache, int64_t cached, float *logit, float *summary) { \
-        ew_look_body(ew_product_##level, w, frontier, size, cache, cached, logit, summary); \
+        ew_forward_body(ew_product_##level, w, frontier, size, cache, cached, logit, summary); \
     } \
     attributes static void ew_learn_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
                                             const int32_t *cache, int64_t cached, const float *d_logit, \
@@ -271,19 +271,19 @@ EW_ATTENTION_BODY(avx2, EDGEWATT_AVX2)
 EW_ATTENTION_BODY(avx512, EDGEWATT_AVX512)
 #endif
 
-static inline void ew_look(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
+static inline void ew_forward(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
                            int64_t cached, float *logit, float *summary) {
 #if EDGEWATT_X86
     if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
-        ew_look_avx512(w, frontier, size, cache, cached, logit, summary);
+        ew_forward_avx512(w, frontier, size, cache, cached, logit, summary);
         return;
     }
     if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
-        ew_look_avx2(w, frontier, size, cache, cached, logit, summary);
+        ew_forward_avx2(w, frontier, size, cache, cached, logit, summary);
         return;
     }
 #endif
-    ew_look_plain(w, frontier, size, cache, cached, logit, summary);
+    ew_forward_plain(w, frontier, size, cache, cached, logit, summary);
 }
 
 static inline void ew_learn(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,

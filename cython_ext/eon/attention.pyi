@@ -15,7 +15,7 @@ class Attention:
         weight: npt.NDArray[np.float32],
         bias: npt.NDArray[np.float32],
     ) -> None: ...
-    def look(
+    def forward(
         self, frontier: npt.NDArray[np.int32], size: npt.NDArray[np.int64], cache: npt.NDArray[np.int32], nothing: float
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]: ...
     def learn(

@@ -17,7 +17,7 @@ cdef extern from "eon/attention.h" nogil:
         float *d_edge, *d_query, *d_key, *d_value, *d_node, *d_offer, *d_offer_bias, *d_sentinel, *d_weight
         float *d_bias, *q, *k, *v, *x, *h, *dx, *dh, *kt, *vt, *a, *da, *ot, *l, *scale, *looks, *wide
         int32_t *best
-    void ew_look(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, float *, float *)
+    void ew_forward(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, float *, float *)
     void ew_learn(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, const float *, const float *,
                   const float *)
 
@@ -88,7 +88,7 @@ cdef class Attention:
         cdef float[::1] array = self.scratch[number]
         return &array[0]
 
-    def look(self, const int32_t[:, ::1] frontier, const int64_t[::1] size, const int32_t[:, ::1] cache, float nothing):
+    def forward(self, const int32_t[:, ::1] frontier, const int64_t[::1] size, const int32_t[:, ::1] cache, float nothing):
         """Return float32[B, F] logits, `nothing` beyond each size, and float32[B, d] summaries."""
         cdef int64_t b
         cdef const int64_t[::1] cached = self._check(frontier, size, cache)
@@ -97,18 +97,18 @@ cdef class Attention:
         cdef float[:, ::1] logits_view = logits, summary_view = summary
         with nogil:
             for b in range(size.shape[0]):
-                ew_look(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logits_view[b, 0],
+                ew_forward(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logits_view[b, 0],
                         &summary_view[b, 0])
         return logits, summary
 
     def learn(self, const int32_t[:, ::1] frontier, const int64_t[::1] size, const int32_t[:, ::1] cache,
               const float[:, ::1] d_logits, const float[:, ::1] d_summary):
-        """Return the gradients of the ten tables, in the order of `__init__`, from those of what `look` returns."""
+        """Return the gradients of the ten tables, in the order of `__init__`, from those of what `forward` returns."""
         cdef int64_t b
         cdef const int64_t[::1] cached = self._check(frontier, size, cache)
         need(d_logits.shape[0] == size.shape[0] and d_summary.shape[0] == size.shape[0], "a row of gradients a world")
         need(d_logits.shape[1] >= frontier.shape[1] and d_summary.shape[1] == self.w.d,
-             "gradients are as wide as what look returns")
+             "gradients are as wide as what forward returns")
         made = [np.zeros(np.shape(table), np.float32) for table in self.held]
         cdef float[:, ::1] edge = made[0], query = made[1], key = made[2], value = made[3], node = made[4]
         cdef float[:, ::1] offer = made[5]
@@ -120,7 +120,7 @@ cdef class Attention:
         self.w.d_weight, self.w.d_bias = &weight[0], &bias[0]
         with nogil:
             for b in range(size.shape[0]):
-                ew_look(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logit[0], &summary[0])
+                ew_forward(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logit[0], &summary[0])
                 ew_learn(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &d_logits[b, 0], &summary[0],
                          &d_summary[b, 0])
         return made

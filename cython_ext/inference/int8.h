@@ -2,7 +2,7 @@
  *
  * A row is 64 bytes per 64 lanes. Four sources at a time: their rows are interleaved byte by byte, so that one 32-bit
  * place holds the four values of one lane (what VNNI multiplies). Sums therefore sit in the order of the interleaving,
- * also in memory between two runs of a target; packing them back to bytes undoes it. The same places are used by all
+ * also in memory between two runs of a target; packing them back to bytes undoes it. The same positions are used by all
  * levels, so sum rows can be read without knowing which wrote them.
  *
  * With w_q weights and u stored values, sum = start + SUM w_q * u; the caller put bias and -SUM w_q * zero into start,
@@ -14,7 +14,7 @@
 #include "streams/stream.h"
 
 /* Byte k of a row of 64 (four parts of 16 bytes): its sum is in vector (k % 16) / 4, place k / 16 * 4 + k % 4. */
-static inline int ew_sum_place(int k) { return (k % 16) / 4 * 16 + k / 16 * 4 + k % 4; }
+static inline int ew_sum_offset(int k) { return (k % 16) / 4 * 16 + k / 16 * 4 + k % 4; }
 
 static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *values, const char *inputs,
                              int64_t columns) {
@@ -27,7 +27,7 @@ static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *value
         const int32_t zero = (int32_t)p[5], least = EW_ACTIVATION(p[1]) == EW_RELU ? zero : 0;
         for (int64_t column = 0; column < columns; column += 64) {
             int32_t sum[64];
-            for (int k = 0; k < 64; k++) sum[k] = p[1] & EW_FIRST ? (int32_t)p[2] : sums[column + ew_sum_place(k)];
+            for (int k = 0; k < 64; k++) sum[k] = p[1] & EW_FIRST ? (int32_t)p[2] : sums[column + ew_sum_offset(k)];
             for (uint32_t i = 0; i < n; i++) {
                 const uint8_t *row = (const uint8_t *)from + (size_t)source[i] * EW_UNIT + column;
                 const int32_t w = weight[i];
@@ -36,7 +36,7 @@ static void ew_int8_baseline(const uint32_t *p, const uint32_t *end, char *value
             if (p[1] & EW_LAST)
                 for (int k = 0; k < 64; k++) target[column + k] = ew_requantize(sum[k], ew_float(p[4]), zero, least);
             if (!(p[1] & EW_LAST) || p[1] & EW_WIDE)
-                for (int k = 0; k < 64; k++) sums[column + ew_sum_place(k)] = sum[k];
+                for (int k = 0; k < 64; k++) sums[column + ew_sum_offset(k)] = sum[k];
         }
         p += EW_HEADER_INT8 + n + n / 4;
     }

@@ -7,7 +7,7 @@ F32: int
 BF16: int
 INT8: int
 NARROW: int
-NARROW_PLACES: int
+NARROW_OFFSETS: int
 LINE_UNITS: int
 UNIT_BYTES: int
 LEVELS: tuple[str, ...]

@@ -30,7 +30,7 @@ cdef extern from "common/simd.h" nogil:
     int ew_simd_level()
 
 F32, BF16, INT8, NARROW = EW_F32, EW_BF16, EW_INT8, EW_NARROW
-NARROW_PLACES = 1 << 16
+NARROW_OFFSETS = 1 << 16
 LINE_UNITS = EW_LINE_UNITS
 UNIT_BYTES = EW_UNIT
 LEVELS = ("baseline", "avx2", "avx512")
@@ -59,7 +59,7 @@ def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] 
 def read_sums(uintptr_t arena, const int64_t[::1] offsets, const double[::1] scales, float[:, :] out, int level):
     """Fill out, float32[rows, vectors] with vectors side by side, with the 32-bit sums of int8 rows times their scales.
 
-    offsets: of the rows of sums, in bytes; rows have as many places as a multiple of 64 vectors.
+    offsets: of the rows of sums, in bytes; rows have as many values as a multiple of 64 vectors.
     """
     cdef int64_t n = offsets.shape[0]
     if out.shape[0] != n or scales.shape[0] != n or out.strides[1] != 4:
@@ -76,10 +76,10 @@ cdef class Passes:
     tables: of float_stream, or the words of int8_stream and nothing, nothing; end: words of its runs, at least one.
     columns: values of a row, 1 or a multiple of 16, of 64 for int8; pitch: its bytes. fed: columns of the batch for the
     table, fed_to: where; copied_from: its rows that go to rows of the arena, copied_to: where; output_rows: the outputs'.
-    All places are offsets in bytes. scales: int8: of the outputs' 32-bit sums, whose rows output_rows then are.
+    All offsets are in bytes. scales: int8: of the outputs' 32-bit sums, whose rows output_rows then are.
     """
 
-    cdef const uint32_t[::1] runs, places, weights
+    cdef const uint32_t[::1] runs, offsets, weights
     cdef const int64_t[::1] fed, fed_to, copied_from, copied_to, output_rows
     cdef const double[::1] scales
     cdef int64_t columns, end, pitch, table_bytes
@@ -87,13 +87,13 @@ cdef class Passes:
 
     def __init__(self, tables, int64_t end, int64_t columns, int kind, int level, fed, fed_to, copied_from, copied_to,
                  output_rows, int64_t pitch, int64_t table_bytes, scales):
-        self.runs, self.places, self.weights = tables
+        self.runs, self.offsets, self.weights = tables
         self.end, self.columns, self.pitch, self.kind, self.level = end, columns, pitch, kind, level
         self.fed, self.fed_to, self.copied_from, self.copied_to = fed, fed_to, copied_from, copied_to
         self.output_rows, self.table_bytes, self.scales = output_rows, table_bytes, scales
 
     def pack(self, uintptr_t table, const float[:, :] batch, int64_t first, int64_t lanes):
-        """Write the table of `lanes` vectors of float32[B, I] from the `first` on; places beyond the batch become 0."""
+        """Write the table of `lanes` vectors of float32[B, I] from the `first` on; values beyond the batch become 0."""
         if lanes > self.columns or not 0 <= first < batch.shape[0]:
             raise ValueError("no such vectors")
         with nogil:
@@ -113,7 +113,7 @@ cdef class Passes:
         cdef int64_t k
         cdef const uint32_t *p = &self.runs[0]
         cdef const uint32_t *end = p + self.end
-        cdef const char *places = <const char *>&self.places[0] if self.places.shape[0] else NULL
+        cdef const char *offsets = <const char *>&self.offsets[0] if self.offsets.shape[0] else NULL
         cdef const char *weights = <const char *>&self.weights[0] if self.weights.shape[0] else NULL
         for k in range(self.copied_to.shape[0]):
             memcpy(values + self.copied_to[k], table + self.copied_from[k], self.pitch)
@@ -122,10 +122,10 @@ cdef class Passes:
         if self.kind == EW_INT8:
             ew_int8(p, end, values, table, self.columns, self.level)
         elif self.columns == 1:
-            ew_single(<const ew_run *>p, <const ew_run *>end, places, weights, <float *>values, <const float *>table,
+            ew_single(<const ew_run *>p, <const ew_run *>end, offsets, weights, <float *>values, <const float *>table,
                       self.kind, self.level)
         else:
-            ew_columns(<const ew_run *>p, <const ew_run *>end, places, weights, values, table, self.columns, self.kind,
+            ew_columns(<const ew_run *>p, <const ew_run *>end, offsets, weights, values, table, self.columns, self.kind,
                        self.level)
 
     def run(self, uintptr_t arena, uintptr_t table, const float[:, :] batch or None, out, int64_t first, int64_t lanes,

@@ -1,10 +1,10 @@
 /* The float kernel for one SIMD level; included once per level (runs.h), which defines
  *   LEVEL SUFFIX, TARGET attribute, V vector type, WIDTH floats of it, LOAD STORE SET1 FMA ADD MAX MIN, and
  *   NOT_ZERO(sum, value): value where sum is not 0, else 0;
- *   QUAD: four weights at a time, LOAD_QUAD_F32 / LOAD_QUAD_BF16 (pointer), PICK(quad, 0..3): one of them in all places.
+ *   QUAD: four weights at a time, LOAD_QUAD_F32 / LOAD_QUAD_BF16 (pointer), PICK(quad, 0..3): one of them in all lanes.
  *
  * Loads limit the inner loop, so weights and source offsets are loaded four at a time, one quad ahead, across runs.
- * Partial sums stay in registers for a whole run. Rows of fewer than 8 vectors use SETS independent sums per place to
+ * Partial sums stay in registers for a whole run. Rows of fewer than 8 vectors use SETS independent sums per value to
  * cover the latency of the additions; they are added at the end of the run.
  */
 #define EW_CAT2(a, b) a##b
@@ -12,17 +12,17 @@
 #define EW_NAME(name) EW_CAT(name, LEVEL)
 
 #define EW_EACH _Pragma("GCC unroll 16") for (int v = 0; v < NV; v++)
-#define EW_ROW(place) ((const float *)(from + (size_t)(place) * EW_UNIT))
-#define EW_ADD_ROW(sum, place, set, weight) \
+#define EW_ROW(offset) ((const float *)(from + (size_t)(offset) * EW_UNIT))
+#define EW_ADD_ROW(sum, offset, set, weight) \
     do { \
-        const float *row = EW_ROW(place); \
+        const float *row = EW_ROW(offset); \
         const V factor = (weight); \
         EW_EACH sum[(set) * NV + v] = FMA(factor, LOAD(row + v * WIDTH), sum[(set) * NV + v]); \
     } while (0)
 /* The same for two targets: the row is loaded once. */
-#define EW_ADD_SHARED_ROW(place, set, weight, other_weight) \
+#define EW_ADD_SHARED_ROW(offset, set, weight, other_weight) \
     do { \
-        const float *row = EW_ROW(place); \
+        const float *row = EW_ROW(offset); \
         const V factor = (weight), other_factor = (other_weight); \
         EW_EACH { \
             const V value = LOAD(row + v * WIDTH); \
@@ -31,28 +31,28 @@
         } \
     } while (0)
 
-/* Sets place[0..3], in units, and the quad of weights to those that were loaded last, and loads the next. */
+/* Sets offset[0..3], in units, and the quad of weights to those that were loaded last, and loads the next. */
 #define EW_TAKE_QUAD \
-    size_t place[4]; \
-    ew_four_places(place, pair, NARROW); \
+    size_t offset[4]; \
+    ew_four_offsets(offset, pair, NARROW); \
     const V w0 = PICK(quad, 0), w1 = PICK(quad, 1), w2 = PICK(quad, 2), w3 = PICK(quad, 3); \
     EW_LOAD_QUAD
 #define EW_LOAD_WEIGHTS (BF16 ? LOAD_QUAD_BF16((const uint16_t *)weights) : LOAD_QUAD_F32((const float *)weights))
 #define EW_LOAD_QUAD \
-    memcpy(pair, places, NARROW ? 8 : 16); \
+    memcpy(pair, offsets, NARROW ? 8 : 16); \
     quad = EW_LOAD_WEIGHTS; \
     EW_SKIP_QUAD
 #define EW_SKIP_QUAD \
-    places += NARROW ? 8 : 16; \
+    offsets += NARROW ? 8 : 16; \
     weights += BF16 ? 8 : 16;
 
 #define EW_ADD_QUAD(sum) \
     do { \
         EW_TAKE_QUAD \
-        EW_ADD_ROW(sum, place[0], 0, w0); \
-        EW_ADD_ROW(sum, place[1], 1 % SETS, w1); \
-        EW_ADD_ROW(sum, place[2], 2 % SETS, w2); \
-        EW_ADD_ROW(sum, place[3], 3 % SETS, w3); \
+        EW_ADD_ROW(sum, offset[0], 0, w0); \
+        EW_ADD_ROW(sum, offset[1], 1 % SETS, w1); \
+        EW_ADD_ROW(sum, offset[2], 2 % SETS, w2); \
+        EW_ADD_ROW(sum, offset[3], 3 % SETS, w3); \
     } while (0);
 
 #define EW_ADD_SHARED_QUAD \
@@ -60,10 +60,10 @@
         const QUAD others = EW_LOAD_WEIGHTS; \
         EW_SKIP_QUAD \
         EW_TAKE_QUAD \
-        EW_ADD_SHARED_ROW(place[0], 0, w0, PICK(others, 0)); \
-        EW_ADD_SHARED_ROW(place[1], 1 % SETS, w1, PICK(others, 1)); \
-        EW_ADD_SHARED_ROW(place[2], 2 % SETS, w2, PICK(others, 2)); \
-        EW_ADD_SHARED_ROW(place[3], 3 % SETS, w3, PICK(others, 3)); \
+        EW_ADD_SHARED_ROW(offset[0], 0, w0, PICK(others, 0)); \
+        EW_ADD_SHARED_ROW(offset[1], 1 % SETS, w1, PICK(others, 1)); \
+        EW_ADD_SHARED_ROW(offset[2], 2 % SETS, w2, PICK(others, 2)); \
+        EW_ADD_SHARED_ROW(offset[3], 3 % SETS, w3, PICK(others, 3)); \
     } while (0);
 
 /* What the target of a run starts from: its bias, or what it has become so far. */
@@ -87,14 +87,14 @@
             EW_TAKE_QUAD \
             (void)w3; \
             if (n == 1) { \
-                EW_ADD_ROW(sum, place[0], 0, w0); \
+                EW_ADD_ROW(sum, offset[0], 0, w0); \
             } else if (n == 2) { \
-                EW_ADD_ROW(sum, place[0], 0, w0); \
-                EW_ADD_ROW(sum, place[1], 1 % SETS, w1); \
+                EW_ADD_ROW(sum, offset[0], 0, w0); \
+                EW_ADD_ROW(sum, offset[1], 1 % SETS, w1); \
             } else { \
-                EW_ADD_ROW(sum, place[0], 0, w0); \
-                EW_ADD_ROW(sum, place[1], 1 % SETS, w1); \
-                EW_ADD_ROW(sum, place[2], 2 % SETS, w2); \
+                EW_ADD_ROW(sum, offset[0], 0, w0); \
+                EW_ADD_ROW(sum, offset[1], 1 % SETS, w1); \
+                EW_ADD_ROW(sum, offset[2], 2 % SETS, w2); \
             } \
         } \
     } while (0);
@@ -117,11 +117,11 @@
     } while (0);
 
 TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
-    const ew_run *run, const ew_run *end, const char *places, const char *weights, char *values, const char *inputs,
+    const ew_run *run, const ew_run *end, const char *offsets, const char *weights, char *values, const char *inputs,
     const int NV, const int SETS, const int BF16, const int NARROW) {
     uint64_t pair[2];
     QUAD quad;
-    places += (size_t)run->quad * (NARROW ? 8 : 16);
+    offsets += (size_t)run->quad * (NARROW ? 8 : 16);
     weights += (size_t)run->quad * (BF16 ? 8 : 16);
     EW_LOAD_QUAD
     for (; run < end; run++) {
@@ -149,10 +149,10 @@ TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
 }
 
 #define EW_ARGUMENTS \
-    const ew_run *run, const ew_run *end, const char *places, const char *weights, char *values, const char *inputs
+    const ew_run *run, const ew_run *end, const char *offsets, const char *weights, char *values, const char *inputs
 #define EW_STREAM(NV, SETS, BF16, NARROW, name) \
     TARGET static void EW_NAME(name)(EW_ARGUMENTS) { \
-        EW_NAME(ew_stream_)(run, end, places, weights, values, inputs, NV, SETS, BF16, NARROW); \
+        EW_NAME(ew_stream_)(run, end, offsets, weights, values, inputs, NV, SETS, BF16, NARROW); \
     }
 #define EW_WIDTHS(BF16, NARROW, name) \
     EW_STREAM(8, 1, BF16, NARROW, EW_CAT(name, 8_)) \
@@ -163,7 +163,7 @@ TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
         (vectors == 8   ? EW_NAME(EW_CAT(name, 8_)) \
          : vectors == 4 ? EW_NAME(EW_CAT(name, 4_)) \
          : vectors == 2 ? EW_NAME(EW_CAT(name, 2_)) \
-                        : EW_NAME(EW_CAT(name, 1_)))(run, end, places, weights, values, inputs); \
+                        : EW_NAME(EW_CAT(name, 1_)))(run, end, offsets, weights, values, inputs); \
     }
 EW_WIDTHS(0, 0, ew_f32_)
 EW_WIDTHS(1, 0, ew_bf16_)
@@ -177,7 +177,7 @@ static void EW_NAME(ew_columns_)(EW_ARGUMENTS, int64_t columns, int kind) {
         (kind == EW_F32    ? EW_NAME(ew_f32_)
          : kind == EW_BF16 ? EW_NAME(ew_bf16_)
          : kind & EW_BF16  ? EW_NAME(ew_bf16_narrow_)
-                           : EW_NAME(ew_f32_narrow_))(run, end, places, weights, values, inputs, now);
+                           : EW_NAME(ew_f32_narrow_))(run, end, offsets, weights, values, inputs, now);
         values += now * WIDTH * sizeof(float);
         inputs += now * WIDTH * sizeof(float);
         left -= now;

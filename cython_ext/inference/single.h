@@ -26,18 +26,18 @@ static inline float ew_dot_baseline(const uint32_t *wide, const uint16_t *narrow
 EDGEWATT_AVX2 static inline __m128 ew_four_values(const uint32_t *wide, const uint16_t *narrow, const float *values,
                                                   const int NARROW) {
     uint64_t pair[2];
-    size_t place[4];
+    size_t offset[4];
     if (NARROW) {
         memcpy(pair, narrow, 8);
-        for (int k = 0; k < 4; k++) place[k] = (uint16_t)(pair[0] >> (16 * k));
+        for (int k = 0; k < 4; k++) offset[k] = (uint16_t)(pair[0] >> (16 * k));
     } else {
         memcpy(pair, wide, 16);
-        for (int k = 0; k < 4; k++) place[k] = (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
+        for (int k = 0; k < 4; k++) offset[k] = (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
     }
-    __m128 four = _mm_load_ss(values + place[0]);
-    four = _mm_insert_ps(four, _mm_load_ss(values + place[1]), 0x10);
-    four = _mm_insert_ps(four, _mm_load_ss(values + place[2]), 0x20);
-    return _mm_insert_ps(four, _mm_load_ss(values + place[3]), 0x30);
+    __m128 four = _mm_load_ss(values + offset[0]);
+    four = _mm_insert_ps(four, _mm_load_ss(values + offset[1]), 0x10);
+    four = _mm_insert_ps(four, _mm_load_ss(values + offset[2]), 0x20);
+    return _mm_insert_ps(four, _mm_load_ss(values + offset[3]), 0x30);
 }
 
 EDGEWATT_AVX2 static inline float ew_dot_avx2(const uint32_t *wide, const uint16_t *narrow, const float *weight,
@@ -53,7 +53,7 @@ EDGEWATT_AVX2 static inline float ew_dot_avx2(const uint32_t *wide, const uint16
         sum = _mm_fmadd_ps(_mm_loadu_ps(weight + i), ew_four_values(wide + i, narrow + i, values, NARROW), sum);
         i += 4;
     }
-    __m128 rest = _mm_setzero_ps(); /* of its own: a scalar multiply-add does not keep the places above the lowest */
+    __m128 rest = _mm_setzero_ps(); /* of its own: a scalar multiply-add does not keep the lanes above the lowest */
     for (; i < n; i++)
         rest = _mm_fmadd_ss(_mm_load_ss(weight + i), _mm_load_ss(values + (NARROW ? narrow[i] : wide[i])), rest);
     sum = _mm_add_ps(_mm_add_ps(sum, rest), more);
@@ -63,15 +63,15 @@ EDGEWATT_AVX2 static inline float ew_dot_avx2(const uint32_t *wide, const uint16
 #endif
 
 #define EW_SINGLE(TARGET, level, NARROW, name) \
-    TARGET static void name(const ew_run *run, const ew_run *end, const char *places, const char *weights, \
+    TARGET static void name(const ew_run *run, const ew_run *end, const char *offsets, const char *weights, \
                             float *values, const float *inputs) { \
         for (; run < end; run++) { \
             const uint32_t n = run->head & EW_MAX_RUN, kind = EW_ACTIVATION(run->head); \
-            const char *const place = places + (size_t)run->quad * (NARROW ? 8 : 16); \
+            const char *const offset = offsets + (size_t)run->quad * (NARROW ? 8 : 16); \
             const float *const weight = (const float *)(weights + (size_t)run->quad * 16); \
             const float *const from = run->head & EW_OUTSIDE ? inputs : values; \
             float sum = !(run->head & EW_FIRST) ? values[run->target] : kind == EW_CLIPPED ? 0.0f : run->start; \
-            sum += ew_dot_##level((const uint32_t *)place, (const uint16_t *)place, weight, n, from, NARROW); \
+            sum += ew_dot_##level((const uint32_t *)offset, (const uint16_t *)offset, weight, n, from, NARROW); \
             values[run->target] = run->head & EW_LAST ? ew_finish(sum, run->start, kind) : sum; \
         } \
     }
@@ -82,14 +82,14 @@ EW_SINGLE(EDGEWATT_AVX2, avx2, 0, ew_single_avx2)
 EW_SINGLE(EDGEWATT_AVX2, avx2, 1, ew_single_narrow_avx2)
 #endif
 
-static void ew_single(const ew_run *run, const ew_run *end, const char *places, const char *weights, float *values,
+static void ew_single(const ew_run *run, const ew_run *end, const char *offsets, const char *weights, float *values,
                       const float *inputs, int kind, int level) {
 #if EDGEWATT_X86
     if (level >= EDGEWATT_LEVEL_AVX2) {
-        (kind & EW_NARROW ? ew_single_narrow_avx2 : ew_single_avx2)(run, end, places, weights, values, inputs);
+        (kind & EW_NARROW ? ew_single_narrow_avx2 : ew_single_avx2)(run, end, offsets, weights, values, inputs);
         return;
     }
 #endif
     (void)level;
-    (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(run, end, places, weights, values, inputs);
+    (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(run, end, offsets, weights, values, inputs);
 }

@@ -2,7 +2,7 @@
  *
  * A float stream is three tables. Runs: ew_run. Places: where the source of each connection is, 32 bits, or 16 in a
  * narrow stream. Weights: float32 or bf16. The connections of a run come in quads, the last one padded (with what is
- * not used), so that four places and four weights are one aligned load each.
+ * not used), so that four offsets and four weights are one aligned load each.
  * An integer stream is one table of 32-bit words, per run a header
  *   target row, connections | flags, start (int32), sum row, multiplier (float), zero point (int32),
  * its sources, and its int8 weights in groups of 4 (their sources padded too).
@@ -63,12 +63,12 @@ static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)
 #endif
 
 /* Offsets of four sources, in units, by few loads: the kernels are limited by loads. */
-static inline __attribute__((always_inline)) void ew_four_places(size_t place[4], const uint64_t pair[2],
+static inline __attribute__((always_inline)) void ew_four_offsets(size_t offset[4], const uint64_t pair[2],
                                                                  const int is_narrow) {
     _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++) {
-        place[k] = is_narrow ? (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS
+        offset[k] = is_narrow ? (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS
                              : (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
-        EW_SCALAR(place[k]);
+        EW_SCALAR(offset[k]);
     }
 }
 

@@ -1,4 +1,4 @@
-"""The stream of runs that a kernel works through: places, weights and heads of every run. Layout: stream.h.
+"""The stream of runs that a kernel works through: offsets, weights and heads of every run. Layout: stream.h.
 
 A *run* is a maximal stretch of consecutive connections into one target. All arrays are in processing order.
 """
@@ -39,13 +39,13 @@ cdef int _check_runs(const int32_t[::1] sources, const int32_t[::1] targets, con
     return 0
 
 
-cdef int _check_places(const int32_t[::1] sources, const int64_t[::1] starts, const uint8_t[::1] outside, int64_t n,
+cdef int _check_runs(const int32_t[::1] sources, const int64_t[::1] starts, const uint8_t[::1] outside, int64_t n,
                        int64_t n_inputs) except -1:
     cdef int64_t r, k, most
     for r in range(outside.shape[0]):
         most = n_inputs if outside[r] else n
         for k in range(starts[r], starts[r + 1]):
-            need(0 <= sources[k] < most, "sources that have a place")
+            need(0 <= sources[k] < most, "sources that have an offset")
     return 0
 
 
@@ -79,25 +79,25 @@ def shared_quads(const int32_t[::1] sources, const int32_t[::1] targets, const i
 
 
 def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const float[::1] weights,
-                 const int64_t[::1] starts, const uint32_t[::1] place, const float[::1] start_values,
+                 const int64_t[::1] starts, const uint32_t[::1] offset, const float[::1] start_values,
                  const uint8_t[::1] activation, const int64_t[::1] in_degree, const uint8_t[::1] outside,
-                 const uint32_t[::1] input_place, int kind, uint32_t line_units, const int64_t[::1] shared):
-    """Return the tables (runs, places, weights) of a float stream, uint32 each, RUN_WORDS per run.
+                 const uint32_t[::1] input_offset, int kind, uint32_t line_units, const int64_t[::1] shared):
+    """Return the tables (runs, offsets, weights) of a float stream, uint32 each, RUN_WORDS per run.
 
-    place: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
-    inputs; input_place: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
+    offset: offset of each neuron's row, in units. outside: of each run, whether its sources are rows of the table of
+    inputs; input_offset: their offsets there. start_values: bias of each neuron. activation: code of each neuron.
     kind: F32, or BF16 (weights are rounded to nearest, ties to even), plus NARROW for 16-bit
-    places, which count in `line_units` units. shared: of each run, what shared_quads says (zeros: no pairs); the quads
+    offsets, which count in `line_units` units. shared: of each run, what shared_quads says (zeros: no pairs); the quads
     that a pair shares lie side by side, then come the others of its first and of its second run.
     """
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, at_quad, quad = 0, before = 0
     cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW, second = False
-    n = place.shape[0]
+    n = offset.shape[0]
     _check_runs(sources, targets, starts, outside)
-    _check_places(sources, starts, outside, n, input_place.shape[0])
+    _check_runs(sources, starts, outside, n, input_offset.shape[0])
     need(within32(targets, 0, n) and start_values.shape[0] == n == activation.shape[0] and in_degree.shape[0] == n
          and weights.shape[0] == sources.shape[0] and shared.shape[0] == n_runs and (line_units > 0 or not narrow),
-         "a place, a start, an activation and a degree for each target, a weight for each connection")
+         "an offset, a start, an activation and a degree for each target, a weight for each connection")
     for r in range(n_runs):
         k = min(starts[r + 1] - starts[r], starts[r + 2] - starts[r + 1]) if r + 1 < n_runs else 0
         need(0 <= shared[r] <= k // 4 and not (r and shared[r] and shared[r - 1]), "quads that two runs have")
@@ -105,25 +105,25 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
     if quads >= 2**32:
         raise ValueError("more than 2^34 connections")
     runs = np.zeros(RUN_WORDS * n_runs + PAD_WORDS, np.uint32)
-    place_words = np.zeros(quads * (2 if narrow else 4) + PAD_WORDS, np.uint32)
+    offset_words = np.zeros(quads * (2 if narrow else 4) + PAD_WORDS, np.uint32)
     weight_words = np.zeros(quads * (2 if bf16 else 4) + PAD_WORDS, np.uint32)
     cdef uint32_t[::1] run = runs
-    cdef uint32_t[::1] wide_place = place_words
-    cdef uint16_t[::1] narrow_place = place_words.view(np.uint16)
+    cdef uint32_t[::1] wide_offset = offset_words
+    cdef uint16_t[::1] narrow_offset = offset_words.view(np.uint16)
     cdef uint32_t[::1] weight_f32 = weight_words
     cdef uint16_t[::1] weight_bf16 = weight_words.view(np.uint16)
     cdef const uint32_t[::1] weight_bits = np.asarray(weights).view(np.uint32)
     cdef const uint32_t[::1] start_bits = np.asarray(start_values).view(np.uint32)
     cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
     cdef uint32_t bits, at
-    cdef const uint32_t *source_place
+    cdef const uint32_t *source_offset
     cdef int32_t t
     with nogil:
         for r in range(n_runs):
             t = targets[starts[r]]
             n = starts[r + 1] - starts[r]
-            source_place = &input_place[0] if outside[r] else &place[0]
-            run[4 * r] = place[t]
+            source_offset = &input_offset[0] if outside[r] else &offset[0]
+            run[4 * r] = offset[t]
             run[4 * r + 1] = (_head(seen, t, n, in_degree[t], activation[t]) | (EW_OUTSIDE if outside[r] else 0)
                               | (EW_PAIRED if shared[r] else 0))
             run[4 * r + 2] = start_bits[t]
@@ -133,12 +133,12 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
                     at_quad = quad - before + 2 * (k // 4) + 1 if k // 4 < shared[r - 1] else quad + k // 4
                 else:
                     at_quad = quad + (2 * (k // 4) if k // 4 < shared[r] else k // 4 + shared[r])
-                at = source_place[sources[starts[r] + k]]
+                at = source_offset[sources[starts[r] + k]]
                 bits = weight_bits[starts[r] + k]
                 if narrow:
-                    narrow_place[4 * at_quad + k % 4] = <uint16_t>(at // line_units)
+                    narrow_offset[4 * at_quad + k % 4] = <uint16_t>(at // line_units)
                 else:
-                    wide_place[4 * at_quad + k % 4] = at
+                    wide_offset[4 * at_quad + k % 4] = at
                 if bf16:
                     weight_bf16[4 * at_quad + k % 4] = <uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
                 else:
@@ -146,22 +146,22 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
             before = (n + 3) // 4
             quad += before
             second = shared[r] > 0
-    return runs, place_words, weight_words
+    return runs, offset_words, weight_words
 
 
 def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const int8_t[::1] weights,
-                const int64_t[::1] starts, const uint32_t[::1] place, const uint32_t[::1] sum_place,
+                const int64_t[::1] starts, const uint32_t[::1] offset, const uint32_t[::1] sum_offset,
                 const int32_t[::1] start_values, const float[::1] multipliers, const int32_t[::1] zeros,
                 const uint8_t[::1] activation, const uint8_t[::1] wide, const int64_t[::1] in_degree,
-                const uint8_t[::1] outside, const uint32_t[::1] input_place):
-    """Return (words, first word of every run) of an integer stream. sum_place: rows of 32-bit sums, in units."""
+                const uint8_t[::1] outside, const uint32_t[::1] input_offset):
+    """Return (words, first word of every run) of an integer stream. sum_offset: rows of 32-bit sums, in units."""
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
-    n = place.shape[0]
+    n = offset.shape[0]
     _check_runs(sources, targets, starts, outside)
-    _check_places(sources, starts, outside, n, input_place.shape[0])
-    need(within32(targets, 0, n) and sum_place.shape[0] == n == start_values.shape[0] and multipliers.shape[0] == n
+    _check_runs(sources, starts, outside, n, input_offset.shape[0])
+    need(within32(targets, 0, n) and sum_offset.shape[0] == n == start_values.shape[0] and multipliers.shape[0] == n
          and zeros.shape[0] == n == activation.shape[0] and wide.shape[0] == n == in_degree.shape[0]
-         and weights.shape[0] == sources.shape[0], "places, starts, factors, an activation and a degree for each target")
+         and weights.shape[0] == sources.shape[0], "offsets, starts, factors, an activation and a degree for each target")
     lengths = np.diff(np.asarray(starts))
     size = int((EW_HEADER_INT8 + 5 * ((lengths + 3) // 4)).sum())
     words = np.zeros(size + PAD_WORDS, np.uint32)
@@ -172,7 +172,7 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
     cdef int64_t[::1] seen = np.zeros(in_degree.shape[0], np.int64)
     cdef uint32_t head
     cdef int32_t t
-    cdef const uint32_t *source_place
+    cdef const uint32_t *source_offset
     with nogil:
         for r in range(n_runs):
             begin[r] = at
@@ -184,16 +184,16 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
                 head |= EW_WIDE
             if outside[r]:
                 head |= EW_OUTSIDE
-            source_place = &input_place[0] if outside[r] else &place[0]
-            word[at] = place[t]
+            source_offset = &input_offset[0] if outside[r] else &offset[0]
+            word[at] = offset[t]
             word[at + 1] = head
             word[at + 2] = <uint32_t>start_values[t]
-            word[at + 3] = sum_place[t]
+            word[at + 3] = sum_offset[t]
             word[at + 4] = factor_bits[t]
             word[at + 5] = <uint32_t>zeros[t]
             at += EW_HEADER_INT8
             for k in range(padded):
-                word[at + k] = source_place[sources[starts[r] + (k if k < n else n - 1)]]
+                word[at + k] = source_offset[sources[starts[r] + (k if k < n else n - 1)]]
             at += padded
             for k in range(n):
                 word[at + k // 4] |= <uint32_t>(<uint8_t>weights[starts[r] + k]) << (8 * (k % 4))

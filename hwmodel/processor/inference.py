@@ -148,7 +148,7 @@ class CompiledInference(OneLineRepr):
         self._table_offset = in_units(table_offset)
         self._table_bytes = table_rows * self._pitch
         most = max(self._n_rows, table_rows)
-        if dtype != "int8" and (narrow_offsets(most, self._pitch) if line > 1 else most <= kernel.NARROW_PLACES):
+        if dtype != "int8" and (narrow_offsets(most, self._pitch) if line > 1 else most <= kernel.NARROW_OFFSETS):
             self._kind |= kernel.NARROW
         if dtype != "int8":
             self._stream = float_stream(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.inference.runs import LINE_UNITS, NARROW_PLACES, UNIT_BYTES
-from cython_ext.streams.places import assign_rows
+from cython_ext.inference.runs import LINE_UNITS, NARROW_OFFSETS, UNIT_BYTES
+from cython_ext.streams.rows import assign_rows
 from cython_ext.streams.streams import run_starts, shared_quads
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
@@ -154,7 +154,7 @@ def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def narrow_offsets(rows: int, pitch: int) -> bool:
     """Whether 16 bits say where each of so many rows is, in lines."""
-    return rows * pitch <= NARROW_PLACES * LINE_UNITS * UNIT_BYTES
+    return rows * pitch <= NARROW_OFFSETS * LINE_UNITS * UNIT_BYTES
 
 
 def in_units(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:

@@ -70,7 +70,7 @@ def play(
     drawn = torch.rand(steps, count, generator=generator).numpy()
     for step in range(steps):
         now = observed(world)
-        logits, summaries[step] = attention.look(*now, NOTHING)
+        logits, summaries[step] = attention.forward(*now, NOTHING)
         chosen = logits.argmax(axis=1)
         logits -= logits[each, chosen][:, None]
         sums = np.exp(logits).cumsum(axis=1)

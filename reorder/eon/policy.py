@@ -120,7 +120,7 @@ class _Look(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
     @staticmethod
     def forward(ctx: Any, worlds: Worlds, *known: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         ctx.attention, ctx.worlds = Tables(*known).kernel(), worlds
-        logits, summary = ctx.attention.look(*worlds, NOTHING)
+        logits, summary = ctx.attention.forward(*worlds, NOTHING)
         return torch.from_numpy(logits), torch.from_numpy(summary)
 
     @staticmethod

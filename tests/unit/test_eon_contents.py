@@ -141,7 +141,7 @@ def test_the_compiled_attention_and_its_gradient(width):
         return whole
 
     attention = Attention(*tables)
-    logits, summary = attention.look(frontier, size, cache, -1e9)
+    logits, summary = attention.forward(frontier, size, cache, -1e9)
     for b in range(count):
         wanted, worth = looked(tables, frontier[b, : size[b]], cache[b, : cached[b]])
         assert logits[b, : size[b]] == pytest.approx(wanted, abs=2e-4) and (logits[b, size[b] :] == -1e9).all()
@@ -163,7 +163,7 @@ def test_the_attention_refuses_what_it_would_read_beyond():
     shapes_of = [(4, 3)] * 4 + [(5, 3), (6, 3), (6,)] + [(3,)] * 3
     tables = [np.zeros(shape, np.float32) for shape in shapes_of]
     one, size, nothing = np.zeros((1, 2), np.int32), np.array([2]), np.full((1, 2), -1, np.int32)
-    Attention(*tables).look(one, size, nothing, 0.0)
+    Attention(*tables).forward(one, size, nothing, 0.0)
     with pytest.raises(ValueError, match="row a neuron and one more"):
         Attention(*tables[:5], tables[4], *tables[6:])
     for frontier, sizes, cache in (
@@ -174,4 +174,4 @@ def test_the_attention_refuses_what_it_would_read_beyond():
         (one, np.array([2, 2]), nothing),
     ):
         with pytest.raises(ValueError, match=r"hold|sizes are|a world"):
-            Attention(*tables).look(frontier, sizes, cache, 0.0)
+            Attention(*tables).forward(frontier, sizes, cache, 0.0)
