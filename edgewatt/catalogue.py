@@ -37,6 +37,7 @@ def lists() -> list[str]:
 
 def catalogue(what: str) -> list[dict[str, Any]]:
     """Return name, summary and parameters ('name = default') of each entry; of a plug-in also where it comes from.
+
     what: a kind of `edgewatt list`. Raises InputError for an unknown one.
     """
     if what in _FOLDERS:

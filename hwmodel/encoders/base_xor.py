@@ -64,6 +64,8 @@ class BaseXorDbi(ElementStage):
     "base-xor", summary="first element of a block as is, the others XOR their predecessor (Lee et al. 2018)"
 )
 class BaseXor(BaseXorDbi):
+    """Base+XOR."""
+
     dbi = False
     fused: ClassVar = {"dbi-dc": BaseXorDbi}
 

@@ -19,6 +19,8 @@ from hwmodel.coding.stage import ENCODERS, LaneStage, Role, Stage, packed_flags
 
 @ENCODERS.register("dbi-ac", summary="invert bytes that would flip more than four wires of their lane")
 class DbiAc(LaneStage):
+    """Data bus inversion against toggles."""
+
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True

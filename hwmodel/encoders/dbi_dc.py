@@ -21,6 +21,8 @@ NO_BYTES = np.zeros(0, np.uint8)
 
 @ENCODERS.register("dbi-dc", summary="invert bytes with five or more costly levels (LPDDR4, DDR4 data bus inversion)")
 class DbiDc(Stage):
+    """Data bus inversion against the costly level."""
+
     role = Role.BUS_CODE
     flag_wires = 1
     inverts = True

@@ -11,6 +11,8 @@ from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 @ENCODERS.register("raw", summary="bytes as they are")
 class Raw(Stage):
+    """No encoding."""
+
     role = Role.SIMILARITY
     by_block = True
     plain = True

@@ -20,6 +20,8 @@ from traces.base.errors import InputError
     "universal-xor", summary="halves of a block XORed, down to one element (our reading of Lee et al. 2018)"
 )
 class UniversalXor(Stage):
+    """Universal Base+XOR."""
+
     role = Role.SIMILARITY
     uses_elements = True
 

@@ -32,6 +32,7 @@ from concurrent.futures import (
 )
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from typing import IO, Any, Self, TypeVar
 
@@ -331,7 +332,7 @@ class _Dask(_Futures):
 
     def __init__(self, count: int, scheduler: str | None, threads: bool) -> None:
         try:
-            import distributed
+            distributed: Any = import_module("distributed")
         except ImportError as error:
             raise MissingExtraError("distributed", "dask") from error
         self._distributed: Any = distributed

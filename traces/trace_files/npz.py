@@ -39,9 +39,11 @@ _VERSION = 1
 
 
 def save_trace(trace: Trace, path: str | Path) -> int:
-    """Write a trace as one npz file, chunk by chunk: complete or absent, constant memory, no pickle; return the number
-    of accesses. Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk
-    00000000/address.npy and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written."""
+    """Write a trace as one npz file, complete or absent, in constant memory; return the number of accesses.
+
+    path: of the file. Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk
+    00000000/address.npy and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written.
+    """
     with whole_file(path) as stream:
         return write_trace(trace, stream)
 
