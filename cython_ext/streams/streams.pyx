@@ -39,7 +39,7 @@ cdef int _check_runs(const int32_t[::1] sources, const int32_t[::1] targets, con
     return 0
 
 
-cdef int _check_runs(const int32_t[::1] sources, const int64_t[::1] starts, const uint8_t[::1] outside, int64_t n,
+cdef int _check_sources(const int32_t[::1] sources, const int64_t[::1] starts, const uint8_t[::1] outside, int64_t n,
                        int64_t n_inputs) except -1:
     cdef int64_t r, k, most
     for r in range(outside.shape[0]):
@@ -94,7 +94,7 @@ def float_stream(const int32_t[::1] sources, const int32_t[::1] targets, const f
     cdef bint bf16 = kind & EW_BF16, narrow = kind & EW_NARROW, second = False
     n = offset.shape[0]
     _check_runs(sources, targets, starts, outside)
-    _check_runs(sources, starts, outside, n, input_offset.shape[0])
+    _check_sources(sources, starts, outside, n, input_offset.shape[0])
     need(within32(targets, 0, n) and start_values.shape[0] == n == activation.shape[0] and in_degree.shape[0] == n
          and weights.shape[0] == sources.shape[0] and shared.shape[0] == n_runs and (line_units > 0 or not narrow),
          "an offset, a start, an activation and a degree for each target, a weight for each connection")
@@ -158,7 +158,7 @@ def int8_stream(const int32_t[::1] sources, const int32_t[::1] targets, const in
     cdef int64_t n_runs = starts.shape[0] - 1, r, k, n, padded, at = 0
     n = offset.shape[0]
     _check_runs(sources, targets, starts, outside)
-    _check_runs(sources, starts, outside, n, input_offset.shape[0])
+    _check_sources(sources, starts, outside, n, input_offset.shape[0])
     need(within32(targets, 0, n) and sum_offset.shape[0] == n == start_values.shape[0] and multipliers.shape[0] == n
          and zeros.shape[0] == n == activation.shape[0] and wide.shape[0] == n == in_degree.shape[0]
          and weights.shape[0] == sources.shape[0], "offsets, starts, factors, an activation and a degree for each target")
