@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 STEPS = 24  # of Lanczos: the coordinate need not be exact
 ROUNDS = 12  # of middles of ranges; they change little after six on windows of an eighth to a half of a layer
-MIDDLES = 6  # the same for windows over inputs and outputs alone, where each is counted
+MOST = 1024  # inputs and outputs that are put in a row one by one
 OFFERED = 4  # rounds after which an order is counted, and again
 LIKELY = 0.8  # of that eigenvalue after the first few steps, below which no more are made
 ABOVE_RANDOM = 1.5  # eigenvalue against that of random layers with the same degrees, from which windows may be there
@@ -69,6 +69,35 @@ class _Graph:
         middle[self.touched] = (low + high) / 2
         return middle
 
+    def closing(self, stay: npt.NDArray[np.bool_], best: Best) -> FloatArray | None:
+        """Return float64[N]: when neurons of `stay` are done one after the other, their neighbours before the first.
+
+        Next is the one that needs the fewest new ones beside it; then each moves to where the fewest are there at a
+        time. Finds windows that are too wide for a smooth coordinate. O(n^2) for n that stay.
+        """
+        ids, here = self.touched[stay[self.touched]], stay[self.other]
+        if not 0 < len(ids) <= MOST:
+            return None
+        bit = np.zeros(self.n, np.int64)
+        bit[ids] = np.arange(len(ids))
+        ends = list(zip(self.one[here].tolist(), bit[self.other[here]].tolist(), strict=True))
+        seen, beside = [0] * self.n, [0] * len(ids)  # sets of `ids`, as bits
+        for neuron, k in ends:
+            seen[neuron] |= 1 << k
+        for neuron, k in ends:
+            beside[k] |= seen[neuron]
+        there, left, row = 0, set(range(len(ids))), []
+        while left:
+            row.append(min(left, key=lambda k: (beside[k] & ~there).bit_count()))
+            left.remove(row[-1])
+            there |= beside[row[-1]]
+        rank = np.zeros(self.n)
+        rank[ids[fewest_at_a_time(row, beside, best)]] = np.arange(1, len(ids) + 1)
+        first, last = np.full(self.n, np.inf), np.zeros(self.n)
+        np.minimum.at(first, self.one[here], rank[self.other[here]])
+        np.maximum.at(last, self.one[here], rank[self.other[here]])
+        return np.where(last > 0, first + last / (len(ids) + 1), rank)
+
     def streamed(self, place: FloatArray, parity: int) -> FloatArray:
         """Return the places with those of one parity of depths as ranks from 0 to 1."""
         ids = self.touched[self.depth[self.touched] % 2 == parity]
@@ -98,16 +127,39 @@ def streamed(network: Network, parity: int, place: FloatArray | None = None) -> 
     return np.lexsort((np.where(spends, t, s), spends, neuron, key, depth[neuron]))
 
 
-def streams(network: Network) -> Iterator[Int64Array]:
-    """Yield orders in which the layers of one parity stream, by id, then along windows over the inputs and outputs."""
+def streams(network: Network, best: Best) -> Iterator[Int64Array]:
+    """Yield orders in which the layers of one parity stream, by id, then by when inputs and outputs can be done."""
     yield from (streamed(network, parity) for parity in (0, 1))
-    depth = network.depth[network.targets]
-    graphs = [_Graph(network, depth == level) for level in {1, int(depth.max(initial=1))}]
-    found = [(graph, place) for graph in graphs if (place := graph.spectral()) is not None]
-    for _ in range(MIDDLES if found else 0):
-        place = np.sum([place for _, place in found], axis=0)
-        yield from (streamed(network, parity, place) for parity in (0, 1))
-        found = [(graph, graph.middles(place)) for graph, place in found]
+    of, last = network.depth, int(network.depth.max())
+    level, place, stay = of[network.targets], np.zeros(network.n_neurons), (of == 0) | ((of == last) & (last > 1))
+    for chosen in [level > 0] if last < 3 else [level == 1, level == last]:  # one hidden layer has both windows
+        found = _Graph(network, chosen).closing(stay, best)
+        if found is None:
+            return
+        place += found
+    yield from (streamed(network, parity, place) for parity in (0, 1))
+
+
+def fewest_at_a_time(row: list[int], beside: list[int], best: Best) -> list[int]:
+    """Return the row with its members moved to where the fewest are there at a time on average, until none moves.
+
+    beside: which must be there, as bits, before one is done and goes.
+    """
+    before: list[int] = []
+    while before != row and best.has_time:
+        before = list(row)
+        for k in before:
+            at, there = row.index(k), 0
+            row.pop(at)
+            ahead, behind = [0], [0]  # those before each place, without k; those after it, with k
+            for other in row:
+                behind.append((there | beside[k]).bit_count())
+                there |= beside[other]
+                ahead.append(there.bit_count())
+            cost = np.cumsum(ahead) - np.cumsum(behind)
+            to = int(cost.argmin())
+            row.insert(to if cost[to] < cost[at] else at, k)
+    return row
 
 
 def coordinates(network: Network) -> Iterator[FloatArray]:
@@ -141,7 +193,7 @@ def windows(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best order along coordinates that are made better again and again, or of layers that stay whole."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
     chain = bool((network.depth[network.targets] - network.depth[network.sources] == 1).all())
-    for edges in streams(network) if chain else ():
+    for edges in streams(network, best) if chain else ():
         best.offer(edges)
         if not best.has_time:
             break
