@@ -34,13 +34,14 @@ from traces.pruning.reconstruction import (
     Reconstructed,
     alike,
     importances,
+    losses,
     reconstruct,
     refined,
 )
 from traces.pruning.selection import Mask
 from traces.pruning.windows import Windows, fit, pairs_of
 
-SPREADS = (1.0, 0.5, 0.0)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
+SPREADS = (1.0, 0.8, 0.5)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
 ROUNDS = 3
 TEST_SHARE = 5  # one calibration vector in so many measures, the others fit
 
@@ -116,6 +117,10 @@ class _Task:
         for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
             inputs = self.activations[k](inputs @ w.T + b)
         return inputs
+
+    def error(self, made: Reconstructed) -> float:
+        truth = self.outputs(self.weights, self.biases, self.test)
+        return alike(self.outputs(made.weights, made.biases, self.test) - truth, truth)
 
     def fitted(self, allowed: Sequence[Mask], counts: Sequence[int], rounds: int) -> Reconstructed:
         made = reconstruct(
@@ -257,15 +262,16 @@ def _in_windows(
     if near:
         nearest = room_in(widths, task.memory) / sum(a * b for a, b in pairs_of(widths))
         raise InputError(f"{near}; nearest density: {nearest:.3g}")
-    scores = importances(task.weights, task.biases, task.fit, task.activations)
-    large = strongest(scores, [2 * count for count in counts])
+    known = task.weights, task.biases, task.fit, task.activations
+    large = strongest(losses(*known), [2 * count for count in counts])
+    trial = replace(task, test=task.fit, steps=0)
     spread = [fit(widths, task.memory, connections=room, spread=to) for to in SPREADS if found[-1].tile == 1]
     shapes = {(w.sizes, w.live): w for w in found + spread}
     tried: list[tuple[float, int, Windows, list[Mask], list[int]]] = []
 
     def note(placed: Windows, allowed: list[Mask], fits: list[int]) -> None:
         alone = len(shapes) == 1 and not task.extra
-        error = 0.0 if alone else _output_error(task, replace(task, steps=0).fitted(allowed, fits, 1))
+        error = 0.0 if alone else trial.error(trial.fitted(allowed, fits, 1))
         tried.append((error, len(tried), placed, allowed, fits))
 
     for shape in shapes.values():
@@ -274,7 +280,7 @@ def _in_windows(
         note(placed, allowed, _counts(counts, allowed))
     _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
     if task.extra:
-        note(placed, *_with_outside(task, placed, scores, allowed, counts))
+        note(placed, *_with_outside(task, placed, importances(*known), allowed, counts))
         _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
     made = task.fitted(allowed, fits, task.rounds)
     network, kept = task.network(made)
@@ -338,11 +344,6 @@ def _counts(counts: Sequence[int], allowed: Sequence[Mask]) -> list[int]:
         fits[k] += more
         left -= more
     return fits
-
-
-def _output_error(task: _Task, made: Reconstructed) -> float:
-    truth = task.outputs(task.weights, task.biases, task.fit)
-    return alike(task.outputs(made.weights, made.biases, task.fit) - truth, truth)
 
 
 def _finishing(network: Network, neurons: npt.NDArray[np.int64]) -> Activation:

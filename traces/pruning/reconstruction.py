@@ -54,6 +54,19 @@ def importances(
     return shares
 
 
+def losses(
+    weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats, activations: Sequence[Activation]
+) -> list[Floats]:
+    """Return what the removal of each connection alone costs once the others have adapted: [outputs, inputs] of each
+    layer, shares of the outputs' variance. Connections that bring others' news cost less than their importance."""
+    shares, made = importances(weights, biases, inputs, activations), []
+    for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
+        target = inputs @ w.T + b
+        made.append(_Layer(inputs, target, shares[k].sum(axis=1)).solved(w != 0)[1])
+        inputs = activations[k](target)
+    return made
+
+
 def alike(error: Floats, truth: Floats) -> float:
     """Return the root of the mean over columns of squared error / variance; columns that never change do not count."""
     variance = truth.var(axis=0)
