@@ -130,7 +130,7 @@ def main() -> None:
                 note({**about, "pattern": "free", "accuracy": accuracy, **cost})
                 most = cost["ios"]
                 if given.energy:
-                    asked = {"objective": "energy", "machine": machine_for(memory), "lanes": LANES}
+                    asked = {"memory": None, "objective": "energy", "machine": machine_for(memory), "lanes": LANES}
                     edges = ew.order(free, "auto", time_limit_s=given.time_limit, **asked).edges
                     cost = measured(free, edges, memory, True)
                     note({**about, "pattern": "free, least energy", "accuracy": accuracy, **cost})
