@@ -287,6 +287,7 @@ def fitting(
     all of a single hidden layer).
     """
     dense = sum(a * b for a, b in pairs_of(widths))
+    whole_number(extra, "extra", 0)
     if connections > dense:
         raise InputError(f"{connections} connections are more than the {dense} of {'-'.join(map(str, widths))}")
     shape: Any = {"block": block, "values": values}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import erf
 
 from edgewatt.evaluation.costs import costs_of, rows_of
 from edgewatt.prune.mask import fitting, order_in, room_in, target_of
@@ -22,8 +24,8 @@ from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.layout.settings import Layout
 from traces.networks.checks import checked_memory, weights_of
-from traces.networks.forward import forward
-from traces.networks.network import Network
+from traces.networks.forward import activated, forward
+from traces.networks.network import ACTIVATIONS, Network
 from traces.pruning.assignment import arranged, strongest
 from traces.pruning.layers import Layers, layers_of
 from traces.pruning.reconstruction import (
@@ -32,19 +34,16 @@ from traces.pruning.reconstruction import (
     Reconstructed,
     alike,
     importances,
+    losses,
     reconstruct,
     refined,
 )
 from traces.pruning.selection import Mask
 from traces.pruning.windows import Windows, fit, pairs_of
 
-SPREADS = (1.0, 0.5, 0.0)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
+SPREADS = (1.0, 0.8, 0.5)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
 ROUNDS = 3
 TEST_SHARE = 5  # one calibration vector in so many measures, the others fit
-_ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
-    "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(z.dtype)),
-    "identity": (lambda z: z, np.ones_like),
-}
 
 
 @dataclass(frozen=True)
@@ -104,9 +103,10 @@ class _Task:
     seed: int
     extra: int = 0
 
-    @property
-    def functions(self) -> tuple[Activation, Activation]:
-        return _ACTIVATIONS[self.layers.network.activation]
+    @cached_property
+    def activations(self) -> list[Activation]:
+        """What finishes the sums of each layer."""
+        return [_finishing(self.layers.network, ids) for ids in self.layers.neurons[1:]]
 
     def counts(self, density: float) -> list[int]:
         """Return how many connections each layer keeps."""
@@ -115,23 +115,25 @@ class _Task:
 
     def outputs(self, weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats) -> Floats:
         for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
-            inputs = inputs @ w.T + b
-            inputs = self.functions[0](inputs) if k < len(weights) - 1 else inputs
+            inputs = self.activations[k](inputs @ w.T + b)
         return inputs
+
+    def error(self, made: Reconstructed) -> float:
+        truth = self.outputs(self.weights, self.biases, self.test)
+        return alike(self.outputs(made.weights, made.biases, self.test) - truth, truth)
 
     def fitted(self, allowed: Sequence[Mask], counts: Sequence[int], rounds: int) -> Reconstructed:
         made = reconstruct(
-            self.weights, self.biases, self.fit, allowed, counts, activation=self.functions[0], rounds=rounds
+            self.weights, self.biases, self.fit, allowed, counts, activations=self.activations, rounds=rounds
         )
         if self.steps:
             truth = self.outputs(self.weights, self.biases, self.fit)
-            activation, slope = self.functions
-            made = refined(made, self.fit, truth, activation=activation, slope=slope, steps=self.steps, seed=self.seed)
+            made = refined(made, self.fit, truth, activations=self.activations, steps=self.steps, seed=self.seed)
         return made
 
     def network(self, made: Reconstructed) -> tuple[Network, npt.NDArray[np.bool_]]:
         """Return the network of what stays, and which connections do: none that leads nowhere."""
-        masks, biases = _live(made, self.functions[0])
+        masks, biases = _live(made, self.activations)
         weights = [w * mask for w, mask in zip(made.weights, masks, strict=True)]
         kept = self.layers.at(masks).astype(bool)
         all_biases = np.zeros(self.layers.network.n_neurons, np.float32)
@@ -183,8 +185,8 @@ def prune(
     rounds: in how many steps each layer is pruned, with least squares after each. steps: of gradient descent on all
     layers together afterwards (0: none). extra: I/Os above the bound that important connections outside the windows
     may cost, about (the report counts them). time_limit_s: for an order of the freely pruned network.
-    Raises InputError for calibration of another width, a network without layers, an activation other than relu and
-    identity, or a memory without room, naming the nearest M and density.
+    Raises InputError for calibration of another width, a network that is no chain of layers or has clipped-relu, or a
+    memory without room, naming the nearest M and density.
     """
     if memory is None and machine is None:
         raise InputError("give memory (M of the I/O model) or a machine")
@@ -237,8 +239,8 @@ def _task(
     extra: int = 0,
 ) -> _Task:
     weights = weights_of(network, "pruning").astype(np.float64)
-    if network.activation not in _ACTIVATIONS:
-        raise InputError(f"{network.name}: pruning fits networks of relu or identity, not {network.activation}")
+    if network.activation == "clipped-relu":
+        raise InputError(f"{network.name}: clipped-relu adds a bias to some sums alone: pruning fits no such network")
     layers = layers_of(network)
     inputs, labels = calibration_of(calibration, len(network.inputs))
     test = np.arange(len(inputs)) % TEST_SHARE == 0
@@ -260,15 +262,16 @@ def _in_windows(
     if near:
         nearest = room_in(widths, task.memory) / sum(a * b for a, b in pairs_of(widths))
         raise InputError(f"{near}; nearest density: {nearest:.3g}")
-    scores = importances(task.weights, task.biases, task.fit, task.functions[0])
-    large = strongest(scores, [2 * count for count in counts])
+    known = task.weights, task.biases, task.fit, task.activations
+    large = strongest(losses(*known), [2 * count for count in counts])
+    trial = replace(task, test=task.fit, steps=0)
     spread = [fit(widths, task.memory, connections=room, spread=to) for to in SPREADS if found[-1].tile == 1]
     shapes = {(w.sizes, w.live): w for w in found + spread}
     tried: list[tuple[float, int, Windows, list[Mask], list[int]]] = []
 
     def note(placed: Windows, allowed: list[Mask], fits: list[int]) -> None:
         alone = len(shapes) == 1 and not task.extra
-        error = 0.0 if alone else _output_error(task, replace(task, steps=0).fitted(allowed, fits, 1))
+        error = 0.0 if alone else trial.error(trial.fitted(allowed, fits, 1))
         tried.append((error, len(tried), placed, allowed, fits))
 
     for shape in shapes.values():
@@ -277,7 +280,7 @@ def _in_windows(
         note(placed, allowed, _counts(counts, allowed))
     _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
     if task.extra:
-        note(placed, *_with_outside(task, placed, scores, allowed, counts))
+        note(placed, *_with_outside(task, placed, importances(*known), allowed, counts))
         _, _, placed, allowed, fits = min(tried, key=lambda each: each[:2])
     made = task.fitted(allowed, fits, task.rounds)
     network, kept = task.network(made)
@@ -343,17 +346,19 @@ def _counts(counts: Sequence[int], allowed: Sequence[Mask]) -> list[int]:
     return fits
 
 
-def _output_error(task: _Task, made: Reconstructed) -> float:
-    truth = task.outputs(task.weights, task.biases, task.fit)
-    return alike(task.outputs(made.weights, made.biases, task.fit) - truth, truth)
+def _finishing(network: Network, neurons: npt.NDArray[np.int64]) -> Activation:
+    codes = network.codes[neurons]
+    if (codes == ACTIVATIONS.index("gelu")).all():
+        return lambda z: 0.5 * z * (1 + erf(z * z.dtype.type(2**-0.5)))  # a fifth of the time of math.erf
+    return lambda z: activated(z.copy(), codes, None if network.slopes is None else network.slopes[neurons])
 
 
-def _live(made: Reconstructed, activation: Callable[[Floats], Floats]) -> tuple[list[Mask], list[Floats]]:
+def _live(made: Reconstructed, activations: Sequence[Activation]) -> tuple[list[Mask], list[Floats]]:
     """Return masks without connections that lead nowhere or come from nowhere, and biases with what those added."""
     masks, biases = [mask.copy() for mask in made.masks], [bias.copy() for bias in made.biases]
     for k in range(len(masks) - 1):  # a neuron without inputs is a constant
         constant = ~masks[k].any(axis=1)
-        biases[k + 1] += (made.weights[k + 1] * masks[k + 1])[:, constant] @ activation(biases[k][constant])
+        biases[k + 1] += (made.weights[k + 1] * masks[k + 1])[:, constant] @ activations[k](biases[k])[constant]
         masks[k + 1][:, constant] = False
     for k in range(len(masks) - 2, -1, -1):
         masks[k][~masks[k + 1].any(axis=0)] = False
@@ -366,14 +371,13 @@ def _numbered(network: Network, number: npt.NDArray[np.int64]) -> Network:
     Unlike `renumbered` it takes neurons of a layer that have a bias alone, whose depth is another one.
     """
     old = np.empty_like(number)
-    old[number] = np.arange(len(number))
+    old[number], of_neurons = np.arange(len(number)), ("biases", "positions", "activations", "slopes")
     return network.with_(
         sources=number[network.sources],
         targets=number[network.targets],
         inputs=number[network.inputs],
         outputs=number[network.outputs],
-        biases=None if network.biases is None else network.biases[old],
-        positions=None if network.positions is None else network.positions[old],
+        **{name: held[old] for name in of_neurons if (held := getattr(network, name)) is not None},
     )
 
 

@@ -207,10 +207,11 @@ def test_networks_that_are_no_chain_are_refused() -> None:
 @pytest.mark.parametrize(
     "options",
     [{"density": "a"}, {"connections": 1.5}, {"connections": "3"}, {"policy": {}}, {"block": None},
-     {"block": 10**12}, {"groups": -1}, {"groups": [1]}, {"values": 3}, {"neurons": "x"}, {"seed": -1}],
+     {"block": 10**12}, {"groups": -1}, {"groups": [1]}, {"values": 3}, {"neurons": "x"}, {"seed": -1}, {"extra": -1},
+     {"extra": 1.5}],
 )  # fmt: skip
 def test_options_of_another_type_are_refused(options: dict) -> None:
-    """Each was a traceback; blocks of 10^12 outputs did not end."""
+    """Each was a traceback or taken as it was; blocks of 10^12 outputs did not end."""
     given = options if {"density", "connections"} & set(options) else {"density": 0.5, **options}
     with pytest.raises(ew.InputError):
         ew.memory_mask([6, 5, 4], memory=5, **given)

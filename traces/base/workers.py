@@ -335,8 +335,7 @@ class _Dask(_Futures):
             distributed: Any = import_module("distributed")
         except ImportError as error:
             raise MissingExtraError("distributed", "dask") from error
-        self._distributed: Any = distributed
-        self._ends, ended = ExitStack(), threading.Event()
+        self._distributed, self._ends, ended = distributed, ExitStack(), threading.Event()
         self._where = scheduler or "this machine"
         try:
             if scheduler is None:
@@ -344,15 +343,13 @@ class _Dask(_Futures):
                 cluster = self._ends.enter_context(local_dask_cluster(distributed, count, own))
             else:
                 self._reach(scheduler)
-            self._client = self._distributed.Client(
-                cluster if scheduler is None else scheduler, timeout=f"{CONNECT_S:g}s"
-            )
+            self._client = distributed.Client(cluster if scheduler is None else scheduler, timeout=f"{CONNECT_S:g}s")
         except (OSError, TimeoutError, ValueError) as error:
             self._ends.close()
             raise EdgewattError(f"no Dask scheduler answers at {self._where} ({error})") from error
         self._ends.enter_context(self._client)
         self._ends.callback(ended.set)  # before the cluster waits for its threads
-        self.died, self._finished = (distributed.KilledWorker,), self._distributed.as_completed(with_results=False)
+        self.died, self._finished = (distributed.KilledWorker,), distributed.as_completed(with_results=False)
 
     def _reach(self, address: str) -> None:
         async def identify() -> Any:

@@ -36,7 +36,7 @@ class Reconstructed:
 
 
 def importances(
-    weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats, activation: Activation
+    weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats, activations: Sequence[Activation]
 ) -> list[Floats]:
     """Return the share that each connection has in the variance of the outputs: [outputs, inputs] of each layer.
 
@@ -46,13 +46,25 @@ def importances(
     for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
         share = w**2 * values.var(axis=0)
         shares.append(share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300))
-        values = values @ w.T + b
-        values = activation(values) if k < len(weights) - 1 else values
+        values = activations[k](values @ w.T + b)
     of_output = np.ones(len(shares[-1]))
     for share in reversed(shares):
         share *= of_output[:, None]
         of_output = share.sum(axis=0)
     return shares
+
+
+def losses(
+    weights: Sequence[Floats], biases: Sequence[Floats], inputs: Floats, activations: Sequence[Activation]
+) -> list[Floats]:
+    """Return what the removal of each connection alone costs once the others have adapted: [outputs, inputs] of each
+    layer, shares of the outputs' variance. Connections that bring others' news cost less than their importance."""
+    shares, made = importances(weights, biases, inputs, activations), []
+    for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
+        target = inputs @ w.T + b
+        made.append(_Layer(inputs, target, shares[k].sum(axis=1)).solved(w != 0)[1])
+        inputs = activations[k](target)
+    return made
 
 
 def alike(error: Floats, truth: Floats) -> float:
@@ -69,15 +81,15 @@ def reconstruct(
     allowed: Sequence[Mask],
     counts: Sequence[int],
     *,
-    activation: Activation,
+    activations: Sequence[Activation],
     rounds: int = 4,
 ) -> Reconstructed:
     """Prune each layer to so many of the connections allowed, and fit what stays to the layer's former outputs.
 
-    inputs: float64[B, inputs], calibration vectors. Hidden layers have `activation`, the last one none. rounds: steps
-    from what is allowed to `counts`, each with new weights. O(rounds x sum over outputs of n^3) for n weights each.
+    inputs: float64[B, inputs], calibration vectors. activations: of each layer's sums. rounds: steps from what is
+    allowed to `counts`, each with new weights. O(rounds x sum over outputs of n^3) for n weights each.
     """
-    shares = importances(weights, biases, inputs, activation)
+    shares = importances(weights, biases, inputs, activations)
     before, now, made = inputs, inputs, Reconstructed([], [], [], [])
     for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
         target = before @ w.T + b
@@ -88,9 +100,7 @@ def reconstruct(
         made.biases.append(fitted[1])
         made.masks.append(fitted[0] != 0)
         made.errors.append(alike(now - target, target))
-        before = target
-        if k < len(weights) - 1:
-            before, now = activation(before), activation(now)
+        before, now = activations[k](target), activations[k](now)
     return made
 
 
@@ -150,16 +160,15 @@ def refined(
     inputs: Floats,
     outputs: Floats,
     *,
-    activation: Activation,
-    slope: Activation,
+    activations: Sequence[Activation],
     steps: int,
     rate: float = 1e-3,
     seed: int = 0,
 ) -> Reconstructed:
     """Return the weights after `steps` of Adam on all layers together, for the outputs' relative squared error.
 
-    outputs: float64[B, outputs], what the network computed before. slope: the activation's derivative. A step takes
-    `_BATCH` vectors; the rate falls as a cosine. O(steps x _BATCH x weights).
+    outputs: float64[B, outputs], what the network computed before. A step takes `_BATCH` vectors; the rate falls as a
+    cosine; slopes are differences over 2 `_STEP`. O(steps x _BATCH x weights).
     """
     rng = np.random.default_rng(seed)
     masks = [mask.astype(np.float32) for mask in made.masks]
@@ -173,13 +182,14 @@ def refined(
         values: list[npt.NDArray[Any]] = [x[rows]]
         for k in range(n):
             sums.append(values[-1] @ parameters[k].T + parameters[n + k])
-            values.append(activation(sums[-1]) if k < n - 1 else sums[-1])
+            values.append(activations[k](sums[-1]))
         delta = (values[-1] - y[rows]) * (scale * np.float32(2 / len(rows) / len(scale)))
         gradients: list[npt.NDArray[np.float32]] = [delta] * (2 * n)
         for k in range(n - 1, -1, -1):
+            delta = delta * (activations[k](sums[k] + _STEP) - activations[k](sums[k] - _STEP)) / (2 * _STEP)
             gradients[k], gradients[n + k] = delta.T @ values[k] * masks[k], delta.sum(axis=0)
             if k:
-                delta = (delta @ parameters[k]) * slope(sums[k - 1])
+                delta = delta @ parameters[k]
         now = rate * 0.5 * (1 + np.cos(np.pi * step / steps))
         for p, g, (m, v) in zip(parameters, gradients, moments, strict=True):
             m += 0.1 * (g - m)
@@ -189,4 +199,4 @@ def refined(
     return Reconstructed(doubles[:n], doubles[n:], made.masks, made.errors)
 
 
-_BATCH = 256
+_BATCH, _STEP = 256, np.float32(2**-10)

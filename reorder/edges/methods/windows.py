@@ -1,8 +1,7 @@
 """Orders for windows that slide: the layers of one parity stream, the others stay, whole or in windows of fast memory.
 
-Neurons get one coordinate: spectral first (the vector that changes least along the connections but for what is
-constant at each depth), then again and again the middle of the range of their neighbours', which is the efficient
-estimate of a window's place where connections lie evenly within windows.
+Those that stay are put in a row by when they can be done: all neighbours of a neuron that streams must be there at a
+time, so one is done when all that share a neighbour with it have come.
 """
 
 from __future__ import annotations
@@ -15,66 +14,67 @@ import numpy.typing as npt
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import outputs_early, sorted_by, two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer
-from reorder.edges.search.locality import lanczos
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
-STEPS = 24  # of Lanczos: the coordinate need not be exact
-ROUNDS = 12  # of middles of ranges; they change little after six on windows of an eighth to a half of a layer
-MIDDLES = 6  # the same for windows over inputs and outputs alone, where each is counted
-OFFERED = 4  # rounds after which an order is counted, and again
-LIKELY = 0.8  # of that eigenvalue after the first few steps, below which no more are made
-ABOVE_RANDOM = 1.5  # eigenvalue against that of random layers with the same degrees, from which windows may be there
+MOST = 1024  # neurons that are put in a row one by one, O(n^2)
 
 
-class _Graph:
-    """Some connections of a network without directions: ends int64[2 E] each, grouped by one end."""
+def closing(network: Network, chosen: Mask, stay: Mask, best: Best) -> FloatArray | None:
+    """Return float64[N]: when neurons of `stay` are done one after the other, their neighbours before the first.
 
-    def __init__(self, network: Network, chosen: npt.NDArray[np.bool_]) -> None:
-        self.n, self.depth = network.n_neurons, network.depth
-        s, t = network.sources[chosen], network.targets[chosen]
-        one, other = np.concatenate((s, t)), np.concatenate((t, s))
-        at = sorted_by(one)
-        self.one, self.other = one[at], other[at]
-        self.degree = np.bincount(one, minlength=self.n)
-        self.touched = np.flatnonzero(self.degree)
-        self.begin = (np.cumsum(self.degree) - self.degree)[self.touched]
-        self.root = np.sqrt(np.maximum(self.degree, 1))
-        self.random = 0.0 if not len(s) else float(
-            np.mean(1 / np.sqrt(self.degree[s])) + np.mean(1 / np.sqrt(self.degree[t]))
-        )  # fmt: skip
+    chosen: bool[W], the connections looked at. Next is the neuron that needs the fewest new ones beside it; then each
+    moves to where the fewest are there at a time. O(n^2) for n that stay; None for too many.
+    """
+    ends = network.sources[chosen], network.targets[chosen]
+    one, other = np.concatenate(ends), np.concatenate(ends[::-1])
+    one, other = one[stay[other]], other[stay[other]]
+    ids, bit = np.unique(other, return_inverse=True)
+    if not 0 < len(ids) <= MOST:
+        return None
+    pairs = list(zip(one.tolist(), bit.tolist(), strict=True))
+    seen, beside = dict.fromkeys(one.tolist(), 0), [0] * len(ids)  # sets of `ids`, as bits
+    for neuron, k in pairs:
+        seen[neuron] |= 1 << k
+    for neuron, k in pairs:
+        beside[k] |= seen[neuron]
+    there, left, row = 0, set(range(len(ids))), []
+    while left:
+        row.append(min(left, key=lambda k: (beside[k] & ~there).bit_count()))
+        left.remove(row[-1])
+        there |= beside[row[-1]]
+    rank, first, last = np.zeros(network.n_neurons), np.full(network.n_neurons, np.inf), np.zeros(network.n_neurons)
+    rank[ids[fewest_at_a_time(row, beside, best)]] = np.arange(1, len(ids) + 1)
+    np.minimum.at(first, one, rank[other])
+    np.maximum.at(last, one, rank[other])
+    return np.where(last > 0, first + last / (len(ids) + 1), rank)
 
-    def product(self, x: FloatArray) -> FloatArray:
-        """Return the product of D^-1/2 A D^-1/2 with float64[N], without its mean at each depth."""
-        x = np.bincount(self.one, (x / self.root)[self.other], self.n) / self.root
-        weight = np.maximum(np.bincount(self.depth, self.degree), 1)
-        return x - self.root * (self.degree > 0) * (np.bincount(self.depth, x * self.root) / weight)[self.depth]
 
-    def spectral(self) -> FloatArray | None:
-        """Return float64[N], the smoothest coordinate; None where it is no smoother than of random layers."""
-        start = self.product(np.random.default_rng(0).standard_normal(self.n))
-        least = ABOVE_RANDOM * self.random
-        if not len(self.touched) or least >= 1 or not np.abs(start).max() > 1e-12:
-            return None
-        values, vectors = lanczos(self.product, start, STEPS, 1, LIKELY * least)
-        return vectors[0] / self.root if values[0] > least else None
+def fewest_at_a_time(row: list[int], beside: list[int], best: Best) -> list[int]:
+    """Return the row with its members moved to where the fewest are there at a time on average, until none moves.
 
-    def middles(self, place: FloatArray) -> FloatArray:
-        """Return float64[N]: the middle of the range of each neuron's neighbours' places, as a rank from 0 to 1."""
-        of_other = place[self.other]
-        low, high = np.minimum.reduceat(of_other, self.begin), np.maximum.reduceat(of_other, self.begin)
-        middle = place.copy()
-        middle[self.touched] = (low + high) / 2
-        return middle
-
-    def streamed(self, place: FloatArray, parity: int) -> FloatArray:
-        """Return the places with those of one parity of depths as ranks from 0 to 1."""
-        ids = self.touched[self.depth[self.touched] % 2 == parity]
-        place = place.copy()
-        place[ids[np.argsort(place[ids], kind="stable")]] = np.arange(len(ids)) / max(1, len(ids) - 1)
-        return place
+    beside: which must be there, as bits, before one is done and goes.
+    """
+    before: list[int] = []
+    while before != row and best.has_time:
+        before = list(row)
+        for k in before:
+            if not best.has_time:
+                break
+            at, there = row.index(k), 0
+            row.pop(at)
+            ahead, behind = [0], [0]  # those before each place, without k; those after it, with k
+            for other in row:
+                behind.append((there | beside[k]).bit_count())
+                there |= beside[other]
+                ahead.append(there.bit_count())
+            cost = np.cumsum(ahead) - np.cumsum(behind)
+            to = int(cost.argmin())
+            row.insert(to if cost[to] < cost[at] else at, k)
+    return row
 
 
 def along(network: Network, place: FloatArray) -> Int64Array:
@@ -98,58 +98,36 @@ def streamed(network: Network, parity: int, place: FloatArray | None = None) -> 
     return np.lexsort((np.where(spends, t, s), spends, neuron, key, depth[neuron]))
 
 
-def streams(network: Network) -> Iterator[Int64Array]:
-    """Yield orders in which the layers of one parity stream, by id, then along windows over the inputs and outputs."""
-    yield from (streamed(network, parity) for parity in (0, 1))
-    depth = network.depth[network.targets]
-    graphs = [_Graph(network, depth == level) for level in {1, int(depth.max(initial=1))}]
-    found = [(graph, place) for graph in graphs if (place := graph.spectral()) is not None]
-    for _ in range(MIDDLES if found else 0):
-        place = np.sum([place for _, place in found], axis=0)
-        yield from (streamed(network, parity, place) for parity in (0, 1))
-        found = [(graph, graph.middles(place)) for graph, place in found]
-
-
-def coordinates(network: Network) -> Iterator[FloatArray]:
-    """Yield places float64[N] of all neurons: by all connections, and by those between hidden neurons, so that inputs
-    and outputs, which may be hubs, say nothing. None where neither is smoother than random layers."""
-    s, t = network.sources, network.targets
-    hidden = (network.in_degree[s] > 0) & ~network.is_output[t]
-    for chosen in (np.ones(len(s), bool), hidden):
-        graph = _Graph(network, chosen)
-        place = graph.spectral()
-        if place is None:
-            continue
-        yield place
-        streams = 1 if chosen.all() else int(network.depth[t[chosen]].min(initial=1)) % 2
-        place = graph.streamed(place, streams)
-        for k in range(ROUNDS):
-            place = np.where(network.depth % 2 == streams, place, graph.middles(place))
-            middle = np.where(network.depth % 2 == streams, graph.middles(place), place)
-            place = graph.streamed((place + graph.streamed(middle, streams)) / 2, streams)
-            if k % OFFERED == OFFERED - 1:
-                yield place
+def streams(network: Network, best: Best) -> Iterator[Int64Array]:
+    """Yield orders in which the layers of one parity stream: by id, by when inputs and outputs can be done, and by when
+    all layers of the inputs' parity can; the last one alone where connections skip layers."""
+    of, last, both = network.depth, int(network.depth.max()), (0, 1)
+    level = of[network.targets]
+    chain, all_of_them = bool((level - of[network.sources] == 1).all()), level > 0
+    if chain:
+        yield from (streamed(network, parity) for parity in both)
+        ends = (of == 0) | ((of == last) & (last > 1))
+        parts = [all_of_them] if last < 3 else [level == 1, level == last]  # one hidden layer has both windows
+        found = [place for part in parts if (place := closing(network, part, ends, best)) is not None]
+        if found:
+            yield from (streamed(network, parity, np.sum(found, axis=0)) for parity in both)
+    place = closing(network, all_of_them, of % 2 == 0, best) if last > 2 or not chain else None
+    if place is not None:
+        yield along(network, place)
 
 
 @ORDERINGS.register(
     "windows",
-    summary="every second layer streams past windows of the others, along a coordinate that makes windows short",
+    summary="every second layer streams past windows of the others, in the order in which those can be done",
     portfolio=0.6,
     effort=0.3,
 )
 def windows(network: Network, task: Task, parameters: None) -> Ordering:
-    """Return the best order along coordinates that are made better again and again, or of layers that stay whole."""
+    """Return the best order in which every second layer streams."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
-    chain = bool((network.depth[network.targets] - network.depth[network.sources] == 1).all())
-    for edges in streams(network) if chain else ():
-        best.offer(edges)
-        if not best.has_time:
-            break
-    for place in coordinates(network):
+    for edges in streams(network, best):
         best.work += 1
-        best.offer(along(network, place))
-        for parity in (0, 1) if chain else ():
-            best.offer(streamed(network, parity, place))
+        best.offer(edges)
         if not best.has_time:
             break
     if best.edges is None:
