@@ -84,7 +84,7 @@ class Store:
         newest = sorted(self.plans.glob("[!.]*.json"), key=lambda path: path.stat().st_mtime_ns)
         for path in reversed(newest):
             try:
-                plan = json.loads(path.read_text("utf-8", "surrogatepass"))
+                plan = json.loads(read_within(path, 10).decode("utf-8", "surrogatepass"))
                 return str(plan["name"]), [str(name) for name in plan["points"]]
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue
@@ -121,7 +121,8 @@ class Store:
 
     def failure(self, config_hash: str) -> dict[str, Any]:
         try:
-            reason = json.loads((self.failures / f"{config_hash}.json").read_text("utf-8", "surrogatepass"))
+            failure = read_within(self.failures / f"{config_hash}.json", 10)
+            reason = json.loads(failure.decode("utf-8", "surrogatepass"))
         except (OSError, ValueError, RecursionError):
             reason = None
         return reason if isinstance(reason, dict) else {"error": "the failure's own record is damaged", "traceback": ""}

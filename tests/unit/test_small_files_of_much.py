@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 import edgewatt as ew
 from edgewatt import InputError
+from edgewatt.results.store import Store
 from reorder.tuples.files import read_matrix
+from traces.readers.parts.weights import ModelWeights
 from tests.hostile_sizes import npz, one, opgraph, tflite
 
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
@@ -71,3 +74,25 @@ def test_memory_that_runs_out_is_one_message() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "edgewatt: there is not as much memory as this takes\n"
+
+
+def test_an_index_of_shards_that_is_larger_than_the_bound(tmp_path: Path) -> None:
+    """It was read whole, twice."""
+    with (tmp_path / "model.safetensors.index.json").open("wb") as stream:
+        stream.truncate(64 << 20)
+    with pytest.raises(InputError, match=r"index\.json: .*bytes of memory"):
+        ModelWeights(tmp_path)
+
+
+def test_a_plan_and_a_failure_that_are_larger_than_the_bound(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results").open()
+    for path in (store.plans / "p.json", store.failures / "f.json"):
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as stream:
+            stream.write(b'{"name": "x", "points": [], "error": "y"}')
+            stream.seek((64 << 20) - 1)
+            stream.write(b" ")
+    tracemalloc.start()
+    assert store.plan() == ("", []) and "damaged" in store.failure("f")["error"]
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
