@@ -14,8 +14,8 @@ import edgewatt as ew
 from edgewatt import InputError
 from edgewatt.results.store import Store
 from reorder.tuples.files import read_matrix
-from traces.readers.parts.weights import ModelWeights
 from tests.hostile_sizes import npz, one, opgraph, tflite
+from traces.readers.parts.weights import ModelWeights
 
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
 
