@@ -120,9 +120,7 @@ def _read(header: _Header) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
     if version not in (2, 3):
         raise InputError(f"{file}: GGUF version {version}: 2 and 3 are read, little-endian")
     if n_tensors * _TENSOR_BYTES > header.total or n_values > _MOST_VALUES:
-        raise InputError(
-            f"{file}: claims {n_tensors} tensors and {n_values} values, more than it has room for: damaged"
-        )
+        raise InputError(f"{file}: claims {n_tensors} tensors and {n_values} values, more than fit: damaged")
     claim(_TAKEN * n_tensors, str(file), f"{n_tensors} tensors")
     metadata: dict[str, Any] = {}
     for _ in range(n_values):
