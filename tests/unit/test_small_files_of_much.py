@@ -1,5 +1,6 @@
 """Small files that made gigabytes, or minutes of silence: refused by what would be made, in one message."""
 
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from edgewatt import InputError
 from edgewatt.results.store import Store
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
+from traces.base.memory import read_within
 from traces.readers.parts.weights import ModelWeights
 
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
@@ -96,3 +98,21 @@ def test_a_plan_and_a_failure_that_are_larger_than_the_bound(tmp_path: Path) -> 
     assert store.plan() == ("", []) and "damaged" in store.failure("f")["error"]
     assert tracemalloc.get_traced_memory()[1] < 1 << 24
     tracemalloc.stop()
+
+
+def test_a_device_that_never_ends_is_read_to_the_bound() -> None:
+    """Its size is 0: all memory was taken."""
+    with pytest.raises(InputError, match=r"/dev/zero: it would take"):
+        read_within(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("what", ["device", "pipe"])
+def test_what_is_no_file_in_a_folder_of_results(tmp_path: Path, what: str) -> None:
+    """A record that was a pipe kept who read it for ever."""
+    store = Store(tmp_path / "results").open()
+    for path in (store.path("0" * 24), store.plans / "p.json", store.failures / "f.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to("/dev/zero") if what == "device" else os.mkfifo(path)
+    assert store.plan() == ("", []) and "damaged" in store.failure("f")["error"]
+    with pytest.raises(InputError, match="a pipe or a device, not a file"):
+        store.get("0" * 24)
