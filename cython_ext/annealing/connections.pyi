@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-class Annealer:
+class _Annealer:
     cost: float
     best: float
     iteration: int

@@ -243,7 +243,7 @@ cdef inline double _unit(uint64_t *state) noexcept nogil:
     return <double> (ew_splitmix64(state) >> 11) * (1.0 / 9007199254740992.0)
 
 
-cdef class Annealer:
+cdef class _Annealer:
     """One run of Connection Reordering over one network. Connections are numbered in their initial order."""
 
     cdef _Room room

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-class LineData:
+class _LineData:
     def __init__(
         self,
         image: npt.NDArray[np.uint8],

@@ -14,7 +14,7 @@ ctypedef fused size_type:
     const_uint16_t
 
 
-cdef class LineData:
+cdef class _LineData:
     """One level's view of memory: `image` is what a load at this level returns, wherever the bytes are held below.
 
     A fill brings the image's bytes of the line (a line that is not in the level is as the levels below have it), a

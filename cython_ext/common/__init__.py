@@ -1,9 +1,6 @@
-"""What all kernels share: the SIMD level, checks of arguments, and which entries make none."""
+"""What all kernels share: the SIMD level, and checks of arguments.
 
-UNCHECKED = frozenset(
-    {"connections.Annealer", "contents.LineData", "engine", "greedy.Ego", "residency.Residency",
-     "runs.Passes", "runs.read_sums", "runs.write_bytes", "schedule.Costs", "streaming.Streaming"}
-)  # fmt: skip
-"""Kernels, or classes and functions of them, that follow ids, pointers or addresses as they are given: wrong ones read
-and write outside arrays. Their callers in edgewatt check. All other public entries look at their arguments first and
-raise ValueError."""
+Names with an underscore, here and in the other folders, follow ids, pointers and addresses as they are given: wrong
+ones read and write outside arrays, and their callers in edgewatt check them. All others look at their arguments first
+and raise ValueError.
+"""

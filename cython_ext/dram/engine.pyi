@@ -26,7 +26,7 @@ def first_bad_request(
     latest: int,
 ) -> int: ...
 
-class Tables:
+class _Tables:
     def __init__(
         self,
         settings: dict[str, Any],
@@ -36,11 +36,11 @@ class Tables:
         levels: list[Any],
     ) -> None: ...
 
-class Memory:
+class _Memory:
     repeated: int
     def __init__(
         self,
-        tables: Tables,
+        tables: _Tables,
         n_channels: int = ...,
         n_ports: int = ...,
         width: int = ...,

@@ -198,7 +198,7 @@ def first_bad_request(const uint64_t[::1] address, const uint8_t[::1] is_write, 
     return -1
 
 
-cdef class Tables:
+cdef class _Tables:
     """A part and its controller as memories read them; never changed, so many memories may share one.
 
     settings: a value for each of SETTINGS; gap int64[scope, from, to]; fields int32[n, 4]; levels: per command an
@@ -250,20 +250,20 @@ cdef class Tables:
         list_tables(&self.tables)
 
 
-cdef class Memory:
+cdef class _Memory:
     """All channels of a part. width: requests accepted per clock over all channels. trace: keep commands. sent: keep
     what was on the wires. stream: to repeat periods of a stream, instead of trace.
     """
 
     cdef dram_memory *memory
-    cdef Tables tables
+    cdef _Tables tables
     cdef list held
     cdef int pseudo  # channels that share command wires and queues
     cdef bint untaken  # a run already stopped for what was sent
     cdef readonly int64_t repeated  # bursts of a stream that were counted, not played
     cdef dram_command *traces[64]  # room for commands of a stream's period
 
-    def __cinit__(self, Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
+    def __cinit__(self, _Tables tables not None, int n_channels=1, int n_ports=1, int width=1, long out_size=65536,
                   bint trace=False, bint sent=False, bint stream=False):
         cdef int c
         if not 1 <= n_ports <= MAX_PORTS:
@@ -611,11 +611,11 @@ cdef class Memory:
 cdef class _Period:
     """A period of a stream while it is measured, from now on until it is repeated: of each channel."""
 
-    cdef Memory of
+    cdef _Memory of
     cdef stream_period each[64]
     cdef int64_t began
 
-    def __cinit__(self, Memory of not None):
+    def __cinit__(self, _Memory of not None):
         cdef int c
         self.of, self.began = of, of.memory.now
         memset(self.each, 0, sizeof(self.each))

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,5 +11,4 @@ def swap_blocks(
     hot: float,
     cold: float,
     seed: int,
-    spent: Any = None,
 ) -> int: ...

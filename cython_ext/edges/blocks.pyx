@@ -22,13 +22,12 @@ cdef inline int64_t below(uint64_t random, int64_t n) noexcept nogil:
 
 
 def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1] order, int64_t size,
-                int64_t n_sources, int64_t swaps, double hot, double cold, uint64_t seed, spent=None):
+                int64_t n_sources, int64_t swaps, double hot, double cold, uint64_t seed):
     """Anneal the blocks order[0:size], order[size:2 size], ... of items by swaps; return the loads saved.
 
     The loads of a block are the different sources of its items. `source` ids are below n_sources, no item has one twice.
     Changes `order`.
-    spent: a function that gives the share of the time that is over, asked every 16,384 swaps: annealing cools by it
-    where it is ahead of the share of the swaps, and ends at 1; None: no time limit. Memory: 2 bytes per block and source.
+    Memory: 2 bytes per block and source.
     """
     need(size > 0 and start.shape[0] > 0 and rises(start, source.shape[0]) and within32(source, 0, n_sources)
          and within32(order, 0, start.shape[0] - 1), "blocks of items that are there")
@@ -37,18 +36,15 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
     cdef int64_t[::1] shared = np.zeros(n_sources, np.int64)
     cdef uint64_t state = seed
     cdef int64_t delta, saved = 0, stop
-    cdef double temperature, share
+    cdef double temperature
     if blocks < 2:
         return 0
     for i in range(n):
         for e in range(start[order[i]], start[order[i] + 1]):
             count[i // size, source[e]] += 1
     while done < swaps:
-        share = 0.0 if spent is None else spent()
-        if share >= 1:
-            break
         stop = min(swaps, done + SLICE)
-        temperature = hot * power(cold / hot, max(share, <double> done / swaps))
+        temperature = hot * power(cold / hot, <double> done / swaps)
         with nogil:
             for k in range(done, stop):
                 i, j = below(ew_splitmix64(&state), n), below(ew_splitmix64(&state), n)

@@ -28,6 +28,16 @@ cdef int _check(const int64_t[::1] sources, const int64_t[::1] targets, const in
                 "connections by source and by target, between known neurons")
 
 
+cdef bint lists(const int64_t[::1] ends, const int64_t[::1] start, const int64_t[::1] edges) noexcept:
+    """Whether each neuron's list has its connections, in their order."""
+    cdef int64_t v, k
+    for v in range(start.shape[0] - 1):
+        for k in range(start[v], start[v + 1]):
+            if ends[edges[k]] != v or (k > start[v] and edges[k] <= edges[k - 1]):
+                return False
+    return True
+
+
 cdef class Ego:
     """The state of EGO. A connection's k2 is what its window holds: with S[x] and T[x] the numbers of connections in the
     window that have x as source and as target, k2(u, v) = S[u] + T[u] + T[v]; k1 only says that u must be done.
@@ -55,6 +65,7 @@ cdef class Ego:
     def __init__(self, sources, targets, out_start, out_edges, in_start, in_edges, int64_t window):
         """Arrays are int64; `out_edges` and `in_edges` are worked on in place. W < 2^32."""
         _check(sources, targets, out_start, out_edges, in_start, in_edges, window)
+        need(lists(sources, out_start, out_edges) and lists(targets, in_start, in_edges), "each neuron's own connections")
         w, n = len(sources), len(out_start) - 1
         self.sources, self.targets, self.out_start, self.in_start = sources, targets, out_start, in_start
         self.out_edges, self.in_edges = out_edges, in_edges

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 WEIGHTS: tuple[int, ...]
 
-class Streaming:
+class _Streaming:
     def __init__(
         self,
         in_start: npt.NDArray[np.int32],

@@ -50,7 +50,7 @@ cdef int64_t SLICE = 1 << 20  # connections and list entries between two looks a
 WEIGHTS = (EW_STREAM, EW_MULT, EW_OPEN)  # how many of each kind
 
 
-cdef class Streaming:
+cdef class _Streaming:
     """One run of the greedy. Memory: 21 bytes per connection."""
 
     cdef ew_streaming r

@@ -13,7 +13,7 @@ UNIT_BYTES: int
 LEVELS: tuple[str, ...]
 
 def level_number(name: str = ...) -> int: ...
-def write_bytes(
+def _write_bytes(
     table: int,
     offsets: npt.NDArray[np.int64],
     columns: npt.NDArray[np.int64],
@@ -24,7 +24,7 @@ def write_bytes(
     zeros: npt.NDArray[np.float64],
     level: int,
 ) -> None: ...
-def read_sums(
+def _read_sums(
     arena: int,
     offsets: npt.NDArray[np.int64],
     scales: npt.NDArray[np.float64],
@@ -32,7 +32,7 @@ def read_sums(
     level: int,
 ) -> None: ...
 
-class Passes:
+class _Passes:
     def __init__(
         self,
         tables: Any,

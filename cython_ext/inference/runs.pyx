@@ -41,7 +41,7 @@ def level_number(name="avx512"):
     return min(LEVELS.index(name), ew_simd_level())
 
 
-def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,
+def _write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,
                 int64_t first, int64_t lanes, const double[::1] scales, const double[::1] zeros, int level):
     """Write input vectors from the `first` on, at most `lanes`, as bytes: rows at offsets of a table, in steps of scales.
 
@@ -56,7 +56,7 @@ def write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] 
                         batch.strides[1] // 4, min(lanes, batch.shape[0] - first), &scales[0], &zeros[0], level)
 
 
-def read_sums(uintptr_t arena, const int64_t[::1] offsets, const double[::1] scales, float[:, :] out, int level):
+def _read_sums(uintptr_t arena, const int64_t[::1] offsets, const double[::1] scales, float[:, :] out, int level):
     """Fill out, float32[rows, vectors] with vectors side by side, with the 32-bit sums of int8 rows times their scales.
 
     offsets: of the rows of sums, in bytes; rows have as many values as a multiple of 64 vectors.
@@ -70,7 +70,7 @@ def read_sums(uintptr_t arena, const int64_t[::1] offsets, const double[::1] sca
                         level)
 
 
-cdef class Passes:
+cdef class _Passes:
     """Passes without the GIL: input vectors into the table of inputs, the stream, rows out.
 
     tables: of float_stream, or the words of int8_stream and nothing, nothing; end: words of its runs, at least one.

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-class Residency:
+class _Residency:
     def __init__(
         self,
         in_start: npt.NDArray[np.int32],

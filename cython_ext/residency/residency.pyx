@@ -45,7 +45,7 @@ cdef extern from "residency/residency.h" nogil:
 cdef int64_t SLICE = 1 << 14  # moves between two looks at Ctrl-C
 
 
-cdef class Residency:
+cdef class _Residency:
     """One state and everything a search over it needs. Memory: 22 bytes per connection, 32 with 32-bit lanes.
 
     in_lane: None where states are only looked at, for their costs and stages, and not changed.

@@ -43,6 +43,7 @@ from traces.pruning.windows import Windows, fit, pairs_of
 
 SPREADS = (1.0, 0.8, 0.5)  # of the room for windows, tried in turn (see traces.pruning.windows.fit)
 ROUNDS = 3
+LARGEST_INPUT = 1e30  # sums of squares over layers stay numbers
 TEST_SHARE = 5  # one calibration vector in so many measures, the others fit
 
 
@@ -395,8 +396,10 @@ def calibration_of(given: Any, width: int) -> tuple[Floats, npt.NDArray[np.integ
     inputs = np.asarray(given)
     if inputs.ndim != 2 or inputs.shape[1] != width or inputs.dtype.kind not in "iuf":
         raise InputError(f"{where}: inputs of shape {inputs.shape}, expected (B, {width}): one column per input")
-    if len(inputs) < 2 * TEST_SHARE or not np.isfinite(inputs).all():
-        raise InputError(f"{where}: {2 * TEST_SHARE} input vectors of finite numbers are needed at least")
+    if len(inputs) < 2 * TEST_SHARE or not (np.abs(inputs) <= LARGEST_INPUT).all():
+        raise InputError(
+            f"{where}: at least {2 * TEST_SHARE} input vectors of numbers up to {LARGEST_INPUT:g} are needed"
+        )
     if labels is not None and (labels.shape != (len(inputs),) or labels.dtype.kind not in "iu"):
         raise InputError(f"{where}: labels must be {len(inputs)} whole numbers, one per input vector")
     return inputs.astype(np.float64), labels

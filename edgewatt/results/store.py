@@ -22,7 +22,7 @@ from typing import Any
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import NewerRecordError, Record, canonical_json, content_hash, hash_of_text
 from traces.base.errors import EdgewattError, InputError
-from traces.base.files import create_beside, own_folder, replace_file, sync_folder
+from traces.base.files import create_beside, need_regular, own_folder, replace_file, sync_folder
 from traces.base.memory import read_within
 
 
@@ -84,7 +84,7 @@ class Store:
         newest = sorted(self.plans.glob("[!.]*.json"), key=lambda path: path.stat().st_mtime_ns)
         for path in reversed(newest):
             try:
-                plan = json.loads(path.read_text("utf-8", "surrogatepass"))
+                plan = json.loads(_bytes(path).decode("utf-8", "surrogatepass"))
                 return str(plan["name"]), [str(name) for name in plan["points"]]
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue
@@ -93,7 +93,7 @@ class Store:
     def get(self, config_hash: str) -> Record | None:
         path = self.path(config_hash)
         try:
-            raw = read_within(path, 10)
+            raw = _bytes(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -121,7 +121,8 @@ class Store:
 
     def failure(self, config_hash: str) -> dict[str, Any]:
         try:
-            reason = json.loads((self.failures / f"{config_hash}.json").read_text("utf-8", "surrogatepass"))
+            failure = _bytes(self.failures / f"{config_hash}.json")
+            reason = json.loads(failure.decode("utf-8", "surrogatepass"))
         except (OSError, ValueError, RecursionError):
             reason = None
         return reason if isinstance(reason, dict) else {"error": "the failure's own record is damaged", "traceback": ""}
@@ -222,6 +223,11 @@ class StoredRecords(Sequence[Record]):
         if record is None:
             raise InputError(f"{self.store.path(self.hashes[index])}: was there a moment ago and is gone")
         return record
+
+
+def _bytes(path: Path) -> bytes:
+    need_regular(path)
+    return read_within(path, 10)
 
 
 def open_records(path: str | Path) -> Sequence[Record]:

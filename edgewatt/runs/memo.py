@@ -25,8 +25,8 @@ from edgewatt.results.record import canonical_json, hash_of_text
 from edgewatt.results.store import byte_of, lock
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
-from traces.base.files import replace_file, set_aside
-from traces.base.memory import claim
+from traces.base.files import need_regular, replace_file, set_aside
+from traces.base.memory import read_within
 
 Arrays = dict[str, np.ndarray]
 Check = Callable[[Arrays], object]
@@ -119,8 +119,8 @@ def _size(value: Any) -> int:
 
 def _read(path: Path, key: str, check: Check | None) -> Arrays | InputError | None:
     try:
-        claim(path.stat().st_size, str(path), "it")
-        content = path.read_bytes()
+        need_regular(path)
+        content = read_within(path)
         if content[-_SEAL_BYTES:] != _seal(key, memoryview(content)[:-_SEAL_BYTES]):
             raise InputError(f"{path}: its seal does not fit what it holds: the file is damaged")
         arrays = read_npz(path, content=content)

@@ -274,13 +274,13 @@ def open_memory(
     trace: bool = False,
     sent: bool = False,
     stream: bool = False,
-) -> kernel.Memory:
+) -> kernel._Memory:
     """Return compiled channels with the part's tables and the controller's policies.
 
     ports: sources of requests. requests_per_clock: None takes the controller's. trace: keep every command. sent: report
     which requests drove the wires, in what order. stream: to repeat the periods of `play_stream`.
     """
-    return kernel.Memory(
+    return kernel._Memory(
         cached_on(part, _compiled_tables, controller),
         n_channels=part.organisation.channels,
         n_ports=ports,
@@ -291,11 +291,11 @@ def open_memory(
     )
 
 
-def _compiled_tables(part: Part, controller: ControllerSpec) -> kernel.Tables:
+def _compiled_tables(part: Part, controller: ControllerSpec) -> kernel._Tables:
     return kernel_tables(part, controller).compiled()
 
 
-def stuck_error(memory: kernel.Memory) -> StuckError:
+def stuck_error(memory: kernel._Memory) -> StuckError:
     """Return the watchdog's error: which queues of which channels wait."""
     return StuckError(
         f"the memory made no progress up to cycle {memory.now()}: {waiting(memory)}. "
@@ -303,7 +303,7 @@ def stuck_error(memory: kernel.Memory) -> StuckError:
     )
 
 
-def waiting(memory: kernel.Memory) -> str:
+def waiting(memory: kernel._Memory) -> str:
     """Return what waits in the queues, channel by channel."""
     return "; ".join(
         f"channel {c}: " + (", ".join(f"{name} holds {n}" for name, n in memory.state(c).items() if n) or "idle")
@@ -312,7 +312,7 @@ def waiting(memory: kernel.Memory) -> str:
 
 
 def collect_result(
-    memory: kernel.Memory,
+    memory: kernel._Memory,
     part: Part,
     done_cycle: np.ndarray,
     accept_cycle: np.ndarray,
@@ -337,7 +337,7 @@ def collect_result(
     )
 
 
-def _counts(memory: kernel.Memory, raw: dict[str, int], end: int) -> DramCounts:
+def _counts(memory: kernel._Memory, raw: dict[str, int], end: int) -> DramCounts:
     """Return the counters of all channels, background up to cycle `end`. raw: those of requests."""
     bank_commands, conflicts = memory.bank_counts()
     rank_commands, background = memory.rank_counts(end)

@@ -45,9 +45,9 @@ class KernelTables:
     fields: np.ndarray
     levels: list[np.ndarray | None]
 
-    def compiled(self) -> kernel.Tables:
+    def compiled(self) -> kernel._Tables:
         """Return what compiled memories share."""
-        return kernel.Tables(self.settings, self.gap, self.wire_cycles, self.fields, self.levels)
+        return kernel._Tables(self.settings, self.gap, self.wire_cycles, self.fields, self.levels)
 
 
 def address_map(part: Part, chosen: str | None) -> AddressMap:

@@ -288,7 +288,7 @@ class CompiledInference(OneLineRepr):
         outputs, scales = (
             (self._output_rows, np.zeros(0)) if integers is None else (integers.sums_at, integers.sum_scales)
         )
-        return kernel.Passes(
+        return kernel._Passes(
             self._stream, int(self._first[-1]), self._columns, self._kind, self._level, self._work.fed_inputs,
             self._table_row * self._pitch, self._table_row[copied] * self._pitch, rows * self._pitch, outputs,
             self._pitch, self._table_bytes, scales,

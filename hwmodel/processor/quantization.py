@@ -63,7 +63,7 @@ class IntegerLayout:
     def write_inputs(self, table: int, offsets: Ids, batch: Float32, first: int, lanes: int, level: int) -> None:
         """Quantize `lanes` vectors of float32[B, I] from the `first` on into rows of the table of inputs."""
         scale, zero = (a[self._inputs].astype(np.float64) for a in (self.quantized.scale, self.quantized.zero))
-        kernel.write_bytes(table, offsets, self._work.fed_inputs, batch, first, lanes, scale, zero, level)
+        kernel._write_bytes(table, offsets, self._work.fed_inputs, batch, first, lanes, scale, zero, level)
 
     @property
     def all_sums(self) -> bool:
@@ -73,11 +73,11 @@ class IntegerLayout:
     def read(self, arena: Arena, out: Float32, level: int) -> None:
         """Fill out, float32[len(out), B], with what neurons hold; outputs are read from their 32-bit sums."""
         if self._rest is None:
-            kernel.read_sums(arena.address, self.sums_at, self.sum_scales, out, level)
+            kernel._read_sums(arena.address, self.sums_at, self.sum_scales, out, level)
             return
         summed, rest = self._rest
         real = np.empty((len(self.sums_at), out.shape[1]), np.float32)
-        kernel.read_sums(arena.address, self.sums_at, self.sum_scales, real, level)
+        kernel._read_sums(arena.address, self.sums_at, self.sum_scales, real, level)
         out[summed] = real
         rows = arena.bytes[: self._begin].reshape(-1, self._columns)
         out[~summed] = self.values(rest, rows[self._row[rest], : out.shape[1]])

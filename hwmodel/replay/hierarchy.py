@@ -218,11 +218,11 @@ class CacheHierarchy:
 
 
 def _views(machine: Machine, memory: Memory) -> list[Any]:
-    """Return one LineData per level, each with its own copy of the footprint, padded to whole lines.
+    """Return one _LineData per level, each with its own copy of the footprint, padded to whole lines.
 
     Without a cache, blocks are the lines, and every store passes through.
     """
-    from cython_ext.cache.contents import LineData
+    from cython_ext.cache.contents import _LineData
 
     assert memory.image is not None
     block = machine.bus.block_bytes
@@ -233,7 +233,7 @@ def _views(machine: Machine, memory: Memory) -> list[Any]:
     for k, (line, through, no_allocate) in enumerate(levels):
         widen = block if k == len(levels) - 1 else 1
         image = _padded_image(memory, base, end)
-        views.append(LineData(image, base, line.bit_length() - 1, through, no_allocate, widen))
+        views.append(_LineData(image, base, line.bit_length() - 1, through, no_allocate, widen))
     return views
 
 

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from cython_ext.common import UNCHECKED
-from tests.kernel_calls import ROOT, TESTS, believes, entries, name_of
+from tests.kernel_calls import ROOT, TESTS
 
 
 @pytest.mark.application
@@ -37,13 +36,6 @@ def test_a_false_next_use_is_refused() -> None:
             if twice < 2**31 - 2 and (twice <= k | 1 or twice >= len(uses) or list(false).count(twice) > 1):
                 with pytest.raises(ValueError, match="later use"):
                     count_many(sources, targets, 5, outputs, memory, MIN, PIN_BOTH, false)
-
-
-def test_what_believes_its_arguments_is_there() -> None:
-    names = set(map(name_of, entries()))
-    for each in UNCHECKED:
-        assert any(name == each or name.startswith(f"{each}.") for name in names), each
-        assert believes(each)
 
 
 def test_the_tests_that_make_calls_are_there() -> None:

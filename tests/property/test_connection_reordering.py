@@ -11,7 +11,7 @@ from oracles.connection_reordering_oracle import anneal
 from oracles.random_networks import dags
 from oracles.reference_networks import reorder_network
 
-from cython_ext.annealing.connections import Annealer
+from cython_ext.annealing.connections import _Annealer
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.edges.methods.connection_reordering import curve_points, paper_window
 from reorder.order import order
@@ -35,7 +35,7 @@ def test_the_course_is_the_papers(network: Network, memory: int, policy: str, pi
         return len(ordered) + counts["reads_neurons"] + counts["writes_live"] + counts["writes_outputs"]
 
     _, costs = anneal(connections, cost, iterations=25, window=6, sigma=0.2, seed=seed)
-    annealer = Annealer(
+    annealer = _Annealer(
         network.sources.astype(np.int32),
         network.targets.astype(np.int32),
         network.n_neurons,
@@ -196,7 +196,7 @@ def test_what_is_left_of_moves_given_up_is_nothing(
     sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
     outputs = network.outputs.tolist()
     terms = [(1.0, POLICIES.index(policy), pinning == "pin_both", size) for size in (memory, memory + 2)]
-    annealer = Annealer(
+    annealer = _Annealer(
         sources, targets, network.n_neurons, network.is_output.astype(np.uint8), runs_weight=0.5, io_terms=terms,
         window=min(6, len(sources)), sigma=2.0, seed=seed, incremental=True, patience=patience,
     )  # fmt: skip
@@ -216,8 +216,8 @@ def test_moves_that_cost_much_more_are_given_up(policy: str) -> None:
     network = layered(3, 60)
     sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
 
-    def course(**patience: float) -> Annealer:
-        annealer = Annealer(
+    def course(**patience: float) -> _Annealer:
+        annealer = _Annealer(
             sources, targets, network.n_neurons, network.is_output.astype(np.uint8), runs_weight=0,
             io_terms=[(1.0, POLICIES.index(policy), False, 30)], window=8, sigma=2.0, seed=1, incremental=True,
             **patience,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cython_ext.inference.runs import LEVELS, level_number, read_sums, write_bytes
+from cython_ext.inference.runs import LEVELS, _read_sums, _write_bytes, level_number
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.work import ordered_work, spread
 from reorder.order import order
@@ -354,13 +354,13 @@ def test_sums_of_int8_come_out_as_products_of_float64(simd: str, here: int) -> N
     sums[0, :2] = -(2**31), 2**31 - 1
     scales = rng.random(3) * 1e-3
     out = np.full((3, 200), np.nan, np.float32)
-    read_sums(sums.ctypes.data, np.array([4, 0, 1]) * 512, scales, out[:, 7 : 7 + here], level_number(simd))
+    _read_sums(sums.ctypes.data, np.array([4, 0, 1]) * 512, scales, out[:, 7 : 7 + here], level_number(simd))
     np.testing.assert_array_equal(
         out[:, 7 : 7 + here], (sums[[4, 0, 1]][:, place[:here]] * scales[:, None]).astype("f4")
     )
     assert np.isnan(np.delete(out, range(7, 7 + here), axis=1)).all()
     with pytest.raises(ValueError, match="sizes"):
-        read_sums(sums.ctypes.data, np.zeros(3, np.int64), scales, out[:, ::2], 0)
+        _read_sums(sums.ctypes.data, np.zeros(3, np.int64), scales, out[:, ::2], 0)
 
 
 @pytest.mark.parametrize("simd", LEVELS)
@@ -376,7 +376,7 @@ def test_inputs_become_the_bytes_of_the_definition(simd: str, side_by_side: bool
     given = np.asfortranarray(batch) if side_by_side else batch
     table = np.zeros((n, 192), np.uint8)
     for first in (0, 64, 128):
-        write_bytes(
+        _write_bytes(
             table.ctypes.data + first, np.arange(n) * 192, np.arange(n), given, first, 64, scale.astype(float),
             zero.astype(float), level_number(simd),
         )  # fmt: skip

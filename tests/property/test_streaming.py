@@ -10,7 +10,7 @@ from oracles.random_networks import dags
 from oracles.streaming_oracle import Stream, random_weights
 
 from cython_ext.edges.intervals import grouped
-from cython_ext.edges.streaming import Streaming
+from cython_ext.edges.streaming import _Streaming
 from reorder.base import check_order
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Budget
@@ -28,7 +28,7 @@ def test_every_choice_has_the_best_score(network: Network, slots: int, seed: int
     start, target = items.by_source
     depth = network.depth[items.items].astype(np.int32)
     early = int(slots * weights.early)
-    run = Streaming(
+    run = _Streaming(
         items.start, items.source, start, target, items.own, items.item, depth, slots, early,
         np.array(weights.stream), np.array(weights.factor), np.array(weights.open), 64, 8192, 1 << 20, record=True,
     )  # fmt: skip
@@ -48,7 +48,7 @@ def test_bounded_looks_leave_nothing_out(network: Network, slots: int, window: i
     items = Items(network)
     weights = random_weights(np.random.default_rng(seed))
     start, target = items.by_source
-    run = Streaming(
+    run = _Streaming(
         items.start, items.source, start, target, items.own, items.item,
         network.depth[items.items].astype(np.int32), slots, int(slots * weights.early), np.array(weights.stream),
         np.array(weights.factor), np.array(weights.open), window, 2, credit,

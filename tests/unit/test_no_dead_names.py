@@ -20,7 +20,6 @@ CALLED_BY_OTHERS = {
     "model_config": "pydantic",
     "_repr_html_": "Jupyter",
     "_fields_": "ctypes",
-    "UNCHECKED": "plug-ins and the test that calls every kernel",
 }
 WRITTEN_OUT = {
     "largest_error": "the JSON of `edgewatt bench` holds all fields of a row",

@@ -154,6 +154,7 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
         ({"density": 0.3, "memory": 3}, "M = 3 has room for 0 connections"),
         ({"density": 0.3, "memory": 16, "calibration": np.zeros((20, 3))}, r"expected \(B, 10\): one column per input"),
         ({"density": 0.3, "memory": 16, "calibration": np.zeros((4, 10))}, "10 input vectors"),
+        ({"density": 0.3, "memory": 16, "calibration": np.full((20, 10), 1e300)}, r"numbers up to 1e\+30"),
         ({"density": 1.3, "memory": 16}, "density is the share to keep"),
     ],
 )

@@ -1,8 +1,10 @@
 """Small files that made gigabytes, or minutes of silence: refused by what would be made, in one message."""
 
+import os
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -11,8 +13,11 @@ import pytest
 
 import edgewatt as ew
 from edgewatt import InputError
+from edgewatt.results.store import Store
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
+from traces.base.memory import read_within
+from traces.readers.parts.weights import ModelWeights
 
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
 
@@ -71,3 +76,43 @@ def test_memory_that_runs_out_is_one_message() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "edgewatt: there is not as much memory as this takes\n"
+
+
+def test_an_index_of_shards_that_is_larger_than_the_bound(tmp_path: Path) -> None:
+    """It was read whole, twice."""
+    with (tmp_path / "model.safetensors.index.json").open("wb") as stream:
+        stream.truncate(64 << 20)
+    with pytest.raises(InputError, match=r"index\.json: .*bytes of memory"):
+        ModelWeights(tmp_path)
+
+
+def test_a_plan_and_a_failure_that_are_larger_than_the_bound(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results").open()
+    for path in (store.plans / "p.json", store.failures / "f.json"):
+        path.parent.mkdir(exist_ok=True)
+        with path.open("wb") as stream:
+            stream.write(b'{"name": "x", "points": [], "error": "y"}')
+            stream.seek((64 << 20) - 1)
+            stream.write(b" ")
+    tracemalloc.start()
+    assert store.plan() == ("", []) and "damaged" in store.failure("f")["error"]
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
+
+
+def test_a_device_that_never_ends_is_read_to_the_bound() -> None:
+    """Its size is 0: all memory was taken."""
+    with pytest.raises(InputError, match=r"/dev/zero: it would take"):
+        read_within(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("what", ["device", "pipe"])
+def test_what_is_no_file_in_a_folder_of_results(tmp_path: Path, what: str) -> None:
+    """A record that was a pipe kept who read it for ever."""
+    store = Store(tmp_path / "results").open()
+    for path in (store.path("0" * 24), store.plans / "p.json", store.failures / "f.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to("/dev/zero") if what == "device" else os.mkfifo(path)
+    assert store.plan() == ("", []) and "damaged" in store.failure("f")["error"]
+    with pytest.raises(InputError, match="a pipe or a device, not a file"):
+        store.get("0" * 24)

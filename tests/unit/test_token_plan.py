@@ -237,8 +237,8 @@ def test_no_flipped_byte_of_a_gguf_file_is_more_than_an_input_error(tmp_path: Pa
         (gguf({"a": (0, (1,) * 9, bytes(8))}), "dimensions"),
         (gguf({}, {"general.alignment": number(7)}), "alignment"),
         (b"GGUF" + struct.pack("<IQQ", 3, 2**60, 0), "tensors"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "header"),
-        (gguf({}, {"k": struct.pack("<IIQ", 9, 8, 2**62)}), "header"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 + 2**16), "65537 values"),
+        (gguf({}, {"k": struct.pack("<IIQ", 9, 8, 1 + 2**22)}), "list of 4194305 texts"),
         (gguf({}, {"k": struct.pack("<I", 77)}), "unknown type 77"),
     ],
 )  # fmt: skip

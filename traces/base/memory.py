@@ -41,8 +41,14 @@ def read_within(path: Path, times: int = 1) -> bytes:
 
     Raises InputError where that is beyond the bound, OSError where the file cannot be read.
     """
-    claim(times * path.stat().st_size, str(path))
-    return path.read_bytes()
+    size = path.stat().st_size
+    claim(times * size, str(path))
+    with path.open("rb") as stream:
+        data = stream.read(size + 1)
+        while len(data) > size and (part := stream.read(max(1 << 20, len(data)))):  # pipes and devices need not end
+            data += part
+            claim(times * len(data), str(path))
+    return data
 
 
 @cache

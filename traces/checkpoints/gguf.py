@@ -33,6 +33,7 @@ _KEPT = 4096  # numbers of an array that are kept; vocabularies are passed over
 _NAME = 256  # bytes of a tensor's name: ggml takes 63
 _TENSOR_BYTES = 24  # at least, of a tensor's entry
 _TAKEN = 512 + 4 * _NAME  # bytes of memory for a tensor at most
+_MOST_VALUES, _MOST_TEXTS = 1 << 16, 1 << 22  # of the metadata, and in one of them: all are walked over
 _MOST_KEPT = 32  # values of the metadata: those of one architecture are fewer
 _NAMES = {
     "block_count": "num_hidden_layers",
@@ -74,6 +75,8 @@ class _Header:
             return self.number(self.code(kind))
         of, count = self.number("I"), self.number("Q")
         if of == _STRING:
+            if count > _MOST_TEXTS:
+                raise InputError(f"{self.file}: a list of {count} texts in its header: damaged")
             for _ in range(count):  # ends where the file does
                 length = self.number("Q")
                 self.skip(length)
@@ -116,8 +119,8 @@ def _read(header: _Header) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
     version, n_tensors, n_values = header.number("I"), header.number("Q"), header.number("Q")
     if version not in (2, 3):
         raise InputError(f"{file}: GGUF version {version}: 2 and 3 are read, little-endian")
-    if n_tensors * _TENSOR_BYTES > header.total:
-        raise InputError(f"{file}: claims {n_tensors} tensors, more than it has room for: damaged")
+    if n_tensors * _TENSOR_BYTES > header.total or n_values > _MOST_VALUES:
+        raise InputError(f"{file}: claims {n_tensors} tensors and {n_values} values, more than fit: damaged")
     claim(_TAKEN * n_tensors, str(file), f"{n_tensors} tensors")
     metadata: dict[str, Any] = {}
     for _ in range(n_values):

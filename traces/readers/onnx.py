@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -291,13 +291,12 @@ class _Reader:
                 )
             shape.append(int(side.dim_value))
         try:
-            dtype = self.onnx.helper.tensor_dtype_to_np_dtype(described.elem_type)
+            dtype, bits = _element(described.elem_type)
         except (KeyError, TypeError) as error:
             raise self.fail(f"{where}: tensor {name!r} has the unknown type {described.elem_type}") from error
-        bits = 4 if "int4" in str(dtype) else 8 * dtype.itemsize
-        if dtype.hasobject:
+        if not bits:
             raise self.fail(f"{where}: tensor {name!r} holds strings: only numbers can be placed in memory")
-        return Tensor(name, tuple(shape), (math.prod(shape) * bits + 7) // 8, name, str(dtype))
+        return Tensor(name, tuple(shape), (math.prod(shape) * bits + 7) // 8, name, dtype)
 
     def _operator(self, node: Any, index: int) -> Operator:
         results = [name for name in node.output if name]
@@ -350,6 +349,15 @@ class _Reader:
             if key in given:
                 known[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
         return known
+
+
+@cache
+def _element(kind: int) -> tuple[str, int]:
+    """Return name and bits of an element, 0 of strings."""
+    from onnx import helper
+
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    return str(dtype), 0 if dtype.hasobject else 4 if "int4" in str(dtype) else 8 * dtype.itemsize
 
 
 def _made_in(graph: Any) -> set[str]:

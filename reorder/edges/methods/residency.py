@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cython_ext.residency.residency import Residency
+from cython_ext.residency.residency import _Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part
@@ -129,7 +129,7 @@ class Annealing:
 
     def __init__(self, items: Items, state: IntervalState, seed: int, moves: MoveShares) -> None:
         self.items, self.slots = items, state.slots
-        self.search: Residency = items.search(state.slots, seed)
+        self.search: _Residency = items.search(state.slots, seed)
         self.search.set_state(state.opens, state.drops)
         self.moves = moves
         self.done = 0

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.annealing.connections import Annealer
+from cython_ext.annealing.connections import _Annealer
 from cython_ext.residency.recency import refreshed
 from reorder.base import Task
 from reorder.edges.search.budget import Best
@@ -84,10 +84,10 @@ def annealer(
     seed: int,
     incremental: bool = True,
     patience: float = math.inf,
-) -> Annealer:
+) -> _Annealer:
     """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
     objective = make_objective(task.objective)
-    return Annealer(
+    return _Annealer(
         *processing_arrays(network, start),
         network.n_neurons,
         network.is_output.astype(np.uint8),

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.edges.intervals import grouped, in_groups, latest_opens
-from cython_ext.residency.residency import Residency
+from cython_ext.residency.residency import _Residency
 from reorder.base import Task
 from reorder.edges.search.budget import Budget
 from traces.networks.network import Network
@@ -126,16 +126,16 @@ class Items:
         """Whether there are so few that a hot start finds less."""
         return self.network.n_connections <= FEW * len(self.items)
 
-    def search(self, slots: int, seed: int = 0, wide: bool = False, still: bool = False) -> Residency:
+    def search(self, slots: int, seed: int = 0, wide: bool = False, still: bool = False) -> _Residency:
         """Return a kernel object over these items with `slots` slots, without a state yet.
 
         still: it is asked for costs and stages alone and cannot anneal; `lane` is not made for it.
         """
         start, target = self.by_source
         lane = None if still else self.lane
-        return Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide)
+        return _Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide)
 
-    def decode(self, search: Residency, delay: int = 0) -> Int64Array:
+    def decode(self, search: _Residency, delay: int = 0) -> Int64Array:
         """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
 
         delay: stages by which neurons open later than the state lets them. Under LRU and RR a source lingers for a

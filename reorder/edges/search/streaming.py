@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.edges.streaming import Streaming
+from cython_ext.edges.streaming import _Streaming
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import IntervalState, Items
 from reorder.edges.search.locality import places
@@ -192,13 +192,13 @@ def completed(
     )
 
 
-def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> Streaming:
+def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> _Streaming:
     """Return a run of the greedy that has not begun. record: it remembers its choices."""
     n, w = len(items.items), len(items.edges)
     start, target = items.by_source
     depth = items.network.depth[items.items].astype(np.int32)
     window = max(LEAST_CANDIDATES, (CANDIDATE_BUDGET + CANDIDATES_PER_CONNECTION * w) // n)
-    return Streaming(
+    return _Streaming(
         items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
         np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
         max(WIDEST, WIDEST_PER_SLOT * slots), CANDIDATE_BUDGET, record=record,

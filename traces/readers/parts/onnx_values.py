@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from traces.base.memory import claim, max_bytes
 from traces.readers.parts.onnx_inference import NUMERIC, Inference
+from traces.readers.parts.onnx_shapes import result_type
 
 # operators that are computed here where all that they read is known; their work is that of writing their result
 FOLDED = (
@@ -191,9 +192,19 @@ class Values:
             return True
         elif known and (size := self._size(node, read, made)) is not None and self._fold(node, read, made, size):
             return True
-        if any(self.shape(name) is None for name in made):
+        if any(self.shape(name) is None for name in made) and not self._rule(node):
             self._infer(nodes, at)
         return False
+
+    def _rule(self, node: Any) -> bool:
+        """Note the type of a node's only result where it follows by rules of ours; return whether it does."""
+        if len(node.output) != 1 or not node.input or any(self.shape(name) is None for name in node.input):
+            return False
+        types, values = [self._type(name) for name in node.input], [self.constants.get(name) for name in node.input]
+        type_ = result_type(self.onnx, node, types, values)
+        if type_ is not None:
+            self.types[node.output[0]] = type_
+        return type_ is not None
 
     def _size(self, node: Any, read: list[str], made: list[str]) -> int | None:
         sizes = [max(1, self.constants[name].size) for name in read]

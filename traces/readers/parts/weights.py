@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, brief, did_you_mean
-from traces.base.memory import claim
+from traces.base.memory import claim, read_within
 from traces.base.sparse import row_pointers
 from traces.readers.parts.layers import natural_key
 
@@ -360,8 +360,10 @@ class ModelWeights:
 
 def _shards(index: Path) -> list[Path]:
     try:
-        weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+        weight_map = json.loads(read_within(index, _HEADER_TAKES))["weight_map"]
         names: Sequence[str] = sorted({str(name) for name in weight_map.values()}, key=natural_key)
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{index}: no index of shards ({brief(error)})") from error
     for name in names:
