@@ -25,9 +25,9 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; constructions: end of those that need no locality. plans,
-    changed_plans: end of making plans of what to fuse, and of changing them; plans are made until the latter while the
-    best of them is younger than `patience`.
+    construction: of one construction at most; again: of the best one after plans, once more, if that cut it short.
+    constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
+    changing them; plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
@@ -38,6 +38,7 @@ class Shares:
     """
 
     construction: float = 0.05
+    again: float = 0.25
     constructions: float = 0.4
     plans: float = 0.65
     changed_plans: float = 0.75
@@ -99,6 +100,7 @@ class Portfolio:
         self.items = Items.of(network, task)
         self.limit = task.time_limit_s or math.inf
         self.found_by = ""
+        self.cut = set[str]()  # constructions that had too little time
         self.proved = False
 
     @property
@@ -111,8 +113,7 @@ class Portfolio:
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
-        """Try constructions, each on a small share of the limit, two-optimal always; then what to fuse, on a network
-        with locality."""
+        """Try constructions, each on a small share of the limit, two-optimal always; then what to fuse."""
         for edges in self.items.orders:
             with self.noting("given"):
                 self.best.offer(edges)
@@ -120,6 +121,12 @@ class Portfolio:
         for name, method in known:
             if not method.only_local and not self.skips(method):
                 self.offer(name, method, SHARES.construction * self.limit)
+        self.look_for_locality(known)
+        if self.found_by in self.cut and not self.done:
+            self.offer(self.found_by, ORDERINGS[self.found_by].item, SHARES.again * self.limit)
+
+    def look_for_locality(self, known: list[tuple[str, Method]]) -> None:
+        """Find out whether the network has locality, and if so look for what to fuse."""
         if self.done or places(self.items) is None:
             return
         others = self.best.value - self.bound
@@ -143,7 +150,10 @@ class Portfolio:
         self.items.least = self.best.value
         asked = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
-            self.best.offer(method(self.network, asked, ORDERINGS[name].make_parameters({})).edges)
+            made = method(self.network, asked, ORDERINGS[name].make_parameters({}))
+            self.best.offer(made.edges)
+        if made.truncated:
+            self.cut.add(name)
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:
