@@ -131,7 +131,7 @@ class Portfolio:
             return
         others = self.best.value - self.bound
         for name, method in known:
-            if method.only_local:
+            if method.only_local and not self.slow(method, SHARES.again):
                 self.offer(name, method, SHARES.construction * self.limit)
         with self.noting("sweep"):
             fuse(self.items, self.best, self.bound, others)
@@ -140,8 +140,11 @@ class Portfolio:
         """Whether a construction has nothing to gain on this network, or too little time."""
         if self.best.edges is None:
             return False
-        slow = 1e-6 * method.effort * self.network.n_connections > SHARES.construction * self.limit
-        return self.done or slow or self.left(SHARES.constructions) <= 0
+        return self.done or self.slow(method, SHARES.construction) or self.left(SHARES.constructions) <= 0
+
+    def slow(self, method: Method, share: float) -> bool:
+        """Whether a construction takes more than this share of the limit, roughly."""
+        return 1e-6 * method.effort * self.network.n_connections > share * self.limit
 
     def offer(self, name: str, method: Method, seconds: float) -> None:
         """Offer a construction's order, made within so many seconds."""
