@@ -306,7 +306,7 @@ def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Seque
     known = {index[size]: saves(size) for size in probes}
     end = index[probes[-1]]
 
-    def look(k: int) -> bool:
+    def saves_at(k: int) -> bool:
         if k not in known:
             known[k] = saves(legal[k])
         return known[k]
@@ -319,7 +319,7 @@ def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Seque
         for low, high in wide:
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (middle, high) if look(middle) == known[low] else (low, middle)
+                low, high = (middle, high) if saves_at(middle) == known[low] else (low, middle)
         if wide:
             continue
         fresh = [low for low, _ in open_pairs if low not in done]
@@ -327,7 +327,7 @@ def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Seque
             done.add(low)
             for k in range(1, 32):
                 if low + 2**k < end:
-                    look(low + 2**k)
+                    saves_at(low + 2**k)
         if not fresh:
             break
     crossings = tuple((legal[low], known[low]) for low, _ in open_pairs)

@@ -26,7 +26,7 @@ def write(path: str | Path, network: Network, state: TrainingState) -> None:
         "features": state.features,
         "generator": state.generator.get_state().numpy(),
         "best": state.best,
-        "curve": np.array([tuple(vars(look).values()) for look in state.curve], np.float64).reshape(
+        "curve": np.array([tuple(vars(point).values()) for point in state.curve], np.float64).reshape(
             -1, len(CurvePoint.__dataclass_fields__)
         ),
     }

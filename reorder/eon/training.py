@@ -116,10 +116,10 @@ def train(
         state.iteration += 1
         state.seconds = spent + time.process_time() - began
         drawn = total[1:]
-        look = CurvePoint(
+        point = CurvePoint(
             state.iteration, state.seconds, float(drawn.mean()), int(drawn.min()), least, int(total[0]), likeliest
         )
-        state.curve.append(look)
+        state.curve.append(point)
         state.moments = {
             name: (optimiser.state[each]["exp_avg"], optimiser.state[each]["exp_avg_sq"])
             if each in optimiser.state

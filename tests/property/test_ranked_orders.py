@@ -11,7 +11,7 @@ from oracles.random_networks import dags
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.edges.methods.ranked import rcm_rank
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import known_places, places
+from reorder.edges.search.locality import image_coordinates, neuron_coordinates
 from reorder.order import order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered
@@ -67,24 +67,26 @@ def test_sweeps_of_pictures_meet_the_bound_in_a_few_rows() -> None:
     assert totals["sweep"] < totals["rcm"] < totals["two-optimal"]
 
 
-def test_known_places() -> None:
+def test_image_coordinates() -> None:
     network = pictures()
-    found = known_places(network)
+    found = image_coordinates(network)
     assert found is not None and 0 < found.min() < found.max() < 1
-    assert known_places(network.with_(positions=None)) is None
+    assert image_coordinates(network.with_(positions=None)) is None
     flat = network.positions.copy()
     flat[:, 1:] = -1
-    assert known_places(network.with_(positions=flat)) is None, "no layer has a picture"
+    assert image_coordinates(network.with_(positions=flat)) is None, "no layer has a picture"
     mixed = network.positions.copy()
     mixed[network.outputs, 1:] = -1
-    assert (known_places(network.with_(positions=mixed))[network.outputs] == 1).all(), "they need all of the picture"
+    assert (image_coordinates(network.with_(positions=mixed))[network.outputs] == 1).all(), (
+        "they need all of the picture"
+    )
     shuffled = network.positions.copy()
     rng = np.random.default_rng(1)
     for level in range(4):
         here = shuffled[:, 0] == level
         shuffled[here] = rng.permutation(shuffled[here])
-    guessed = places(Items(network.with_(positions=shuffled)))
-    assert guessed is None or not np.array_equal(guessed, known_places(network.with_(positions=shuffled)))
+    guessed = neuron_coordinates(Items(network.with_(positions=shuffled)))
+    assert guessed is None or not np.array_equal(guessed, image_coordinates(network.with_(positions=shuffled)))
 
 
 def test_a_picture_of_one_row_is_swept_along_it() -> None:

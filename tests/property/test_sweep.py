@@ -21,7 +21,7 @@ from reorder.edges.search import locality as spectrum
 from reorder.edges.search import plans
 from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import coordinates, places
+from reorder.edges.search.locality import coordinates, neuron_coordinates
 from reorder.edges.search.plans import changes, plan_search
 from reorder.edges.search.rank_orders import WAYS
 from reorder.edges.search.strips import DepthGroup, Strips, linked, on_rows
@@ -185,7 +185,7 @@ def test_linked_groups_begin_where_the_one_before_ends(seed: int) -> None:
 def test_plans_that_go_on_where_they_were_move_less() -> None:
     network = local_network(16, [4, 4, 4, 4], 0.6, seed=9)
     items = Items(network)
-    found = places(items)
+    found = neuron_coordinates(items)
     assert found is not None
     strips = Strips(items, found, 60)
     plan = tuple(DepthGroup(k, k, 3) for k in range(1, 4))
@@ -198,7 +198,7 @@ def test_plans_that_go_on_where_they_were_move_less() -> None:
 def test_a_first_strip_that_is_wider_pays() -> None:
     """No strip before it leaves values behind that have to stay or to be read again."""
     network = local_network(16, [4] * 3, 0.7, seed=5)
-    strips = Strips(Items(network), places(Items(network)), 60)
+    strips = Strips(Items(network), neuron_coordinates(Items(network)), 60)
     score, lower = Scorer(network, Task(100)), io_bounds(network).lower_total
     even, wider = (
         score(strips.edges((DepthGroup(1, 2, 5, slant=1 / 16, turns=True, lead=lead),))) - lower for lead in (0.0, 0.5)

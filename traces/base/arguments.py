@@ -38,9 +38,9 @@ class _OutOfRangeError(Exception):
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function with its arguments checked at each call. What its annotations leave open stays unchecked."""
     signature = inspect.signature(function)
-    places, scope = signature.parameters, function.__globals__
-    kinds = {name: _kind(p.annotation, scope) for name, p in places.items()}
-    more = next((name for name, p in places.items() if p.kind is inspect.Parameter.VAR_KEYWORD), None)
+    known, scope = signature.parameters, function.__globals__
+    kinds = {name: _kind(p.annotation, scope) for name, p in known.items()}
+    more = next((name for name, p in known.items() if p.kind is inspect.Parameter.VAR_KEYWORD), None)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -53,7 +53,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
             if name == more:
                 arguments[name] = {key: _plain(each) for key, each in value.items()}
             else:
-                arguments[name] = _named(name, value, kinds[name], places[name].annotation)
+                arguments[name] = _named(name, value, kinds[name], known[name].annotation)
         return function(*given.args, **given.kwargs)
 
     return call
@@ -62,9 +62,9 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass, frozen or not, in its ``__post_init__``; NumPy's scalars become Python's."""
     own = type(instance)
-    for name, kind, wanted in _fields_of(own):  # type: ignore[arg-type]
+    for name, kind, expected in _fields_of(own):  # type: ignore[arg-type]
         value = getattr(instance, name)
-        plain = _named(f"{own.__name__} {name}", value, kind, wanted)
+        plain = _named(f"{own.__name__} {name}", value, kind, expected)
         if plain is not value:
             object.__setattr__(instance, name, plain)
 
@@ -75,12 +75,12 @@ def _fields_of(own: type) -> list[tuple[str, Any, str]]:
     return [(f.name, _kind(str(f.type), scope), str(f.type)) for f in dataclasses.fields(own)]
 
 
-def _named(name: str, value: Any, kind: Any, wanted: str) -> Any:
+def _named(name: str, value: Any, kind: Any, expected: str) -> Any:
     try:
         return _taken(value, kind)
     except _WrongTypeError:
-        wanted = wanted.replace("npt.ArrayLike", "numbers")
-        raise InputError(f"{name}: {shown(value)} is a {type(value).__name__}, wanted: {wanted}") from None
+        expected = expected.replace("npt.ArrayLike", "numbers")
+        raise InputError(f"{name}: {shown(value)} is a {type(value).__name__}, wanted: {expected}") from None
     except _OutOfRangeError as error:
         raise InputError(f"{name}: {error}") from None
 

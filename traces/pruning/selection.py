@@ -70,8 +70,8 @@ def best_of_groups(
     order = np.lexsort((-scores, group))
     sorted_groups = group[order]
     start = np.r_[True, sorted_groups[1:] != sorted_groups[:-1]]
-    place = np.arange(len(order)) - np.maximum.accumulate(np.where(start, np.arange(len(order)), 0))
-    return np.sort(order[place < kept])
+    rank = np.arange(len(order)) - np.maximum.accumulate(np.where(start, np.arange(len(order)), 0))
+    return np.sort(order[rank < kept])
 
 
 def choose(candidates: Candidates, connections: int, *, neurons: int | None = None) -> list[Mask]:

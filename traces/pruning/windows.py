@@ -173,7 +173,7 @@ class Windows:
         until its source is complete. A tile passes as one: neuron by neuron of what stays. O(W log W).
         """
         pull, first = np.array(self.pulls)[layers], np.cumsum((0, *self.widths))
-        place = np.concatenate(self.positions)
+        position = np.concatenate(self.positions)
         rank = np.concatenate([ranks[p] for ranks, p in zip(self.ranks, self.positions, strict=True)])
         s, t = first[layers] + sources, first[layers + 1] + targets
         pacing, neighbour = np.where(pull, t, s), np.where(pull, s, t)
@@ -184,11 +184,11 @@ class Windows:
             here = layers == k
             when[here] = np.maximum(when[here], done[s[here]])
             np.maximum.at(done, t[here], when[here])
-        return np.lexsort((place[neighbour], layers, when))
+        return np.lexsort((position[neighbour], layers, when))
 
 
 def mixed(windows: Windows, seed: int) -> Windows:
-    """Return the windows with inputs at random places: each window then shows a sample of all inputs, not a corner."""
+    """Return the windows with inputs at random positions: each window shows a sample of all inputs, not a corner."""
     inputs = np.random.default_rng(seed).permutation(windows.widths[0])
     return replace(windows, positions=(inputs, *windows.positions[1:]))
 
@@ -307,8 +307,8 @@ def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> W
     pulls = tuple(k % 2 == 0 for k in range(len(widths) - 1))
     sizes = tuple(held.get(k if pull else k + 1, widths[k if pull else k + 1]) for k, pull in enumerate(pulls))
     sizes = (inputs, *sizes[1:])
-    places = tuple(np.arange(n) for n in widths)
-    found = Windows(tuple(widths), sizes, places, pulls, tuple(live), tile=tile)
+    positions = tuple(np.arange(n) for n in widths)
+    found = Windows(tuple(widths), sizes, positions, pulls, tuple(live), tile=tile)
     return found if found.capacity >= connections else None
 
 
@@ -368,12 +368,12 @@ def _narrow(
 
 def _made(widths: Sequence[int], room: int, spread: float, block: int, values: Sequence[int]) -> Windows:
     """Return windows in so much memory, at least the smallest ones: those that allow the most connections."""
-    places = tuple(np.arange(n) for n in widths)
+    positions = tuple(np.arange(n) for n in widths)
     found = []
     for first in (0, 1):
         held, last = _narrow(widths, room, first, spread, block, values), len(widths) - 1
         live = tuple(n if k in (0, last) else held.get(k, n) for k, n in enumerate(widths))
         pulls = tuple((k - first) % 2 == 0 for k in range(last))
         sizes = tuple(held[k if pull else k + 1] for k, pull in enumerate(pulls))
-        found.append(Windows(tuple(widths), sizes, places, pulls, live, block, tuple(values)))
+        found.append(Windows(tuple(widths), sizes, positions, pulls, live, block, tuple(values)))
     return max(found, key=lambda windows: windows.capacity)

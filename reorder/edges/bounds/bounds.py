@@ -155,8 +155,8 @@ def expansion_extra(network: Network, memory: int) -> int:
     by_depth = by_depth[np.argsort(depth[by_depth], kind="stable")]
     first = np.concatenate(([0], np.cumsum(np.bincount(depth[by_depth], minlength=int(depth.max()) + 1))))
     sizes = np.diff(first)
-    place = np.empty(network.n_neurons, np.int64)
-    place[by_depth] = np.arange(len(by_depth)) - first[depth[by_depth]]
+    rank = np.empty(network.n_neurons, np.int64)
+    rank[by_depth] = np.arange(len(by_depth)) - first[depth[by_depth]]
     one_deeper = np.flatnonzero(depth[network.targets] == depth[network.sources] + 1)
     one_deeper = one_deeper[np.argsort(depth[network.sources[one_deeper]], kind="stable")]
     edge = np.concatenate(([0], np.cumsum(np.bincount(depth[network.sources[one_deeper]], minlength=len(sizes)))))
@@ -174,7 +174,7 @@ def expansion_extra(network: Network, memory: int) -> int:
         after = after + _cheapest(costs[columns])
         matrix = np.zeros((len(rows), len(columns)))
         here = one_deeper[edge[k] : edge[k + 1]]
-        matrix[place[network.sources[here]], place[network.targets[here]]] = 1
+        matrix[rank[network.sources[here]], rank[network.targets[here]]] = 1
         least = np.zeros(len(rows) + 1, np.int64)
         for share in thresholds:
             least = np.maximum(least, _forced(matrix, memory - 1, share, kept.setdefault(k, {})))

@@ -21,18 +21,18 @@ def gathered(network: Network, edges: Int64Array, shape: MachineShape, by: str) 
     first, last = windows(network, edges, shape)
     own = (network.targets if by == "targets" else network.sources)[edges]
     at = sorted_by(own, last)
-    before, place, points = -1, -1, []
+    before, position, points = -1, -1, []
     for neuron, begin, end in zip(own[at].tolist(), first[at].tolist(), last[at].tolist(), strict=True):
-        if neuron != before or begin > place:
-            before, place = neuron, end
-        points.append(place)
+        if neuron != before or begin > position:
+            before, position = neuron, end
+        points.append(position)
     point = np.empty(len(edges), np.int64)
     point[at] = points
     return edges[sorted_by(point, own)]
 
 
 def windows(network: Network, edges: Int64Array, shape: MachineShape) -> tuple[Int64Array, Int64Array]:
-    """Return the first and the last place (int64[W] each) at which each connection of the order may stand."""
+    """Return the first and the last position (int64[W] each) at which each connection of the order may stand."""
     sources, targets = network.sources[edges], network.targets[edges]
     w, n = len(edges), network.n_neurons
     step, neuron, kind = iomodel.moves(
@@ -40,18 +40,18 @@ def windows(network: Network, edges: Int64Array, shape: MachineShape) -> tuple[I
         iomodel.POLICY_CODES[shape.policy], iomodel.PINNING_CODES[shape.pinning],
     )  # fmt: skip
     loaded = kind == iomodel.LOAD
-    places = np.tile(np.arange(w), 2)
+    positions = np.tile(np.arange(w), 2)
     owner = np.concatenate((sources, targets))
-    at = sorted_by(owner, places)
-    owner, place = owner[at], places[at]
-    begins = np.isin(owner * (w + 1) + place, neuron[loaded].astype(np.int64) * (w + 1) + step[loaded])
+    at = sorted_by(owner, positions)
+    owner, position = owner[at], positions[at]
+    begins = np.isin(owner * (w + 1) + position, neuron[loaded].astype(np.int64) * (w + 1) + step[loaded])
     begins[1:] |= owner[1:] != owner[:-1]
     begins[:1] = True
     stay = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
     ends = np.append(starts[1:], 2 * w) - 1
     first, last = np.empty(2 * w, np.int64), np.empty(2 * w, np.int64)
-    first[at], last[at] = place[starts][stay], place[ends][stay]
+    first[at], last[at] = position[starts][stay], position[ends][stay]
     complete = np.full(n, -1, np.int64)
     np.maximum.at(complete, targets, np.arange(w))
     return (

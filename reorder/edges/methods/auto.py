@@ -14,7 +14,7 @@ from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.edge_moves import applies, offer_refreshed
 from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_state
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import places
+from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.rank_orders import offer_along, tilings
 from reorder.edges.search.small import SMALL, anneal_sequence, prove, suits
@@ -77,9 +77,9 @@ class AutoParameters:
 
 
 def portfolio() -> list[str]:
-    """Return the methods that declare a place in the portfolio, in its order."""
+    """Return the methods that declare a rank in the portfolio, in its order."""
     known = [(entry.item.portfolio, name) for name, entry in ORDERINGS.loadable().items()]
-    return [name for _, name in sorted((place, name) for place, name in known if place is not None)]
+    return [name for _, name in sorted((rank, name) for rank, name in known if rank is not None)]
 
 
 def constructions(network: Network) -> Iterator[tuple[str, Method]]:
@@ -127,7 +127,7 @@ class Portfolio:
 
     def look_for_locality(self, known: list[tuple[str, Method]]) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
-        if self.done or places(self.items) is None:
+        if self.done or neuron_coordinates(self.items) is None:
             return
         others = self.best.value - self.bound
         for name, method in known:
@@ -224,7 +224,7 @@ def fuse(items: Items, best: Best, bound: float, others: float) -> None:
             least, since = least_plan(plans), spent
         improves = since + SHARES.patience * limit_s > spent
         over = spent >= (SHARES.changed_plans if improves else SHARES.plans) * limit_s or best.value <= bound
-        return over or (plans.judged and least - bound > most)
+        return over or (plans.has_single_depths and least - bound > most)
 
     plans.fused(best, enough)
     if not best.task.sees_future and best.value > bound:
@@ -241,7 +241,7 @@ def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
 
     LRU and RR keep what was made last, and pulling uses it then.
     """
-    positions, before = places(items), best.value
+    positions, before = neuron_coordinates(items), best.value
     assert positions is not None
     for columns in SHARES.strips:
         for way in ("pull", "follow"):

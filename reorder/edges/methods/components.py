@@ -50,9 +50,9 @@ def by_components(network: Network, split: float, narrow: int, block: int) -> In
         return edges
     s, t = network.sources[edges], network.targets[edges]
     new = np.concatenate(([True], (t[1:] != t[:-1]) | (group[1:] != group[:-1])))[: len(t)]
-    place = np.cumsum(new)
-    place -= place[group]  # among the targets of the group, which begins at connection `group`
-    tile = place // block
+    rank = np.cumsum(new)
+    rank -= rank[group]  # among the targets of the group, which begins at connection `group`
+    tile = rank // block
     return edges[sorted_by(group, tile, np.where(tile % 2 == 1, network.n_neurons - s, s), t)]
 
 

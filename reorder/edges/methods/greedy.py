@@ -18,7 +18,7 @@ from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
-LOOK_S = 0.02  # between two looks at the clock
+CHECK_S = 0.02  # between two looks at the clock
 # What a connection takes before EGO's first step and after its last (measured at 1e7); a tolerated overrun in seconds.
 BEFORE_US, AFTER_US, OVERRUN_S = 0.3, 0.1, 0.5
 
@@ -64,7 +64,7 @@ def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     while done < w and (before := time.monotonic()) < deadline:
         done = state.run(chunk)
         took = time.monotonic() - before  # on a hub, one step may look at all connections of its target
-        chunk = max(1, min(4 * chunk, 16384, int(chunk * LOOK_S / max(took, 1e-6))))
+        chunk = max(1, min(4 * chunk, 16384, int(chunk * CHECK_S / max(took, 1e-6))))
         if task.progress is not None:
             task.progress(done, w, "")
     edges = state.result()
@@ -83,10 +83,10 @@ def _by(network: Network, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
 def finished_by_depth(network: Network, begun: Int64Array) -> Int64Array:
     """Return `begun` followed by the connections it lacks, target by target in order of depth. O(W + N log N)."""
     n = network.n_neurons
-    place = np.empty(n, np.int32)
-    place[np.argsort(network.depth, kind="stable")] = np.arange(n, dtype=np.int32)
+    index = np.empty(n, np.int32)
+    index[np.argsort(network.depth, kind="stable")] = np.arange(n, dtype=np.int32)
     by_source = grouped(network.sources.astype(np.int32), n)
-    rest = grouped(place[network.targets], n, by_source).astype(np.int64)
+    rest = grouped(index[network.targets], n, by_source).astype(np.int64)
     if len(begun):
         left = np.ones(network.n_connections, bool)
         left[begun] = False

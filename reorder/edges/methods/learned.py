@@ -16,7 +16,7 @@ from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.initial_states import before_orders, slot_choices
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import places
+from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.streaming import (
     Ends,
     Rival,
@@ -69,7 +69,7 @@ def learned(network: Network, task: Task, parameters: LearnedParameters) -> Orde
     """
     items = Items.of(network, task)
     if task.prepared is not None:
-        places(items)  # found out once for the whole portfolio: not in this member's time
+        neuron_coordinates(items)  # found out once for the whole portfolio: not in this member's time
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     learning = before_orders(budget, items)
@@ -99,7 +99,7 @@ def stream_all(items: Items, best: Best, learning: Budget, parameters: LearnedPa
     if moves is None:
         moves = round((1 + spare_slots) * AFTER_US / (MOVE_US + CONNECTION_US * len(items.edges) / len(items.items)))
         moves = 0 if moves < len(items.items) else moves
-    if not moves or learning.over or (task.prepared is not None and places(items) is None):
+    if not moves or learning.over or (task.prepared is not None and neuron_coordinates(items) is None):
         return
     weights = next(one for one in chosen if one.name == best.parameters["set"])
     state = streamed(items, best.parameters["slots"], weights)

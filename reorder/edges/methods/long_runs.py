@@ -41,12 +41,12 @@ def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array
     s, t, depth = network.sources, network.targets, network.depth
     by_depth = np.argsort(depth, kind="stable")
     width = np.bincount(depth)
-    place = np.empty(network.n_neurons, np.int64)  # among the neurons of the same depth
-    place[by_depth] = np.arange(network.n_neurons) - (np.cumsum(width) - width)[depth[by_depth]]
+    rank = np.empty(network.n_neurons, np.int64)  # among the neurons of the same depth
+    rank[by_depth] = np.arange(network.n_neurons) - (np.cumsum(width) - width)[depth[by_depth]]
 
     def part(neurons: Int64Array, most: int | None) -> Int64Array:
         across = width[depth[neurons]]
-        return place[neurons] * -(-across // (most or network.n_neurons)) // across
+        return rank[neurons] * -(-across // (most or network.n_neurons)) // across
 
     tile = part(s, parameters.sources)
     level, block = depth[t], np.zeros(len(t), np.int64)

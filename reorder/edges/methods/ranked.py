@@ -19,20 +19,20 @@ from reorder.edges.bounds.bounds import least_objective
 from reorder.edges.search.base_orders import sorted_by, two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import places
+from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.plans import plan_search
 from reorder.edges.search.rank_orders import check_way, offer_along, rank_by
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
 
-PLACES_US = 0.3  # a connection: what it takes to look for locality (measured at 1e7)
+COORDINATES_US = 0.3  # a connection: what it takes to look for locality (measured at 1e7)
 SLANTS = (0.0, 1 / 16, 1 / 8)  # of the second coordinate against the first, both from 0 to 1 by rank
 
 
 def sweep_ranks(items: Items) -> Iterator[tuple[dict[str, Any], Int64Array]]:
     """Yield (its slant, int64[N]): ranks of neurons along straight sweeps over the network; none without locality."""
-    positions = places(items)
+    positions = neuron_coordinates(items)
     if positions is None:
         return
     y, x = (rank_by(positions[:, k]) / max(1, len(positions) - 1) for k in range(2))
@@ -48,17 +48,17 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of some sweeps under the objective; two-optimal without locality, or time to look for it."""
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
-    looks = task.prepared is not None or budget.left() > PLACES_US * 1e-6 * network.n_connections
-    if looks:
+    searches = task.prepared is not None or budget.left() > COORDINATES_US * 1e-6 * network.n_connections
+    if searches:
         items = Items.of(network, task)
         least = least_objective(network, task)
         offer_along(items, best, least, sweep_ranks(items))
-        plans = plan_search(items, task.memory) if task.prepared is None else None  # a portfolio looks for plans itself
+        plans = plan_search(items, task.memory) if task.prepared is None else None  # a portfolio makes its own
         if plans is not None:
             plans.fused(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:
         best.offer(two_optimal_order(network), slant=0.0, way="none")
-    return best.ordering("sweep", best.parameters, budget.over or not looks)
+    return best.ordering("sweep", best.parameters, budget.over or not searches)
 
 
 SLOW = 0.4  # with what it takes to find coordinates
@@ -72,21 +72,22 @@ def leaning(items: Items, values: int) -> Int64Array:
     A slice leans by as much as connections reach along the first coordinate (time skewing, Wonnacott 2000), so that it
     needs nothing of later ones; of earlier ones it needs what reaches over the cut.
     """
-    network, positions = items.network, places(items)
+    network, positions = items.network, neuron_coordinates(items)
     assert positions is not None
     s, t, depth = network.sources, network.targets, network.depth
     touched = np.flatnonzero(network.touched)
-    by_place = touched[np.lexsort((positions[touched, 0], depth[touched]))]
+    by_position = touched[np.lexsort((positions[touched, 0], depth[touched]))]
     width = np.bincount(depth[touched])
-    place = np.zeros(network.n_neurons)
-    place[by_place] = (np.arange(len(by_place)) - (np.cumsum(width) - width)[depth[by_place]]) / width[depth[by_place]]
-    reach = np.maximum(0, place[s] - place[t]) / (depth[t] - depth[s])
-    lean = place + float(np.quantile(reach, COORDINATE_NOISE)) * depth
+    relative = np.zeros(network.n_neurons)
+    at = depth[by_position]
+    relative[by_position] = (np.arange(len(by_position)) - (np.cumsum(width) - width)[at]) / width[at]
+    reach = np.maximum(0, relative[s] - relative[t]) / (depth[t] - depth[s])
+    lean = relative + float(np.quantile(reach, COORDINATE_NOISE)) * depth
     number = np.floor(lean * int(width.max()) / values).astype(np.int64)
     by_depth = sorted_by(depth[t])
     for level in np.split(by_depth, np.flatnonzero(np.diff(depth[t[by_depth]])) + 1):
         np.maximum.at(number, t[level], number[s[level]])
-    rank = rank_by(place)
+    rank = rank_by(relative)
     return sorted_by(number[t], depth[t], rank[t], rank[s])
 
 
@@ -101,7 +102,7 @@ def slices(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of a few widths of slices; two-optimal without locality."""
     best = Best(Scorer(network, task), Budget(task.time_limit_s), task)
     items = Items.of(network, task)
-    if places(items) is None:
+    if neuron_coordinates(items) is None:
         best.offer(two_optimal_order(network))
     else:
         for share in SLICE_SHARES[task.policy]:

@@ -26,8 +26,8 @@ MOVES_PER_ITEM = 2000  # the default budget
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
-LOOK, CHUNKS = 1024, 50  # swaps before a first look at the clock, looks of a search
-SWAP_TARGETS = 1 << 22  # targets of one source that the swaps before the first look at the clock visit at most
+FIRST_CHECK, CHUNKS = 1024, 50  # swaps before a first check of the clock, checks of a search
+SWAP_TARGETS = 1 << 22  # targets of one source that the swaps before the first check of the clock visit at most
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 SCANNED = 1000  # items, from which scans have been found to pay
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
@@ -173,8 +173,8 @@ class Annealing:
         n, kinds = len(self.items.items), self.moves
         started, done = best.budget.spent(), 0
         chunk = max(64, min(6000, n * 2))
-        look = max(1, min(LOOK, SWAP_TARGETS // int(np.diff(self.items.by_source[0]).max(initial=1))))
-        least = min(64, look)
+        check = max(1, min(FIRST_CHECK, SWAP_TARGETS // int(np.diff(self.items.by_source[0]).max(initial=1))))
+        least = min(64, check)
         next_checkpoint = 1 / CHECKPOINTS
         reach = max(2, min(REACH * self.slots, n // 2))
         start = temperature if temperature is not None else kinds.start((moves or 300 * n) / n)
@@ -192,7 +192,7 @@ class Annealing:
             self.search.tune(cooled, reach, kinds.opens, kinds.drops, kinds.guided, scans=kinds.scans)
             step = chunk if moves is None else min(chunk, moves - done)
             if seconds < math.inf:  # swaps take long where a source has very many targets
-                step = min(step, max(least, int(done / max(spent, 1e-6) * seconds / CHUNKS)) if done else look)
+                step = min(step, max(least, int(done / max(spent, 1e-6) * seconds / CHUNKS)) if done else check)
             try:
                 self.search.run(step)
             except KeyboardInterrupt:
@@ -367,8 +367,8 @@ def cold_moves(items: Items, state: IntervalState, best: Best, moves: int, param
     search.tune(kinds.end, reach, kinds.opens, kinds.drops, kinds.guided)
     done = 0
     while done < moves and not best.budget.over:  # a swap takes long where a source has very many targets
-        search.run(min(LOOK, moves - done))
-        done += min(LOOK, moves - done)
+        search.run(min(FIRST_CHECK, moves - done))
+        done += min(FIRST_CHECK, moves - done)
     search.refresh()
     best.work += done
     delay = parameters.get("delay", 0)

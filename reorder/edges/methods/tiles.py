@@ -61,9 +61,9 @@ def _tile_of(network: Network, size: int) -> Int64Array:
     by_depth = np.argsort(network.depth, kind="stable")
     depth = network.depth[by_depth]
     width = np.bincount(depth)
-    place = np.arange(len(depth)) - (np.cumsum(width) - width)[depth]
+    rank = np.arange(len(depth)) - (np.cumsum(width) - width)[depth]
     tile = np.empty(len(depth), np.int64)
-    tile[by_depth] = place * -(-width // size)[depth] // width[depth]
+    tile[by_depth] = rank * -(-width // size)[depth] // width[depth]
     return tile
 
 

@@ -36,27 +36,27 @@ def closing(network: Network, chosen: Mask, stay: Mask, best: Best) -> FloatArra
     if not 0 < len(ids) <= MOST:
         return None
     pairs = list(zip(one.tolist(), bit.tolist(), strict=True))
-    seen, beside = dict.fromkeys(one.tolist(), 0), [0] * len(ids)  # sets of `ids`, as bits
+    seen, needs = dict.fromkeys(one.tolist(), 0), [0] * len(ids)  # sets of `ids`, as bits
     for neuron, k in pairs:
         seen[neuron] |= 1 << k
     for neuron, k in pairs:
-        beside[k] |= seen[neuron]
+        needs[k] |= seen[neuron]
     there, left, row = 0, set(range(len(ids))), []
     while left:
-        row.append(min(left, key=lambda k: (beside[k] & ~there).bit_count()))
+        row.append(min(left, key=lambda k: (needs[k] & ~there).bit_count()))
         left.remove(row[-1])
-        there |= beside[row[-1]]
+        there |= needs[row[-1]]
     rank, first, last = np.zeros(network.n_neurons), np.full(network.n_neurons, np.inf), np.zeros(network.n_neurons)
-    rank[ids[fewest_at_a_time(row, beside, best)]] = np.arange(1, len(ids) + 1)
+    rank[ids[fewest_at_a_time(row, needs, best)]] = np.arange(1, len(ids) + 1)
     np.minimum.at(first, one, rank[other])
     np.maximum.at(last, one, rank[other])
     return np.where(last > 0, first + last / (len(ids) + 1), rank)
 
 
-def fewest_at_a_time(row: list[int], beside: list[int], best: Best) -> list[int]:
+def fewest_at_a_time(row: list[int], needs: list[int], best: Best) -> list[int]:
     """Return the row with its members moved to where the fewest are there at a time on average, until none moves.
 
-    beside: which must be there, as bits, before one is done and goes.
+    needs: which must be there, as bits, before one is done and goes.
     """
     before: list[int] = []
     while before != row and best.has_time:
@@ -66,10 +66,10 @@ def fewest_at_a_time(row: list[int], beside: list[int], best: Best) -> list[int]
                 break
             at, there = row.index(k), 0
             row.pop(at)
-            ahead, behind = [0], [0]  # those before each place, without k; those after it, with k
+            ahead, behind = [0], [0]  # those before each position, without k; those after it, with k
             for other in row:
-                behind.append((there | beside[k]).bit_count())
-                there |= beside[other]
+                behind.append((there | needs[k]).bit_count())
+                there |= needs[other]
                 ahead.append(there.bit_count())
             cost = np.cumsum(ahead) - np.cumsum(behind)
             to = int(cost.argmin())
@@ -77,24 +77,26 @@ def fewest_at_a_time(row: list[int], beside: list[int], best: Best) -> list[int]
     return row
 
 
-def along(network: Network, place: FloatArray) -> Int64Array:
-    """Return int64[W]: target by target by place, none before its sources; outputs as soon as a source is there."""
-    key, s, t = np.where(network.in_degree > 0, place, -np.inf), network.sources, network.targets
+def along(network: Network, position: FloatArray) -> Int64Array:
+    """Return int64[W]: target by target by position, none before its sources; outputs as soon as a source is there."""
+    key, s, t = np.where(network.in_degree > 0, position, -np.inf), network.sources, network.targets
     by_depth = sorted_by(network.depth[t])
     for level in np.split(by_depth, np.flatnonzero(np.diff(network.depth[t[by_depth]])) + 1):
         np.maximum.at(key, t[level], key[s[level]])
     rank = np.empty(len(key), np.int64)
-    rank[np.lexsort((place, network.depth, key))] = np.arange(len(key))
+    rank[np.lexsort((position, network.depth, key))] = np.arange(len(key))
     return outputs_early(network, sorted_by(rank[t], s))
 
 
-def streamed(network: Network, parity: int, place: FloatArray | None = None) -> Int64Array:
-    """Return int64[W]: neurons at depths of one parity one after the other, by place, each computed and spent at once,
-    so that the two layers beside it stay. Each connection joins neighbouring depths."""
+def streamed(network: Network, parity: int, position: FloatArray | None = None) -> Int64Array:
+    """Return int64[W]: neurons at depths of one parity by position, each computed and spent at once.
+
+    The two layers beside it stay. Each connection joins neighbouring depths.
+    """
     s, t, depth = network.sources, network.targets, network.depth
     spends = depth[s] % 2 == parity
     neuron = np.where(spends, s, t)
-    key = neuron if place is None else place[neuron]
+    key = neuron if position is None else position[neuron]
     return np.lexsort((np.where(spends, t, s), spends, neuron, key, depth[neuron]))
 
 
@@ -108,12 +110,12 @@ def streams(network: Network, best: Best) -> Iterator[Int64Array]:
         yield from (streamed(network, parity) for parity in both)
         ends = (of == 0) | ((of == last) & (last > 1))
         parts = [all_of_them] if last < 3 else [level == 1, level == last]  # one hidden layer has both windows
-        found = [place for part in parts if (place := closing(network, part, ends, best)) is not None]
+        found = [position for part in parts if (position := closing(network, part, ends, best)) is not None]
         if found:
             yield from (streamed(network, parity, np.sum(found, axis=0)) for parity in both)
-    place = closing(network, all_of_them, of % 2 == 0, best) if last > 2 or not chain else None
-    if place is not None:
-        yield along(network, place)
+    position = closing(network, all_of_them, of % 2 == 0, best) if last > 2 or not chain else None
+    if position is not None:
+        yield along(network, position)
 
 
 @ORDERINGS.register(

@@ -35,9 +35,9 @@ def sorted_by(*keys: npt.NDArray[Any]) -> Int64Array:
 
 def by_target(network: Network, rank: Int64Array) -> Int64Array:
     """Return the connections grouped by target in the order of `rank` (int64[N], ties by id), sources ascending."""
-    place = np.empty(len(rank), np.int32)
-    place[np.argsort(rank, kind="stable")] = np.arange(len(rank), dtype=np.int32)
-    return kernel.by_target(network.ends, place)
+    dense = np.empty(len(rank), np.int32)
+    dense[np.argsort(rank, kind="stable")] = np.arange(len(rank), dtype=np.int32)
+    return kernel.by_target(network.ends, dense)
 
 
 def topological_rank(network: Network) -> Int64Array:

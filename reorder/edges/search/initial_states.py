@@ -8,7 +8,7 @@ from reorder.base import Task
 from reorder.edges.search.base_orders import demanded_order, two_optimal_order
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import IntervalState, Items
-from reorder.edges.search.locality import places
+from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.streaming import Ends, Rival, fitting, plain_weights, shipped_weights, streamed
 
 # Share of the M - 1 value slots that partial sums may fill. MIN throws out exactly the streamed values, so one slot is
@@ -116,9 +116,9 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
                 states.append(state)
         spent = budget.spent() - began
         # plain ones cost less by the model, and their orders more
-        enough = items.planned or (policy == "min" and places(items) is not None)
+        enough = items.planned or (policy == "min" and neuron_coordinates(items) is not None)
         if not (states and enough) and COSTS.plain_cost * spent <= budget.left() + COSTS.overrun_s:
-            share = COSTS.plain_share if places(items) is None else COSTS.plain_share_local
+            share = COSTS.plain_share if neuron_coordinates(items) is None else COSTS.plain_share_local
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
             states.append(plain_state(items, slots, Budget(limit)))
         items.known[slots, "start"] = cheapest(items, slots, states)

@@ -37,9 +37,9 @@ class IntervalState:
 
 def _places(ids: Int64Array, n: int) -> Int32Array:
     """Return int32[n]: where each of n neurons is among `ids`, -1 where it is not."""
-    places = np.full(n, -1, np.int32)
-    places[ids] = np.arange(len(ids), dtype=np.int32)
-    return places
+    positions = np.full(n, -1, np.int32)
+    positions[ids] = np.arange(len(ids), dtype=np.int32)
+    return positions
 
 
 class Items:
@@ -92,7 +92,7 @@ class Items:
 
     @cached_property
     def in_sources(self) -> Int32Array:
-        """int32[W]: the places of `edges` by source, within a source by item."""
+        """int32[W]: the positions of `edges` by source, within a source by item."""
         source, sorting = self.source, Budget()
         order: Int32Array = grouped(source, len(self.sources))
         self.sorting_s = sorting.spent()

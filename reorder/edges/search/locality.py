@@ -21,14 +21,15 @@ FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-STEPS, FIRST_STEPS, LOOKS = 120, 8, 20  # of Lanczos, at most, before a look for any locality, and between later looks
+# Steps of Lanczos: at most, before a first check for locality, and between later checks.
+STEPS, FIRST_STEPS, CHECK_EVERY = 120, 8, 20
 BASIS_NUMBERS = 1 << 25  # numbers of all steps together, above which there are fewer steps
 FEWEST = 40
 CLOSE = 0.1  # the error at which a vector is one: residual against the distance of its eigenvalue to 1
 LEAST = 0.9  # eigenvalue: below, neighbours of neighbours lie everywhere (random layers of degree d: 2 / sqrt(d))
 FIRST_LEAST = 0.6  # of the first steps, which have not found all of it
 ALIKE = 0.6  # ratio from which two eigenvalues count as one
-JUDGED = 8192  # neurons, about, by which a turn is judged
+SAMPLED = 8192  # neurons, about, by which a turn is chosen
 NEAR = 0.15  # mean distance of a connection's ends in a picture, at most; at random a third
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
 # Above so many connections, coordinates are those of cells: neurons in one, and how many cells, at least and at most;
@@ -36,7 +37,7 @@ NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
 LARGE, PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED, MOST_DEPTHS = 1 << 18, 32, 1024, 4096, 2, 64
 
 
-def known_places(network: Network) -> FloatArray | None:
+def image_coordinates(network: Network) -> FloatArray | None:
     """Return float64[N, 2]: (y, x) of each neuron from 0 to 1 within its layer's picture; None without pictures.
 
     Neurons of a layer that has none (-1) come last: they need all of the picture before them.
@@ -58,19 +59,19 @@ def _wide(network: Network) -> bool:
     return bool(x > y)
 
 
-def places(items: Items) -> FloatArray | None:
+def neuron_coordinates(items: Items) -> FloatArray | None:
     """Return float64[N, 2], the most telling coordinate first: known places or spectral ones; None without locality.
 
     Known ones where connections join what lies close to each other, on average; layers of all connections do not.
     """
-    if "places" not in items.facts:
-        network, known = items.network, known_places(items.network)
+    if "neuron_coordinates" not in items.facts:
+        network, known = items.network, image_coordinates(items.network)
         if known is not None and np.abs(known[network.sources] - known[network.targets]).max(axis=1).mean() > NEAR:
             known = None
         if known is not None and _wide(network):
             known = known[:, ::-1]  # along the longer side first: fronts across it are shorter
-        items.facts["places"] = coordinates(items) if known is None else known
-    cached: FloatArray | None = items.facts["places"]
+        items.facts["neuron_coordinates"] = coordinates(items) if known is None else known
+    cached: FloatArray | None = items.facts["neuron_coordinates"]
     return cached
 
 
@@ -234,7 +235,7 @@ def _along_axes(embedding: FloatArray, touched: npt.NDArray[np.bool_]) -> FloatA
     """
     scaled = embedding / np.maximum(np.sqrt((embedding[touched] ** 2).mean(axis=0)), 1e-30)
     some = scaled[touched]
-    some = some[:: max(1, len(some) // JUDGED)]
+    some = some[:: max(1, len(some) // SAMPLED)]
     moments = [float((_turn(some, angle) ** 4).mean()) for angle in (0, np.pi / 8, np.pi / 4)]
     middle = (moments[0] + moments[2]) / 2  # over all angles they are middle + a cos 4 angle + b sin 4 angle
     return _turn(scaled, (np.arctan2(moments[1] - middle, moments[0] - middle) + np.pi) / 4)
@@ -247,7 +248,7 @@ def _turn(two: FloatArray, angle: float) -> FloatArray:
 
 def _close(diagonal: FloatArray, off_diagonal: FloatArray, n: int, count: int) -> bool:
     """Return whether the smoothest vectors are found, as far as n steps with a look can tell."""
-    if n < FEWEST or n % LOOKS:
+    if n < FEWEST or n % CHECK_EVERY:
         return False
     values, vectors = tridiagonal(diagonal[:n], off_diagonal[: n - 1])
     error = off_diagonal[n - 1] * np.abs(vectors[:count, -1])

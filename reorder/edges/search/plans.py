@@ -16,7 +16,7 @@ import numpy.typing as npt
 from reorder.edges.search.budget import Best
 from reorder.edges.search.edge_moves import applies, horizons
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import places
+from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.strips import CORNERS, DepthGroup, Plan, Strips, linked
 
 Int64Array = npt.NDArray[np.int64]
@@ -120,7 +120,7 @@ class PlanSearch:
         self.strips = strips
         self.values: dict[Plan, float] = {}
         self.plan: Plan = ()
-        self.judged = False  # whether the plan of single depths is among the values
+        self.has_single_depths = False  # whether the plan of single depths is among the values
         self._parts: dict[DepthGroup, float] = {}
 
     def orders(self, count: int) -> list[Int64Array]:
@@ -168,10 +168,10 @@ class PlanSearch:
                         ranges[first, last] = sweep
             of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
             self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)
-            self.judged = True
-        for corner in CORNERS[1:] if self.judged else ():
+            self.has_single_depths = True
+        for corner in CORNERS[1:] if self.has_single_depths else ():
             self._value(linked(self.plan, corner), best, limit)
-        if ages and self.judged:
+        if ages and self.has_single_depths:
             for group in self._refreshed_plan(best, limit):
                 ranges[group.first, group.last] = group
         refined: set[tuple[int, int]] = set()
@@ -189,7 +189,7 @@ class PlanSearch:
             for group in new:
                 refined.add((group.first, group.last))
                 ranges[group.first, group.last] = self._climb([group], best, _refreshed if ages else _sweeps, limit)
-        if not self.judged:
+        if not self.has_single_depths:
             return
         for plan in sorted(self.values, key=self.values.__getitem__)[:LINKED]:
             for corner in CORNERS:
@@ -284,7 +284,7 @@ class PlanSearch:
 
 def plan_search(items: Items, memory: int) -> PlanSearch | None:
     """Return the search over the network's plans, kept with the items; None where the network has no locality."""
-    positions = places(items)
+    positions = neuron_coordinates(items)
     if positions is None:
         return None
     if "plans" not in items.facts:

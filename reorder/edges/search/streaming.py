@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cython_ext.edges.streaming import _Streaming
 from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import IntervalState, Items
-from reorder.edges.search.locality import places
+from reorder.edges.search.locality import neuron_coordinates
 
 # What a weight multiplies, in the order of the kernel.
 STREAM = (
@@ -39,10 +39,10 @@ CANDIDATE_BUDGET, CANDIDATES_PER_CONNECTION, LEAST_CANDIDATES = 4_000_000, 60, 6
 WIDEST, WIDEST_PER_SLOT = 8192, 64  # targets that wait for a source that still makes them warmer
 TRIED, PER_ITEM = 100_000, 20  # connections over all sets of weights tried, an item counting as 20: about 30 ms
 # Kinds of networks: slots against items of one depth, connections into an item.
-ROOMY, SPARSE = 2.2, 12
+AMPLE, SPARSE = 2.2, 12
 SOURCES_AT_ONCE = 1 << 14  # between two looks at the rival, at most
 # A further set of weights is given up once it has finished this share of the items at so many times the cost.
-EVALUATED_FROM, LOSING, LOOKS = 0.25, 1.02, 16
+EVALUATED_FROM, LOSING, CHECKS = 0.25, 1.02, 16
 
 
 @dataclass(frozen=True)
@@ -85,18 +85,18 @@ def _weights(one: Mapping[str, Any]) -> StreamingWeights:
 
 def kind_of(items: Items, slots: int) -> str:
     """Return the kind of training networks that a network is most like."""
-    if places(items) is not None:
+    if neuron_coordinates(items) is not None:
         return "local"
     degree = items.network.in_degree[items.items]
     # RadiX-Nets, of equal degrees: these weights found 10 % less than those for dense ones
     if int(degree.min()) == int(degree.max()) > 1 or has_spare_slots(items, slots):
-        return "roomy"
+        return "ample"
     return "sparse" if is_sparse(items) else "dense"
 
 
 def has_spare_slots(items: Items, slots: int) -> bool:
     """Return whether the slots hold nearly half of the items of one depth, or more."""
-    return bool(ROOMY * slots > len(items.items) / len(np.unique(items.network.depth[items.items])))
+    return bool(AMPLE * slots > len(items.items) / len(np.unique(items.network.depth[items.items])))
 
 
 def is_sparse(items: Items) -> bool:
@@ -212,7 +212,7 @@ def stream_items(items: Items, slots: int, weights: StreamingWeights, ends: Ends
     slots = min(slots, n)
     run = streaming_of(items, slots, weights)
     own = Rival()
-    at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // LOOKS))
+    at_once = SOURCES_AT_ONCE if rival is None else max(64, min(SOURCES_AT_ONCE, len(items.sources) // CHECKS))
     over = None if ends.budget is None else lambda: ends.over
     while not run.run(at_once, over):
         if ends.over:

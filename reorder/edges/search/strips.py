@@ -23,7 +23,7 @@ UInt8Array = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]
 
 FINE = float(1 << 36)  # steps of time in a strip
-KNOTS = 13  # of the curve that makes places evenly dense
+KNOTS = 13  # of the curve that makes coordinates evenly dense
 CACHED_CONNECTIONS = 1 << 26  # connections in kept orders of groups
 CORNERS = (
     (False, False),
@@ -45,7 +45,7 @@ class DepthGroup:
     the others as it comes. Then sources stay for a part of that time and targets for the rest, so under round robin,
     where nothing stays for longer than M - 1 others come, twice the time fits. slant: of the front
     of the sweep, as a share of the length for one width of a strip. late: no item is complete sooner after its own
-    place has come by than most items of its depth are, as if the picture went on beyond its edges: at the edges items
+    coordinate has come by than most of its depth are, as if the picture went on beyond its edges: at the edges items
     wait for nothing, and would all be complete at once. turns: every other strip is swept the other way, so that it
     begins beside the end of the one before. back: which coordinates (of both) are walked from their ends. lead: how
     much wider than the others the first strip is, as a share of one; the last one is as much narrower. Nothing that
@@ -71,7 +71,7 @@ Plan = tuple[DepthGroup, ...]
 
 @dataclass(frozen=True)
 class _Range:
-    """Items low to high - 1, of some depths, and the sources that take part there (`used`, their `place`).
+    """Items low to high - 1, of some depths, and the sources that take part there (`used`, their `coordinate`).
 
     made: which of `used` are made by these items, and made_by: by which.
     """
@@ -79,7 +79,7 @@ class _Range:
     low: int
     high: int
     used: Int64Array
-    place: FloatArray
+    coordinate: FloatArray
     made: Int64Array
     made_by: Int32Array
 
@@ -93,7 +93,7 @@ class Strips:
         network = items.network
         self.depth: Int64Array = network.depth[items.items]
         self.deepest = int(self.depth[-1])
-        self.place = np.zeros((2, network.n_neurons))  # of each neuron within its depth, from 0 to 1
+        self.coordinate = np.zeros((2, network.n_neurons))  # of each neuron within its depth, from 0 to 1
         touched = np.flatnonzero(network.touched)
         by_depth = touched[np.argsort(network.depth[touched], kind="stable")]
         ends = np.flatnonzero(np.diff(network.depth[by_depth], append=-1)) + 1
@@ -101,7 +101,7 @@ class Strips:
         for neurons in np.split(by_depth, ends[:-1]):
             for k in range(2):  # what lies beside each other stays together, which ranks would pull apart
                 here = positions[neurons, k]
-                self.place[k, neurons] = on_rows(np.interp(here, np.quantile(here, knots), knots))
+                self.coordinate[k, neurons] = on_rows(np.interp(here, np.quantile(here, knots), knots))
         of_source = network.depth[items.sources]
         start, target = items.by_source
         self.feeds_from, self.feeds_to = of_source, np.maximum.reduceat(self.depth[target], start[:-1])
@@ -130,27 +130,27 @@ class Strips:
 
     def ends(self, group: DepthGroup) -> tuple[Int32Array, Int32Array]:
         """Return the sources and the targets of the connections of a group, in its order."""
-        places = self.places(group)
-        return self._sources[places], self._targets[places]
+        indices = self.indices(group)
+        return self._sources[indices], self._targets[indices]
 
     def edges(self, plan: Plan) -> Int64Array:
         """Return the order int64[W] of a plan."""
-        order: Int64Array = self.items.edges[np.concatenate([self.places(group) for group in plan])]
+        order: Int64Array = self.items.edges[np.concatenate([self.indices(group) for group in plan])]
         return order
 
-    def places(self, group: DepthGroup) -> Int32Array:
-        """Return the order of the connections into the items of a group, as places in `items.edges`. Kept."""
+    def indices(self, group: DepthGroup) -> Int32Array:
+        """Return the order of the connections into the items of a group, as indices in `items.edges`. Kept."""
         if group not in self._made:
             if self._kept > CACHED_CONNECTIONS:
                 self._made.clear()
                 self._kept = 0
             if group.horizon:
-                places = self.places(replace(group, horizon=0))
-                ends = self._sources[places], self._targets[places]
-                places = places[refreshed(*ends, self.items.network.n_neurons, self.memory, group.horizon)]
+                indices = self.indices(replace(group, horizon=0))
+                ends = self._sources[indices], self._targets[indices]
+                indices = indices[refreshed(*ends, self.items.network.n_neurons, self.memory, group.horizon)]
             else:
-                places = self._places(group)
-            self._made[group] = places
+                indices = self._indices(group)
+            self._made[group] = indices
             self._kept += len(self._made[group])
         return self._made[group]
 
@@ -166,7 +166,7 @@ class Strips:
                 low,
                 high,
                 used,
-                self.place[:, items.sources[used]],
+                self.coordinate[:, items.sources[used]],
                 np.flatnonzero(made >= low),
                 made[made >= low] - low,
             )
@@ -176,13 +176,13 @@ class Strips:
         """Return when sources come by (int64[m], of those that take part), and when the items are complete."""
         items = self.items
         time = np.zeros(len(items.sources), np.int64)
-        time[part.used] = _at(group, part.place)
+        time[part.used] = _at(group, part.coordinate)
         if not group.late:
             latest = latest_of_sources(items.start, items.source, items.item, time, part.low, part.high)
             time[part.used[part.made]] = latest[part.made_by]
             return time, latest
         complete = np.empty(part.high - part.low, np.int64)
-        own = _at(group, self.place[:, items.items[part.low : part.high]])
+        own = _at(group, self.coordinate[:, items.items[part.low : part.high]])
         depths = np.arange(group.first, group.last + 2)
         for low, high in itertools.pairwise(np.searchsorted(self.depth, depths).tolist()):
             latest = latest_of_sources(items.start, items.source, items.item, time, low, high)
@@ -193,7 +193,7 @@ class Strips:
             time[source[source >= 0]] = complete[here][source >= 0]
         return time, complete
 
-    def _places(self, group: DepthGroup) -> Int32Array:
+    def _indices(self, group: DepthGroup) -> Int32Array:
         items = self.items
         part = self._range(group.first, group.last)
         low, high = part.low, part.high
@@ -212,7 +212,7 @@ class Strips:
         return streamed(order, start, target, items.in_sources, low, high, first)
 
     def _between(self, group: DepthGroup, part: _Range, when: Int64Array, latest: Int64Array) -> Int32Array:
-        """Return the places where targets begin before their last source comes by: at both ends' later event."""
+        """Return the positions where targets begin before their last source comes by: at both ends' later event."""
         items, low, high, used = self.items, part.low, part.high, part.used
         first, last = items.start[low], items.start[high]
         source, target = items.source[first:last], items.target[first:last] - low
@@ -232,9 +232,9 @@ class Strips:
         return placed
 
 
-def _at(group: DepthGroup, places: FloatArray) -> Int64Array:
-    """Return the time int64[n] at which a group comes by places float64[2, n]."""
-    across, along = (1 - place if back else place for place, back in zip(places, group.back, strict=True))
+def _at(group: DepthGroup, coordinates: FloatArray) -> Int64Array:
+    """Return the time int64[n] at which a group comes by coordinates float64[2, n]."""
+    across, along = (1 - x if back else x for x, back in zip(coordinates, group.back, strict=True))
     if group.across:
         across, along = along, across
     across = across * group.strips - group.lead
@@ -246,21 +246,21 @@ def _at(group: DepthGroup, places: FloatArray) -> Int64Array:
     return keys
 
 
-def on_rows(place: FloatArray) -> FloatArray:
-    """Return places float64[n], each moved to the middle of its row where they lie in rows of equal size.
+def on_rows(coordinate: FloatArray) -> FloatArray:
+    """Return coordinates float64[n], each moved to the middle of its row where they lie in rows of equal size.
 
-    Eigenvectors put neurons of one row close to each other, but not at one place, as kept weights differ. Rows are
+    Eigenvectors put neurons of one row close to each other, but not at one coordinate, as kept weights differ. Rows are
     there if all gaps between them are wide; their number is the largest of that kind, unless gaps inside are as wide.
     """
-    n = len(place)
-    order = np.argsort(place, kind="stable")
-    gap = np.diff(place[order])
+    n = len(coordinate)
+    order = np.argsort(coordinate, kind="stable")
+    gap = np.diff(coordinate[order])
     counts = [rows for rows in range(FEWEST_ROWS, n // FEWEST_ROWS + 1) if n % rows == 0]
     between = {rows: gap[n // rows - 1 :: n // rows][: rows - 1] for rows in counts}
     rows = max((rows for rows in counts if between[rows].min() >= WIDE * gap.mean()), default=1)
     inside = [between[more].mean() for more in counts if more > rows and more % rows == 0]
     if rows == 1 or max(inside, default=0) > AS_WIDE * between[rows].mean():
-        return place
+        return coordinate
     result = np.empty(n)
     result[order] = np.repeat((np.arange(rows) + 0.5) / rows, n // rows)
     return result
