@@ -16,7 +16,6 @@ from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_s
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.plans import PlanSearch, plan_search
-from reorder.edges.search.rank_orders import offer_along, tilings
 from reorder.edges.search.small import SMALL, anneal_sequence, prove, suits
 from traces.networks.network import Network
 
@@ -29,7 +28,7 @@ class Shares:
     constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
     changing them; plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
-    most_plans: plans at most. starts: plans that the search may start from. strips: of outputs, tried besides plans.
+    most_plans: plans at most. starts: plans that the search may start from.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
     nearer: the same against a streamed start under a time limit (measured on grids, stencils and convolutions).
@@ -46,7 +45,6 @@ class Shares:
     sequence: float = 0.5
     most_plans: int = 400
     starts: int = 8
-    strips: tuple[int, ...] = (2, 3, 4)
     give_up: float = 4.0
     promising: float = 1.25
     nearer: float = 0.9
@@ -227,28 +225,11 @@ def fuse(items: Items, best: Best, bound: float, others: float) -> None:
         return over or (plans.has_single_depths and least - bound > most)
 
     plans.fused(best, enough)
-    if not best.task.sees_future and best.value > bound:
-        offer_strips(items, best, bound, SHARES.plans * limit_s)
 
 
 def least_plan(plans: PlanSearch) -> float:
     """Return the least value of a plan; infinite where none was made."""
     return min(plans.values.values(), default=math.inf)
-
-
-def offer_strips(items: Items, best: Best, bound: float, ends: float) -> None:
-    """Offer strips of outputs with their receptive fields, until second `ends`.
-
-    LRU and RR keep what was made last, and pulling uses it then.
-    """
-    positions, before = neuron_coordinates(items), best.value
-    assert positions is not None
-    for columns in SHARES.strips:
-        for way in ("pull", "follow"):
-            if best.budget.spent() < ends:
-                offer_along(items, best, bound, tilings(positions, (1,), (columns,)), way)
-    if best.value < before and best.edges is not None:
-        items.orders.append(best.edges)
 
 
 def start_from_plans(items: Items, best: Best, bound: float) -> None:

@@ -6,8 +6,7 @@ buffers, whatever the rank is.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -68,18 +67,6 @@ def rank_by(*keys: npt.NDArray[Any]) -> Int64Array:
     rank = np.empty(len(keys[0]), np.int64)
     rank[np.lexsort(keys[::-1])] = np.arange(len(rank))
     return rank
-
-
-def tilings(
-    positions: npt.NDArray[np.float64], numbers_of_rows: Sequence[int], numbers_of_columns: Sequence[int]
-) -> Iterator[tuple[dict[str, Any], Int64Array]]:
-    """Yield ranks by tile of positions float64[N, 2], tiles forth and back row by row, neurons of a tile so too."""
-    n = len(positions)
-    y, x = (rank_by(positions[:, k]) / n for k in (0, 1))
-    for rows, columns in itertools.product(numbers_of_rows, numbers_of_columns):
-        row, column = (y * rows).astype(np.int64), (x * columns).astype(np.int64)
-        column = np.where(row % 2, columns - 1 - column, column)
-        yield {"rows": rows, "columns": columns}, rank_by(row, column, y, x)
 
 
 def offer_along(
