@@ -149,7 +149,7 @@ cdef class Graph:
         return np.asarray(order)
 
 
-cdef class Costs:
+cdef class _Costs:
     """Scratch memory for evaluating many orders of one graph. capacity in blocks; block_bytes 0: no traffic."""
 
     cdef sc_scratch s

@@ -93,7 +93,7 @@ class OperatorProblem:
     def costs(self) -> Any:
         import cython_ext.schedule.schedule as kernel
 
-        return kernel.Costs(self.compiled)
+        return kernel._Costs(self.compiled)
 
     @cached_property
     def single_operator_bytes(self) -> npt.NDArray[np.int64]:

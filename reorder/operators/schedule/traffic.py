@@ -59,7 +59,7 @@ def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int,
     claim(_BYTES_PER_ACCESS * accesses, problem.graph.source or problem.graph.name, f"{accesses} block accesses")
     if deadline is not None and accesses > _PER_SECOND * seconds_until(deadline):
         raise too_late(problem.graph)
-    return kernel.Costs(problem.compiled, onchip_bytes // block_bytes, block_bytes)
+    return kernel._Costs(problem.compiled, onchip_bytes // block_bytes, block_bytes)
 
 
 def seconds_until(deadline: float) -> float:
@@ -78,7 +78,10 @@ def too_late(graph: OpGraph) -> InputError:
 def offchip_transfers(
     problem: OperatorProblem, order: Order, *, onchip_bytes: int, block_bytes: int, deadline: float | None = None
 ) -> npt.NDArray[np.int64]:
-    """Return the off-chip transfers of an order, int64[n, 5] as of the kernel's `Costs.transfers`."""
+    """Return the off-chip transfers of an order, int64[n, 5] as of the kernel's `_Costs.transfers`.
+
+    Raises InputError where they are too many for the bound of memory or for the time until `deadline`.
+    """
     costs = traffic_costs(problem, onchip_bytes, block_bytes, deadline)
     most = max_bytes() // _BYTES_PER_TRANSFER
     try:
