@@ -159,7 +159,7 @@ cdef class _Costs:
     cdef bint made, blocks
 
     def __init__(self, Graph graph, int64_t capacity=0, int64_t block_bytes=0):
-        need(0 <= capacity < 2**31 and 0 <= block_bytes < 2**31, "a capacity of blocks")
+        need(0 <= capacity < 2**31 and 0 <= block_bytes < 2**31 and (capacity or not block_bytes), "a capacity of blocks")
         self.graph, self.blocks = graph, block_bytes > 0
         self.met = np.zeros(graph.g.n_nodes, np.int64)
         if sc_create(&self.s, &graph.g, capacity, block_bytes):
