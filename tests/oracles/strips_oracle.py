@@ -18,7 +18,7 @@ def _group_order(strips: Strips, group: DepthGroup) -> list[int]:
     depth = network.depth.tolist()
     outside = {}
     for v in range(network.n_neurons):
-        place = [1 - p if back else p for p, back in zip(strips.place[:, v], group.back, strict=True)]
+        place = [1 - p if back else p for p, back in zip(strips.coordinate[:, v], group.back, strict=True)]
         across = place[group.across] * group.strips - group.lead
         strip = max(0, min(int(np.floor(across)), group.strips - 1))
         along = place[1 - group.across]

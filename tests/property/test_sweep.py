@@ -122,7 +122,7 @@ def test_plans_of_large_networks_are_known_however_little_time_there_is(monkeypa
     search = plan_search(Items(network), 60)
     assert search is not None
     search.fused(best, lambda tried: tried >= 1)
-    assert search.judged and {len(plan) for plan in search.values} == {1, 3}
+    assert search.has_single_depths and {len(plan) for plan in search.values} == {1, 3}
     assert check_order(network, best.edges) is not None and best.value == min(search.values.values())
 
 
@@ -238,7 +238,7 @@ def test_a_small_memory_fuses_some_layers_in_strips() -> None:
     assert plans is not None
     for policy in ("min", "lru", "rr"):
         found = order(network, "sweep", memory=256, policy=policy)
-        ranks = np.argsort(np.argsort(plans.strips.place[0]))
+        ranks = np.argsort(np.argsort(plans.strips.coordinate[0]))
         plain = min(count_io(network, make(items, ranks), memory=256, policy=policy).total for make in WAYS.values())
         left = count_io(network, found, memory=256, policy=policy).total - lower
         assert left < 0.6 * (plain - lower)
@@ -252,7 +252,7 @@ def test_rows_of_a_picture_are_found() -> None:
     assert plans is not None
     for depth in range(6 - 1):
         at = np.flatnonzero((network.depth == depth) & network.touched)
-        for place in plans.strips.place[:, at]:
+        for place in plans.strips.coordinate[:, at]:
             rows, sizes = np.unique(place, return_counts=True)
             np.testing.assert_allclose(rows, (np.arange(16) + 0.5) / 16)
             assert (sizes == 64).all()
