@@ -143,7 +143,7 @@ def test_the_file_states_its_memory_and_names_nothing_else() -> None:
 
 def test_what_export_refuses() -> None:
     network = random_layered(3, 10, 0.3)
-    with pytest.raises(InputError, match="no C identifier"):
+    with pytest.raises(InputError, match="not a C identifier"):
         export_c(network, name="a b")
     with pytest.raises(InputError, match="float32"):
         export_c(network, dtype="bf16")

@@ -253,7 +253,7 @@ def start_value(items: Items, best: Best) -> float:
     """Offer the order from which the search would start without plans, and return its value; infinite without time."""
     slots = min(slot_choices(best.task)[0], len(items.items))
     try:
-        state = start_state(items, slots, best.budget, best.task.policy)
+        state = start_state(items, slots, best.budget, best.task)
     except OutOfTime:
         return math.inf
     return Annealing(items, state, best.task.seed, DENSE_MOVES).offer(best)

@@ -266,7 +266,7 @@ class SlotSearch:
     def annealing(self, slots: int) -> Annealing:
         """Return a new annealing, from the cheapest start."""
         task = self.best.task
-        state = start_state(self.items, slots, self.best.budget, task.policy)
+        state = start_state(self.items, slots, self.best.budget, task)
         return Annealing(self.items, state, task.seed, self.kinds)
 
     def slots_of(self, share: float) -> int:

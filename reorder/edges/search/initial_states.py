@@ -94,7 +94,7 @@ class OutOfTime(Exception):
     """The time limit leaves no time for a state to start from."""
 
 
-def start_state(items: Items, slots: int, budget: Budget, policy: str) -> IntervalState:
+def start_state(items: Items, slots: int, budget: Budget, task: Task) -> IntervalState:
     """Return the cheapest state from which a search may start: learned, plain, natural, or of `items.orders`.
 
     Those of `items.orders` have to be clearly cheaper: annealing gets further from other starts of the same cost.
@@ -108,7 +108,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
             raise OutOfTime
         states: list[IntervalState] = []
         rival = Rival()
-        for weights in fitting(shipped_weights(), items, policy, slots, COSTS.connections, COSTS.sets):
+        for weights in fitting(shipped_weights(), items, task.policy, slots, COSTS.connections, COSTS.sets):
             if states and budget.limit_s is not None and budget.spent() - began > COSTS.learned_share * budget.limit_s:
                 break
             state = streamed(items, slots, weights, Ends(learning, rival, cut=not states))
@@ -116,7 +116,7 @@ def start_state(items: Items, slots: int, budget: Budget, policy: str) -> Interv
                 states.append(state)
         spent = budget.spent() - began
         # plain ones cost less by the model, and their orders more
-        enough = items.planned or (policy == "min" and neuron_coordinates(items) is not None)
+        enough = items.planned or (task.sees_future and neuron_coordinates(items) is not None)
         if not (states and enough) and COSTS.plain_cost * spent <= budget.left() + COSTS.overrun_s:
             share = COSTS.plain_share if neuron_coordinates(items) is None else COSTS.plain_share_local
             limit = None if budget.limit_s is None else min(budget.left(), share * budget.limit_s)
