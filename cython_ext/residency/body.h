@@ -497,7 +497,7 @@ EW_TARGET static void EW_NAME(ew_stages)(const ew_residency *r, int32_t *stage) 
             } else {
                 for (int64_t p = 0; p < n_points; p++)
                     for (int k = 0; k < EW_SLACK; k++)
-                        at[k] = (open[k] > drop) & (finish[k] >= own[p]) ? own[p] : at[k];
+                        at[k] = ((open[k] > drop) & (finish[k] >= own[p])) ? own[p] : at[k];
             }
             for (int64_t k = 0; k < n; k++) stage[base + k] = (int32_t)at[k];
         }
