@@ -29,6 +29,7 @@ def latest_opens(const int32_t[::1] drops, const int32_t[::1] wish, int64_t slot
     cdef int64_t n = drops.shape[0], rank, next_drop = n - 1, size = 0, at, child
     cdef int32_t item, last
     need(slots > 0 and within32(drops, 0, wish.shape[0]), "slots, and items that have a wish")
+    slots = min(slots, n + 1)  # sums with more would leave 64 bits
     opens = np.empty(n, np.int32)
     cdef int32_t[::1] opens_view = opens, heap = np.empty(n + 1, np.int32)  # the latest wish is at heap[1]
     with nogil:
@@ -110,6 +111,7 @@ cdef _group(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first, c
     cdef int64_t w = keys.shape[0], k
     cdef int32_t place
     cdef int64_t[::1] at
+    groups = min(groups, <int64_t> 1 << 31)  # of keys of 32 bits
     if w > MANY and groups > <int64_t> 1 << DIGIT:
         _by_digits[place_t](keys, groups, first, values, out)
         return

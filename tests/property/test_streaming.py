@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles.random_networks import dags
 from oracles.streaming_oracle import Stream, random_weights
 
-from cython_ext.edges.intervals import grouped
+from cython_ext.edges.intervals import grouped, latest_opens
 from cython_ext.edges.streaming import _Streaming
 from reorder.base import check_order
 from reorder.edges.search.base_orders import two_optimal_order
@@ -150,3 +150,11 @@ def check_state(items: Items, state: IntervalState) -> None:
     search = items.search(state.slots)
     search.set_state(state.opens, state.drops)
     check_order(network, items.decode(search))
+
+
+def test_numbers_beyond_all_slots_and_groups_are_as_many_as_can_be() -> None:
+    """Sums and shifts left 64 bits: reads before an array."""
+    drops, wish = np.array([2, 0, 1], np.int32), np.array([1, 0, 2], np.int32)
+    assert np.array_equal(latest_opens(drops, wish, 2**63 - 1), latest_opens(drops, wish, 3))
+    keys, last_first = np.zeros(1 << 19, np.int32), np.arange((1 << 19) - 1, -1, -1, dtype=np.int32)
+    assert np.array_equal(grouped(keys, 2**62, last_first), last_first)
