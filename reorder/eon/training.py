@@ -19,6 +19,7 @@ from torch.nn import functional
 from reorder.eon.contents import CurvePoint, features
 from reorder.eon.episodes import Episodes, frontiers, play
 from reorder.eon.policy import Graph, Worlds, forward, initial, tables
+from traces.base.errors import InputError
 from traces.networks.network import Network
 
 NEVER = np.iinfo(np.int64).max
@@ -84,6 +85,7 @@ def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECI
     return TrainingState(seed, memory, table, parameters, moments, copies, generator, np.zeros(0, np.int64))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # told below, as an error
 def train(
     network: Network,
     state: TrainingState,
@@ -95,7 +97,7 @@ def train(
 ) -> TrainingState:
     """Go on with a run until it has so many iterations or CPU seconds in all; `after` is called after each iteration.
 
-    The same iterations give the same state, in one piece or in several.
+    The same iterations give the same state, in one piece or in several. Raises InputError where parameters overflow.
     """
     torch.set_num_threads(1)
     graph = Graph(state.features, network.sources, network.targets)
@@ -114,6 +116,10 @@ def train(
             state.best_parameters = {name: each.detach().clone() for name, each in weights.items()}
         _learn(weights, optimiser, graph, episodes, state, recipe)
         state.iteration += 1
+        if not all(each.isfinite().all() for each in weights.values()):
+            raise InputError(
+                f"iteration {state.iteration}: parameters are no longer finite; go on from another checkpoint, or anew"
+            )
         state.seconds = spent + time.process_time() - began
         drawn = total[1:]
         point = CurvePoint(
