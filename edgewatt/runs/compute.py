@@ -99,7 +99,8 @@ def run_points(
 
         def inside(done: int, total: int | None, text: str, number: int = number) -> None:
             if progress is not None:  # the step under way, beside the number of points
-                progress(number, len(points), f"{text} {done}{f' of {total}' if total else ''}")
+                share = f"({100 * done / total:.0f} %)" if total else str(done)
+                progress(number, len(points), f"{text} {share}".strip())
 
         if progress is not None:
             progress(number, len(points), "")

@@ -205,7 +205,7 @@ class Annealing:
                 self.offer(best)
                 next_checkpoint = share + max(1 / CHECKPOINTS, self.took / CHECKPOINT_SHARE / max(seconds, 1e-9))
             if best.task.progress:
-                best.task.progress(round(1000 * share), 1000, f"{best.value:.0f}")
+                best.task.progress(round(1000 * share), 1000, f"best {best.value:.0f}")
         self.done += done
         return self.offer(best) if done or self.offered == math.inf else self.offered
 

@@ -133,5 +133,5 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         best.work += step
         if task.progress:
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
-            task.progress(round(1000 * min(1.0, share)), 1000, f"{search.best:.0f}")
+            task.progress(round(1000 * min(1.0, share)), 1000, f"best {search.best:.0f}")
     best.offer(best.edges[search.best_found()], **best.parameters)
