@@ -73,6 +73,25 @@ def test_a_token_reads_all_layers_and_one_row(tmp_path: Path) -> None:
     )  # layers, context and the new one, K and V, heads, width, bytes
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "note"),
+    [
+        (
+            "hidden_size",
+            32,
+            "layer 0 makes 16 keys and values of a token; by its configuration, as counted, they",
+        ),
+        ("num_key_value_heads", 4, "layer 0 makes 16 keys"),
+        ("num_hidden_layers", 7, "the configuration has 7 layers, the tensors are of 2"),
+        ("num_hidden_layers", 2, ""),
+    ],
+)
+def test_a_configuration_that_tensors_contradict_is_noted(tmp_path: Path, key: str, value: int, note: str) -> None:
+    """A part of the shards alone, or the configuration of another model, was counted in silence."""
+    plan = plan_token(read_checkpoint(llama(tmp_path / "m", {**LLAMA, key: value})), context=10)
+    assert any(each.startswith(note) for each in plan.notes) if note else not plan.notes
+
+
 def test_tied_embedding_is_read_whole_once(tmp_path: Path) -> None:
     plan = plan_token(read_checkpoint(llama(tmp_path / "m", head=False)), batch=4)
     heads = [read for read in plan.reads if read.kind == "lm_head"]

@@ -206,6 +206,7 @@ class _Planner:
                 behind.append(TokenRead(name, LM_HEAD, None, tensors[name], _whole(matrix), matrix))
             self.notes.append(f"the embedding {tables[0]!r} is the output layer, too: read whole once, and by rows")
         caches = self._caches(inside)
+        self._compare(inside)
         for reads in inside.values():
             reads.sort(key=lambda read: (_ORDER.get(read.kind, len(_ORDER)), natural_key(read.name)))
         behind.sort(key=lambda read: read.kind == LM_HEAD)
@@ -278,6 +279,19 @@ class _Planner:
                     caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read))
         return caches + new
 
+    def _compare(self, inside: Mapping[int, Sequence[TokenRead]]) -> None:
+        """Note where the tensors are not what the configuration says."""
+        if self.layers is not None and 0 < len(inside) < self.layers:
+            self.notes.append(f"the configuration has {self.layers} layers, the tensors are of {len(inside)}")
+        for layer, reads in sorted(inside.items()) if self.decoder and not self._of_config("kv_lora_rank") else ():
+            made = sum(read.matrix[0] for read in reads if read.name.endswith(("k_proj.weight", "v_proj.weight")))
+            if made and made != self._kv_values(layer):
+                self.notes.append(
+                    f"layer {layer} makes {made} keys and values of a token; by its configuration, as counted, "
+                    f"they are {self._kv_values(layer)}"
+                )
+                return
+
     def _seen(self, layer: int) -> int:
         window, kinds = self._of_config("sliding_window"), self.config.get("layer_types")
         sliding = bool(window) and self.config.get("use_sliding_window", True) is not False
@@ -297,18 +311,23 @@ class _Planner:
             bits = 8 * _BYTES[dtype]
         if bits not in (4, 8, 16, 32):
             raise InputError(f"kv_bits: {bits}: keys and values take 4, 8, 16 or 32 bits each")
+        return -(-self._kv_values(layer) * bits // 8)
+
+    def _kv_values(self, layer: int) -> int:
+        """Return the keys and values of a token in a layer."""
         latent = self._of_config("kv_lora_rank")  # DeepSeek's latent attention keeps one vector and the rotated key
         if latent:
-            values = latent + (self._of_config("qk_rope_head_dim") or 0)
-        else:
-            heads = self._of_config("num_attention_heads", "n_head", "n_heads", "num_heads")
-            hidden = self._of_config("hidden_size", "n_embd", "d_model", "dim")
-            groups = self._kv_heads(layer)
-            if not heads or not hidden:
-                raise InputError(f"{where} does not say how many attention heads there are, or how wide they are")
-            head = self._of_config("head_dim") or hidden // heads
-            values = (heads if groups is None else groups) * (head + (self._of_config("v_head_dim") or head))
-        return -(-values * bits // 8)
+            return latent + (self._of_config("qk_rope_head_dim") or 0)
+        heads = self._of_config("num_attention_heads", "n_head", "n_heads", "num_heads")
+        hidden = self._of_config("hidden_size", "n_embd", "d_model", "dim")
+        groups = self._kv_heads(layer)
+        if not heads or not hidden:
+            raise InputError(
+                f"{self.checkpoint.path}: the configuration does not say how many attention heads there are, or how "
+                "wide they are"
+            )
+        head = self._of_config("head_dim") or hidden // heads
+        return (heads if groups is None else groups) * (head + (self._of_config("v_head_dim") or head))
 
     def _kv_heads(self, layer: int) -> int | None:
         given = self.config.get("num_key_value_heads")
