@@ -15,7 +15,14 @@ from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task
 from reorder.edges.bounds import bounds
-from reorder.edges.bounds.bounds import cores, expansion_extra, least_objective, lower_bound, sparse_extra
+from reorder.edges.bounds.bounds import (
+    cores,
+    expansion_extra,
+    least_objective,
+    lower_bound,
+    sparse_extra,
+    stay_costs,
+)
 from traces.generators.networks import random_layered, uniform_layers
 from traces.networks.network import Network
 
@@ -43,13 +50,13 @@ def test_network_bounds_on_dense_networks(network: Network, memory: int) -> None
     assert base <= found.total <= truth
     if memory == 3:
         assert found.extra > 0 and sparse_extra(network, memory) > 0
-    for extra in (sparse_extra(network, memory), expansion_extra(network, memory)):
+    for extra in (sparse_extra(network, memory), int(*expansion_extra(network, memory, stay_costs(network)[None]))):
         assert base + extra <= truth
 
 
 def test_expansion_alone_proves_something_true() -> None:
     network = dense_layers([4, 4])
-    extra = expansion_extra(network, 3)
+    extra = int(*expansion_extra(network, 3, stay_costs(network)[None]))
     assert extra > 0
     assert io_bounds(network).lower_total + extra <= count_io(network, memory=3).total
 
@@ -98,7 +105,7 @@ def test_a_bound_worth_stopping_at_takes_little_of_the_time(monkeypatch: pytest.
 def test_the_baseline(reference: Path) -> None:
     network, best = reorder_network(reference, "ffnn_4x500_d10_s1")
     found = lower_bound(network, 100)
-    assert found.argument == "expansion" and found.extra > 408
+    assert found.argument == "paths" and found.extra > 600
     assert found.total <= count_io(network, best["min"], memory=100).total
     compact, order = reorder_network(reference, "compact_growth_mg300")
     assert lower_bound(compact, 300).extra == 0
