@@ -63,7 +63,7 @@ def test_no_order_does_better_under_a_policy(network: Network, memory: int, poli
     assert bound <= lower_bound(network, memory).total
     ends = network.sources.astype(np.int32), network.targets.astype(np.int32)
     outputs = network.is_output.view(np.uint8)
-    edges, _ = least_order(
+    edges, _, _ = least_order(
         *ends, network.n_neurons, outputs, memory, policy, lower_bound(network, memory).total - w, 10**6
     )
     assert edges is None, "an order below the bound"

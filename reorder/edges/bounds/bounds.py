@@ -49,7 +49,8 @@ _paths: WeakKeyDictionary[Network, dict[int, Joined]] = WeakKeyDictionary()
 class NetworkBound:
     """No order, with any evictions, has fewer I/Os than `total`; `extra` of them are beyond Theorem 1's W + N + S.
 
-    argument: 'theorem-1', 'sparse', 'expansion', 'windows' or 'paths', the one that gave the most of the bound.
+    argument: 'theorem-1', 'sparse', 'expansion', 'windows' or 'paths', the one that gave the most of the bound; or
+    'search', where that of a small network proved it, for the evictions of one policy.
     """
 
     total: int
