@@ -2,11 +2,12 @@
 
 A value that does not stay from its first to its last access in one go costs more than Theorem 1 counts: a value that
 was never written one read, a computed one a read and a write (`stay_costs`). So the fewest or cheapest values that
-must be interrupted bound the extra I/Os. Three arguments say how many must be, a fourth counts how often values are
+must be interrupted bound the extra I/Os. Four arguments say how many must be, a fifth counts how often values are
 read; the best of them for reads and for writes add up:
 
 `sparse`: the values that stay make, with their residence times, a path decomposition of the network without the others,
     of bags of at most M - 1; so that rest has at most k n - k (k + 1) / 2 connections, k = M - 2.
+`trees`: a value with two sources takes one slot more than the one that needs less, while the other waits.
 `expansion`: of two neighbouring sets of neurons, when u of the first are not begun and g are done with, every staying
     neuron of the second that both feed is resident; expanding connections leave few that are not fed by both.
 `windows`: few connections join few neurons, so a segment of few reads processes few (reorder.edges.bounds.windows).
@@ -35,6 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are looked at
 LARGEST_WORK = 1 << 33  # entries times the smaller side, over all pairs: some seconds of singular values
 SPARSE_WORK = 100  # operations of the sparse argument per connection
+TREES_WORK = 500  # of the trees argument
 PAIR_WORK = 1 << 14  # of the expansion argument per pair of sets, however small
 
 
@@ -49,8 +51,8 @@ _paths: WeakKeyDictionary[Network, dict[int, Joined]] = WeakKeyDictionary()
 class NetworkBound:
     """No order, with any evictions, has fewer I/Os than `total`; `extra` of them are beyond Theorem 1's W + N + S.
 
-    argument: 'theorem-1', 'sparse', 'expansion', 'windows' or 'paths', the one that gave the most of the bound; or
-    'search', where that of a small network proved it, for the evictions of one policy.
+    argument: 'theorem-1', 'sparse', 'trees', 'expansion', 'windows' or 'paths', the one that gave the most of the
+    bound; or 'search', where that of a small network proved it, for the evictions of one policy.
     """
 
     total: int
@@ -70,6 +72,8 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
         extra, writes = [(0, "theorem-1")], 0
         if SPARSE_WORK * network.n_connections <= work:
             extra.append((sparse_extra(network, memory), "sparse"))
+        if TREES_WORK * network.n_connections <= work:
+            extra.append((trees_extra(network, memory), "trees"))
         if expansion_work(network) <= work:
             costs = stay_costs(network)
             both, writes = expansion_extra(network, memory, np.stack((costs, costs - 1))).tolist()
@@ -171,6 +175,26 @@ def _cheapest_thinning(degree: Int64Array, costs: Int64Array, connections: int, 
     part = (need - before) / gain[by_rate[last]]
     cover = float(costs[by_rate[:last]].sum() + part * costs[by_rate[last]])
     return min(nearly_all, int(np.ceil(cover - 1e-6)))
+
+
+# -- trees -------------------------------------------------------------------------------------------------------------
+
+
+def trees_extra(network: Network, memory: int) -> int:
+    """Return the extra I/Os that the `trees` argument proves: 2 for each of some subtrees that do not fit. O(N + W)."""
+    alone = (network.out_degree == 1) & (network.in_degree > 0) & ~network.is_output
+    inner = np.flatnonzero(alone[network.sources])
+    inner = inner[np.argsort(network.depth[network.sources[inner]], kind="stable")]
+    highest, second = [1] * network.n_neurons, [1] * network.n_neurons  # needs of the sources
+    extra = 0
+    for source, target in zip(network.sources[inner].tolist(), network.targets[inner].tolist(), strict=True):
+        need = max(2, highest[source], 1 + second[source])
+        if need >= memory:
+            extra, need = extra + 2, 1
+        second[target] = max(second[target], min(need, highest[target]))
+        highest[target] = max(highest[target], need)
+    needs = np.maximum(highest, np.add(second, 1))
+    return extra + 2 * int((needs[~alone] >= memory).sum())
 
 
 # -- expansion ---------------------------------------------------------------------------------------------------------
