@@ -11,12 +11,15 @@ keep their places under LRU and RR, which drop them when their turn comes. */
 #include <string.h>
 
 enum { EW_EXACT_LRU, EW_EXACT_RR, EW_EXACT_MIN }; /* as cython_ext.iomodel.counts.POLICY_CODES */
-enum { EW_MOST_EDGES = 32, EW_MOST_VALUES = 27, EW_PROMISES = 6, EW_PLACES = 4 * EW_PROMISES, EW_DEAD = 255 };
+enum { EW_MOST_EDGES = 64, EW_MOST_VALUES = 58, EW_PROMISES = 6, EW_PLACES = 8 * EW_PROMISES, EW_DEAD = 255 };
+
+typedef uint64_t ew_word; /* a bit for each connection, or each value */
+#define EW_BIT(k) ((ew_word)1 << (k))
 
 typedef struct {
-    uint32_t done, dirty, held, dead; /* connections; values; held: under MIN, dead: how many */
+    ew_word done, dirty, held, dead; /* connections; values; held: under MIN, dead: how many */
     union {
-        uint32_t promise[EW_PROMISES]; /* MIN: value << 27 | the values that are used before it; sorted, 0: none */
+        ew_word promise[EW_PROMISES]; /* MIN: value << EW_MOST_VALUES | the values that are used before it; sorted, 0: none */
         uint8_t place[EW_PLACES];      /* LRU: latest first; RR: from the pointer; value + 1, EW_DEAD, 0: empty */
     };
 } ew_contents;
@@ -30,9 +33,10 @@ typedef struct {
 } ew_node;
 
 typedef struct {
-    int n, w, room, policy, bound, complete;
+    int n, w, room, policy, bound;
+    int complete, floor; /* floor: where it is not, no order left out has fewer */
     int a[EW_MOST_EDGES], b[EW_MOST_EDGES];
-    uint32_t uses[32], feeds[32], outputs; /* connections that use, that compute each value */
+    ew_word uses[EW_MOST_EDGES], feeds[EW_MOST_EDGES], outputs; /* connections that use, that compute each value */
     ew_node *node;
     int32_t nodes, capacity, *table, slots, *bucket, found;
     int least; /* bucket looked at */
@@ -75,9 +79,9 @@ static int ew_exact_grow(ew_exact *x) { /* room for one more node; 0: no memory 
     return 1;
 }
 
-static inline int ew_live(const ew_exact *x, int v, uint32_t done) { return (x->uses[v] & ~done) != 0; }
+static inline int ew_live(const ew_exact *x, int v, ew_word done) { return (x->uses[v] & ~done) != 0; }
 
-static int ew_exact_left(const ew_exact *x, uint32_t done, uint32_t held) {
+static int ew_exact_left(const ew_exact *x, ew_word done, ew_word held) {
     int left = 0;
     for (int v = 0; v < x->n; v++) {
         if (!ew_live(x, v, done)) continue;
@@ -86,11 +90,15 @@ static int ew_exact_left(const ew_exact *x, uint32_t done, uint32_t held) {
     return left;
 }
 
-static void ew_exact_push(ew_exact *x, ew_contents at, int cost, uint32_t held, int32_t parent, int edge) {
+static void ew_leave_out(ew_exact *x) { /* costs of what follows a state are at least the state's */
+    if (x->complete) x->complete = 0, x->floor = x->least;
+}
+
+static void ew_exact_push(ew_exact *x, ew_contents at, int cost, ew_word held, int32_t parent, int edge) {
     int total = cost + ew_exact_left(x, at.done, held);
     if (total >= x->bound) return;
     if (!ew_exact_grow(x)) {
-        x->complete = 0;
+        ew_leave_out(x);
         return;
     }
     int32_t id = x->nodes;
@@ -115,15 +123,15 @@ static void ew_exact_push(ew_exact *x, ew_contents at, int cost, uint32_t held, 
 /* What the values of a connection that are not used again leave behind; returns the writes of outputs. */
 static int ew_exact_finish(const ew_exact *x, ew_contents *c, int edge) {
     int cost = 0, ends[2] = {x->a[edge], x->b[edge]};
-    c->done |= 1u << edge;
-    c->dirty |= 1u << x->b[edge];
+    c->done |= EW_BIT(edge);
+    c->dirty |= EW_BIT(x->b[edge]);
     for (int side = 0; side < 2; side++) {
         int v = ends[side];
         if (ew_live(x, v, c->done)) continue;
         cost += (c->dirty & x->outputs) >> v & 1;
-        c->dirty &= ~(1u << v);
+        c->dirty &= ~(EW_BIT(v));
         if (x->policy == EW_EXACT_MIN) {
-            c->held &= ~(1u << v), c->dead++;
+            c->held &= ~(EW_BIT(v)), c->dead++;
         } else {
             for (int k = 0; k < x->room; k++)
                 if (c->place[k] == v + 1) c->place[k] = EW_DEAD;
@@ -132,22 +140,22 @@ static int ew_exact_finish(const ew_exact *x, ew_contents *c, int edge) {
     return cost;
 }
 
-static inline uint32_t ew_promised(const ew_contents *c, int v) {
+static inline ew_word ew_promised(const ew_contents *c, int v) {
     for (int k = 0; k < EW_PROMISES && c->promise[k]; k++)
-        if (c->promise[k] >> EW_MOST_VALUES == (uint32_t)v) return c->promise[k] & ((1u << EW_MOST_VALUES) - 1);
+        if (c->promise[k] >> EW_MOST_VALUES == (ew_word)v) return c->promise[k] & (EW_BIT(EW_MOST_VALUES) - 1);
     return 0;
 }
 
 /* Set what is used before value v; 0 where there are too many promises. */
-static int ew_promise(ew_contents *c, int v, uint32_t before) {
-    uint32_t kept[EW_PROMISES + 1];
+static int ew_promise(ew_contents *c, int v, ew_word before) {
+    ew_word kept[EW_PROMISES + 1];
     int n = 0;
     for (int k = 0; k < EW_PROMISES && c->promise[k]; k++)
-        if (c->promise[k] >> EW_MOST_VALUES != (uint32_t)v) kept[n++] = c->promise[k];
-    if (before) kept[n++] = (uint32_t)v << EW_MOST_VALUES | before;
+        if (c->promise[k] >> EW_MOST_VALUES != (ew_word)v) kept[n++] = c->promise[k];
+    if (before) kept[n++] = (ew_word)v << EW_MOST_VALUES | before;
     if (n > EW_PROMISES) return 0;
     for (int k = n - 1; k > 0 && kept[k] < kept[k - 1]; k--) {
-        uint32_t t = kept[k];
+        ew_word t = kept[k];
         kept[k] = kept[k - 1], kept[k - 1] = t;
     }
     memset(c->promise, 0, sizeof c->promise);
@@ -160,7 +168,7 @@ static void ew_accessed(ew_contents *c, int v) { /* nothing waits for v any more
     for (int k = 0; k < EW_PROMISES && old.promise[k]; k++)
         if (old.promise[k] >> v & 1)
             ew_promise(c, (int)(old.promise[k] >> EW_MOST_VALUES),
-                       old.promise[k] & ((1u << EW_MOST_VALUES) - 1) & ~(1u << v));
+                       old.promise[k] & (EW_BIT(EW_MOST_VALUES) - 1) & ~(EW_BIT(v)));
 }
 
 /* All ways in which MIN may access a value, then the next one, then the connection is done. */
@@ -177,19 +185,19 @@ static void ew_exact_min(ew_exact *x, ew_contents c, int cost, int edge, int sid
     if (ew_promised(&c, v)) return;
     if (!(c.held >> v & 1)) {
         cost++;
-        c.dirty &= ~(1u << v);
-        if (__builtin_popcount(c.held) + (int)c.dead >= x->room) {
+        c.dirty &= ~(EW_BIT(v));
+        if (__builtin_popcountll(c.held) + (int)c.dead >= x->room) {
             if (c.dead) {
                 c.dead--;
             } else {
-                uint32_t might = side ? c.held & ~(1u << x->a[edge]) : c.held;
+                ew_word might = side ? c.held & ~(EW_BIT(x->a[edge])) : c.held;
                 for (int y = 0; y < x->n; y++) {
                     if (!(might >> y & 1)) continue;
                     ew_contents then = c;
-                    then.held = (c.held & ~(1u << y)) | 1u << v;
-                    then.dirty &= ~(1u << y);
-                    if (!ew_promise(&then, y, might & ~(1u << y))) {
-                        x->complete = 0;
+                    then.held = (c.held & ~(EW_BIT(y))) | EW_BIT(v);
+                    then.dirty &= ~(EW_BIT(y));
+                    if (!ew_promise(&then, y, might & ~(EW_BIT(y)))) {
+                        ew_leave_out(x);
                         continue;
                     }
                     ew_accessed(&then, v);
@@ -198,7 +206,7 @@ static void ew_exact_min(ew_exact *x, ew_contents c, int cost, int edge, int sid
                 return;
             }
         }
-        c.held |= 1u << v;
+        c.held |= EW_BIT(v);
     }
     ew_accessed(&c, v);
     ew_exact_min(x, c, cost, edge, side + 1, parent);
@@ -219,10 +227,10 @@ static void ew_exact_past(ew_exact *x, ew_contents c, int cost, int edge, int32_
                 at = x->policy == EW_EXACT_LRU ? room - 1 : 0;
                 while (x->policy == EW_EXACT_RR && side && c.place[at] == ends[0] + 1) at++;
                 uint8_t gone = c.place[at];
-                if (gone != EW_DEAD && c.dirty >> (gone - 1) & 1) cost++, c.dirty &= ~(1u << (gone - 1));
+                if (gone != EW_DEAD && c.dirty >> (gone - 1) & 1) cost++, c.dirty &= ~(EW_BIT(gone - 1));
             }
             c.place[at] = v;
-            c.dirty &= ~(1u << (v - 1));
+            c.dirty &= ~(EW_BIT(v - 1));
             if (x->policy == EW_EXACT_RR && full == room) { /* the pointer moves on behind it */
                 uint8_t turned[EW_PLACES] = {0};
                 for (int k = 0; k < room; k++) turned[k] = c.place[(k + at + 1) % room];
@@ -235,9 +243,9 @@ static void ew_exact_past(ew_exact *x, ew_contents c, int cost, int edge, int32_
         }
     }
     cost += ew_exact_finish(x, &c, edge);
-    uint32_t held = 0;
+    ew_word held = 0;
     for (int k = 0; k < room; k++)
-        if (c.place[k] && c.place[k] != EW_DEAD) held |= 1u << (c.place[k] - 1);
+        if (c.place[k] && c.place[k] != EW_DEAD) held |= EW_BIT(c.place[k] - 1);
     ew_exact_push(x, c, cost, held, parent, edge);
 }
 
@@ -253,7 +261,7 @@ static int ew_exact_run(ew_exact *x, int64_t states) {
         if (x->node[id].closed) continue;
         x->node[id].closed = 1;
         ew_contents at = x->node[id].at;
-        if (at.done == (x->w == 32 ? ~0u : (1u << x->w) - 1)) {
+        if (at.done == (~(ew_word)0 >> (64 - x->w))) {
             x->found = id;
             return 1;
         }

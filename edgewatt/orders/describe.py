@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgewatt.results.record import Record
-from reorder.base import Ordering
-from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound
+from reorder.base import Ordering, Task
+from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound, theorem_1
 from reorder.edges.methods.tiles import Tile
+from reorder.edges.search.small import least_total
 from traces.networks.network import Network
 
 MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
@@ -30,6 +31,15 @@ def bound_within(network: Network, memory: int, time_limit_s: float | None) -> t
     return lower_bound(network, memory, work), note
 
 
+def bound_of_policy(network: Network, order: Ordering, task: Task, bound: NetworkBound) -> NetworkBound:
+    """Return the better of a bound and of what a search proves for all orders of a small network under one policy."""
+    from hwmodel.fastmemory.iomodel import count_io
+
+    counts = count_io(network, order, memory=task.memory, policy=task.policy, pinning=task.pinning)
+    least = least_total(network, task, counts.total)
+    return NetworkBound(least, least - theorem_1(network), "search") if least > bound.total else bound
+
+
 def describe_order(
     network: Network,
     ordering: Ordering,
@@ -41,7 +51,6 @@ def describe_order(
 ) -> dict[str, Any]:
     """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values."""
     from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
-    from reorder.base import Task
     from reorder.edges.search.objectives import report
     from reorder.order import order
 

@@ -11,10 +11,10 @@ from typing import Any
 from edgewatt.config.kinds import origins_of
 from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_machine
 from edgewatt.evaluation.renumber import renumber_on_machine
-from edgewatt.orders.describe import bound_within, describe_order, order_file
+from edgewatt.orders.describe import bound_of_policy, bound_within, describe_order, order_file
 from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
 from edgewatt.orders.timed import speed_up
-from reorder.base import ORDERINGS, Ordering
+from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import NetworkBound
 from reorder.edges.bounds.smallest import SmallestMemory, smallest_memory
 from reorder.edges.search.budget import Interrupts
@@ -138,6 +138,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         lanes_shown = r.lanes or PROCESSOR_LANES
         timed, wish = speed_up(network, ordering, lanes_shown), "io"
     bound, left_out = bound_within(network, memory, r.time_limit_s)
+    bound = bound_of_policy(network, ordering, Task(memory, policy, pinning), bound)
     notes += (left_out,) if left_out else ()
     origins = origins_of({"orderings": {r.method, ordering.method}})
     result = {**describe_order(network, ordering, memory, policy, pinning, wish, bound), **timed, **origins}

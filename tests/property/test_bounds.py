@@ -15,7 +15,16 @@ from cython_ext.network.graph import core_numbers
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task
 from reorder.edges.bounds import bounds
-from reorder.edges.bounds.bounds import cores, expansion_extra, least_objective, lower_bound, sparse_extra
+from reorder.edges.bounds.bounds import (
+    cores,
+    expansion_extra,
+    least_objective,
+    lower_bound,
+    sparse_extra,
+    stay_costs,
+    trees_extra,
+)
+from reorder.order import order
 from traces.generators.networks import random_layered, uniform_layers
 from traces.networks.network import Network
 
@@ -43,15 +52,47 @@ def test_network_bounds_on_dense_networks(network: Network, memory: int) -> None
     assert base <= found.total <= truth
     if memory == 3:
         assert found.extra > 0 and sparse_extra(network, memory) > 0
-    for extra in (sparse_extra(network, memory), expansion_extra(network, memory)):
+    for extra in (sparse_extra(network, memory), int(*expansion_extra(network, memory, stay_costs(network)[None]))):
         assert base + extra <= truth
 
 
 def test_expansion_alone_proves_something_true() -> None:
     network = dense_layers([4, 4])
-    extra = expansion_extra(network, 3)
+    extra = int(*expansion_extra(network, 3, stay_costs(network)[None]))
     assert extra > 0
     assert io_bounds(network).lower_total + extra <= count_io(network, memory=3).total
+
+
+@st.composite
+def trees(draw: st.DrawFn, most: int) -> Network:
+    """Every neuron but the first feeds one of those before it."""
+    parents = draw(st.lists(st.integers(0, 3), min_size=2, max_size=most))
+    targets = [max(0, k - parent) for k, parent in enumerate(parents)]
+    leaves = sorted({*range(1, len(targets) + 1)} - {*targets})
+    return Network(range(1, len(targets) + 1), targets, len(targets) + 1, leaves, [0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(trees(10), dags(max_neurons=8, max_connections=9)))
+def test_trees_are_below_the_truth(network: Network) -> None:
+    assert io_bounds(network).lower_total + trees_extra(network, 3) <= least_io(network, 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(trees(300), st.integers(3, 6))
+def test_no_order_of_a_tree_is_below_its_bound(network: Network, memory: int) -> None:
+    found = count_io(network, order(network, "sethi-ullman", memory=memory), memory=memory).total
+    assert io_bounds(network).lower_total + trees_extra(network, memory) <= found
+
+
+def test_a_binary_tree_that_does_not_fit_by_one() -> None:
+    """2^k leaves take k + 1 slots; with k, of the two halves of the whole one value is written and read again."""
+    n = 63
+    tree = Network(range(1, n), [(k - 1) // 2 for k in range(1, n)], n, range(31, n), [0])
+    assert [trees_extra(tree, memory) for memory in (7, 6, 5)] == [0, 2, 4]
+    found = lower_bound(tree, 6)
+    assert found.argument == "trees"
+    assert found.total == count_io(tree, order(tree, "sethi-ullman", memory=6), memory=6).total
 
 
 def test_cores_by_peeling() -> None:
@@ -98,7 +139,7 @@ def test_a_bound_worth_stopping_at_takes_little_of_the_time(monkeypatch: pytest.
 def test_the_baseline(reference: Path) -> None:
     network, best = reorder_network(reference, "ffnn_4x500_d10_s1")
     found = lower_bound(network, 100)
-    assert found.argument == "expansion" and found.extra > 408
+    assert found.argument == "paths" and found.extra > 600
     assert found.total <= count_io(network, best["min"], memory=100).total
     compact, order = reorder_network(reference, "compact_growth_mg300")
     assert lower_bound(compact, 300).extra == 0

@@ -14,6 +14,7 @@ from edgewatt.cli.parts.output import read_value
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
 from traces.base.errors import InputError
+from traces.networks.network import Network
 from traces.readers.native import save
 
 
@@ -41,6 +42,18 @@ def test_the_table_and_the_files(file: str, tmp_path: Path) -> None:
     assert result["gap"] == (expected - result["lower_bound"]) / (
         result["orders"]["two-optimal"]["total"] - result["lower_bound"]
     )
+
+
+@pytest.mark.parametrize(("policy", "known"), [("min", 35), ("lru", None), ("rr", None)])
+def test_a_small_network_is_proved_optimal(tmp_path: Path, policy: str, known: int | None) -> None:
+    """Its 14 connections can be checked by hand; other bounds prove less."""
+    sources, targets = [0, 0, 0, 0, 1, 1, 1, 1, 2, 4, 4, 5, 7, 8], [2, 5, 7, 8, 3, 4, 5, 10, 3, 6, 8, 7, 10, 9]
+    save(Network(sources, targets, 11, [0, 1], [3, 6, 9, 10, 2, 4]), tmp_path / "net.npz")
+    wish = ["order", str(tmp_path / "net.npz"), "--memory", "3", "--policy", policy]
+    result = json.loads(CliRunner().invoke(app, [*wish, "--json", "-"]).stdout)
+    assert result["proved_optimal"] and result["best_lower_bound_argument"] == "search"
+    assert known in (None, result["best_lower_bound"])
+    assert f"no order has fewer I/Os, under {policy.upper()}" in CliRunner().invoke(app, wish).output
 
 
 @pytest.mark.parametrize(

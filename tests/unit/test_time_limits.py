@@ -9,7 +9,7 @@ import pytest
 import reorder.edges.search.initial_states as initial_states
 from edgewatt import count_io
 from edgewatt.operators.words import describe_banks
-from reorder.edges.bounds.bounds import expansion_extra
+from reorder.edges.bounds.bounds import expansion_extra, stay_costs
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget
 from reorder.edges.search.intervals import Items
@@ -105,7 +105,7 @@ def test_a_move_on_a_fan_takes_no_time_that_grows_with_the_square_of_its_targets
 def test_the_expansion_bound_of_a_chain_does_not_look_at_all_neurons_at_each_depth() -> None:
     network = shape("chain", 200_000)
     began = time.process_time()
-    assert expansion_extra(network, 10) == 0
+    assert expansion_extra(network, 10, stay_costs(network)[None]) == [0]
     assert time.process_time() - began < 2
 
 

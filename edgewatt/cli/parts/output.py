@@ -249,7 +249,9 @@ def show_order(result: dict[str, Any]) -> None:
     say(f"best lower bound: {result['best_lower_bound']:,} ({result['best_lower_bound_argument']})")
     say(f"gap: {gap(result['gap'])} to W + N + S, {gap(result['gap_to_best_bound'])} to the best lower bound")
     if result["proved_optimal"]:
-        say("proved optimal: it meets the bound, so no order has fewer I/Os, whatever is evicted")
+        search = result["best_lower_bound_argument"] == "search"
+        evicts = f"under {result['policy'].upper()}" if search else "whatever is evicted"
+        say(f"proved optimal: it meets the bound, so no order has fewer I/Os, {evicts}")
     if result["isolated_neurons"]:
         say(f"isolated neurons (in none of the figures): {result['isolated_neurons']}")
     if result["parameters"].get("interrupted"):

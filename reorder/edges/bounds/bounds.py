@@ -2,13 +2,16 @@
 
 A value that does not stay from its first to its last access in one go costs more than Theorem 1 counts: a value that
 was never written one read, a computed one a read and a write (`stay_costs`). So the fewest or cheapest values that
-must be interrupted bound the extra I/Os. Two arguments say how many must be, a third counts how often values are read:
+must be interrupted bound the extra I/Os. Four arguments say how many must be, a fifth counts how often values are
+read; the best of them for reads and for writes add up:
 
 `sparse`: the values that stay make, with their residence times, a path decomposition of the network without the others,
     of bags of at most M - 1; so that rest has at most k n - k (k + 1) / 2 connections, k = M - 2.
+`trees`: a value with two sources takes one slot more than the one that needs less, while the other waits.
 `expansion`: of two neighbouring sets of neurons, when u of the first are not begun and g are done with, every staying
     neuron of the second that both feed is resident; expanding connections leave few that are not fed by both.
-`windows`: few connections join few neurons, so a stretch of few reads processes few (reorder.edges.bounds.windows).
+`windows`: few connections join few neurons, so a segment of few reads processes few (reorder.edges.bounds.windows).
+`paths`: at some moment many disjoint paths are begun and not ended, a value on each (reorder.edges.bounds.paths).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ import numpy.typing as npt
 
 from cython_ext.network.graph import core_numbers
 from reorder.base import Task
-from reorder.edges.bounds.windows import Sides, proved_highest, windows_extra
+from reorder.edges.bounds.paths import Joined, Runs, joined_paths, reloaded
+from reorder.edges.bounds.windows import Sides, proved_highest, windows_reads
 from reorder.edges.search.objectives import make_objective
 from traces.networks.checks import checked_memory
 from traces.networks.network import Network
@@ -32,6 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are looked at
 LARGEST_WORK = 1 << 33  # entries times the smaller side, over all pairs: some seconds of singular values
 SPARSE_WORK = 100  # operations of the sparse argument per connection
+TREES_WORK = 500  # of the trees argument
 PAIR_WORK = 1 << 14  # of the expansion argument per pair of sets, however small
 
 
@@ -39,13 +44,15 @@ _kept: WeakKeyDictionary[Network, dict[tuple[int, int], NetworkBound]] = WeakKey
 _unfed: WeakKeyDictionary[Network, dict[int, dict[float, Int64Array]]] = WeakKeyDictionary()
 """By pair of sets and share of its rows: what `_most_unfed` says, the same for every memory."""
 _windows: WeakKeyDictionary[Network, dict[tuple[int, int], tuple[Sides, ...]]] = WeakKeyDictionary()
+_paths: WeakKeyDictionary[Network, dict[int, Joined]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class NetworkBound:
     """No order, with any evictions, has fewer I/Os than `total`; `extra` of them are beyond Theorem 1's W + N + S.
 
-    argument: 'theorem-1', 'sparse', 'expansion' or 'windows', the one that gave the bound.
+    argument: 'theorem-1', 'sparse', 'trees', 'expansion', 'windows' or 'paths', the one that gave the most of the
+    bound; or 'search', where that of a small network proved it, for the evictions of one policy.
     """
 
     total: int
@@ -62,15 +69,44 @@ def lower_bound(network: Network, memory: int, work: int = LARGEST_WORK) -> Netw
     checked_memory(memory)
     bound = _kept.setdefault(network, {}).get((memory, work))
     if bound is None:
-        extra = [(0, "theorem-1")]
+        extra, writes = [(0, "theorem-1")], 0
         if SPARSE_WORK * network.n_connections <= work:
             extra.append((sparse_extra(network, memory), "sparse"))
+        if TREES_WORK * network.n_connections <= work:
+            extra.append((trees_extra(network, memory), "trees"))
         if expansion_work(network) <= work:
-            extra.append((expansion_extra(network, memory), "expansion"))
-        extra.append((windows_extra(network, memory, work, _windows.setdefault(network, {})), "windows"))
+            costs = stay_costs(network)
+            both, writes = expansion_extra(network, memory, np.stack((costs, costs - 1))).tolist()
+            extra.append((both, "expansion"))
+        extra.append(_reads_and_writes(network, memory, work, writes))
         most = max(extra, key=lambda item: item[0])
         bound = _kept[network][memory, work] = NetworkBound(theorem_1(network) + most[0], *most)
     return bound
+
+
+def _reads_and_writes(network: Network, memory: int, work: int, writes: int) -> tuple[int, str]:
+    """Return the reads of values after the first plus the writes of computed values that are read again, and an
+    argument. writes: as many of them are proved already."""
+    live: Runs = {}
+    if np.bincount(network.depth[network.touched]).max(initial=0) >= memory:  # or all values of a depth fit
+        if work not in (joined := _paths.setdefault(network, {})):
+            joined[work] = joined_paths(network, work)
+        live = reloaded(joined[work], memory - 1)
+    segments = windows_reads(network, memory, work, _windows.setdefault(network, {}))
+    reads = chained({run: max(live.get(run, 0), segments.get(run, 0)) for run in live | segments})
+    writes = max(writes, chained({run: values for run, values in live.items() if run[0] > 0}))
+    return reads + writes, "windows" if chained(segments) > chained(live) else "paths"
+
+
+def chained(runs: Runs) -> int:
+    """Return the most that disjoint runs of depths have in all; one may begin at the depth at which another ends."""
+    ending: dict[int, list[tuple[int, int]]] = {}
+    for (first, last), more in runs.items():
+        ending.setdefault(last, []).append((first, more))
+    most = [0]  # up to each depth
+    for last in range(1, 1 + max(ending, default=0)):
+        most.append(max([most[-1], *(most[first] + more for first, more in ending.get(last, []))]))
+    return most[-1]
 
 
 def theorem_1(network: Network) -> int:
@@ -141,16 +177,36 @@ def _cheapest_thinning(degree: Int64Array, costs: Int64Array, connections: int, 
     return min(nearly_all, int(np.ceil(cover - 1e-6)))
 
 
+# -- trees -------------------------------------------------------------------------------------------------------------
+
+
+def trees_extra(network: Network, memory: int) -> int:
+    """Return the extra I/Os that the `trees` argument proves: 2 for each of some subtrees that do not fit. O(N + W)."""
+    alone = (network.out_degree == 1) & (network.in_degree > 0) & ~network.is_output
+    inner = np.flatnonzero(alone[network.sources])
+    inner = inner[np.argsort(network.depth[network.sources[inner]], kind="stable")]
+    highest, second = [1] * network.n_neurons, [1] * network.n_neurons  # needs of the sources
+    extra = 0
+    for source, target in zip(network.sources[inner].tolist(), network.targets[inner].tolist(), strict=True):
+        need = max(2, highest[source], 1 + second[source])
+        if need >= memory:
+            extra, need = extra + 2, 1
+        second[target] = max(second[target], min(need, highest[target]))
+        highest[target] = max(highest[target], need)
+    needs = np.maximum(highest, np.add(second, 1))
+    return extra + 2 * int((needs[~alone] >= memory).sum())
+
+
 # -- expansion ---------------------------------------------------------------------------------------------------------
 
 
-def expansion_extra(network: Network, memory: int) -> int:
-    """Return the extra I/Os that the `expansion` argument proves along the sets of neurons of equal depth.
+def expansion_extra(network: Network, memory: int, costs: Int64Array) -> Int64Array:
+    """Return int64[K]: the least cost that the `expansion` argument proves along the sets of neurons of equal depth.
 
-    With s of a set interrupted, at least f(s) of the next one are; the cheapest choice over all sets is found by
-    dynamic programming from the last set backwards.
+    costs: int64[K, N], K ways to charge for a value that does not stay. With s of a set interrupted, at least f(s) of
+    the next one are; the cheapest choice over all sets is found by dynamic programming from the last set backwards.
     """
-    depth, costs = network.depth, stay_costs(network)
+    depth = network.depth
     by_depth = np.flatnonzero(network.touched)
     by_depth = by_depth[np.argsort(depth[by_depth], kind="stable")]
     first = np.concatenate(([0], np.cumsum(np.bincount(depth[by_depth], minlength=int(depth.max()) + 1))))
@@ -164,28 +220,28 @@ def expansion_extra(network: Network, memory: int) -> int:
     thresholds = (0.0, 0.3, 0.5, 0.65) if 4 * work <= LARGEST_WORK / 4 else (0.0,)
     # Pairs too small or too large force nothing: the cheapest choice before them is to interrupt nothing.
     pairs = np.flatnonzero((sizes[:-1] >= 3) & (sizes[1:] >= 2) & (sizes[:-1] * sizes[1:] <= LARGEST_MATRIX))
-    least_after, below = 0.0, -1  # least cost of the sets behind `below`, whatever is interrupted there
-    after = np.zeros(1)
+    least_after, below = np.zeros((len(costs), 1)), -1  # of the sets behind `below`, whatever is interrupted there
+    after = least_after
     kept = _unfed.setdefault(network, {})
     for k in pairs[::-1].tolist():
         rows, columns = (by_depth[first[d] : first[d + 1]] for d in (k, k + 1))
         if below != k + 1:
-            after = np.full(len(columns) + 1, least_after)
-        after = after + _cheapest(costs[columns])
+            after = least_after.repeat(len(columns) + 1, axis=1)
+        after = after + _cheapest(costs[:, columns])
         matrix = np.zeros((len(rows), len(columns)))
         here = one_deeper[edge[k] : edge[k + 1]]
         matrix[rank[network.sources[here]], rank[network.targets[here]]] = 1
         least = np.zeros(len(rows) + 1, np.int64)
         for share in thresholds:
             least = np.maximum(least, _forced(matrix, memory - 1, share, kept.setdefault(k, {})))
-        after = np.minimum.accumulate(after[::-1])[::-1][least]
-        least_after, below = float((after + _cheapest(costs[rows])).min()), k
-    return int(least_after)
+        after = np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1][:, least]
+        least_after, below = (after + _cheapest(costs[:, rows])).min(axis=1, keepdims=True), k
+    return least_after[:, 0].astype(np.int64)
 
 
 def _cheapest(costs: Int64Array) -> FloatArray:
-    """Least cost of interrupting 0, 1, ... of these neurons."""
-    return np.concatenate(([0.0], np.cumsum(np.sort(costs))))
+    """Return float64[K, n + 1]: the least cost of interrupting 0, 1, ... of n neurons. costs: int64[K, n]."""
+    return np.pad(np.cumsum(np.sort(costs, axis=1), axis=1, dtype=np.float64), ((0, 0), (1, 0)))
 
 
 def _forced(matrix: FloatArray, capacity: int, share: float, kept: dict[float, Int64Array]) -> Int64Array:

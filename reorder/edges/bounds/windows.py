@@ -84,15 +84,16 @@ class Sides:
         return best
 
 
-def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[int, int], tuple[Sides, ...]]) -> int:
-    """Return the extra reads that stretches prove, over disjoint runs of depths: all of them, or neighbouring pairs.
+def windows_reads(
+    network: Network, memory: int, work: float, kept: dict[tuple[int, int], tuple[Sides, ...]]
+) -> dict[tuple[int, int], int]:
+    """Return the extra reads that segments prove, by first and last depth of a run: all of them, or two neighbours.
 
     work: operations that all runs together may take; those that come later are left out. kept: sides by run, the same
     for every memory.
     """
     sizes = np.bincount(network.depth[network.touched])
-    least = np.zeros(len(sizes) + 1, np.int64)  # over the depths before
-    extra: dict[int, list[tuple[int, int]]] = {}
+    extra: dict[tuple[int, int], int] = {}
     for first, last in chain([(0, len(sizes))], ((first, first + 2) for first in range(len(sizes) - 1))):
         smaller = float(min(sizes[first:last:2].sum(), sizes[first + 1 : last : 2].sum()))
         each = smaller**3 / 2 + OVERHEAD  # two matrices, each iterated and factorised
@@ -105,12 +106,8 @@ def windows_extra(network: Network, memory: int, work: float, kept: dict[tuple[i
         if (first, last) not in kept:
             kept[first, last] = _sides(network, first, last, powers)
         reads = max((sides.reads(memory - 1) - sides.neurons for sides in kept[first, last]), default=0)
-        extra.setdefault(last, []).append((first, max(0, reads)))
-    if not extra:
-        return 0
-    for last in range(1, len(sizes) + 1):
-        least[last] = max([least[last - 1], *(least[first] + more for first, more in extra.get(last, []))])
-    return int(least[-1])
+        extra[first, last - 1] = max(0, reads)
+    return extra
 
 
 def _sides(network: Network, first: int, last: int, powers: tuple[float, ...] = POWERS) -> tuple[Sides, ...]:

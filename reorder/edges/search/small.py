@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from cython_ext.annealing.sequence import Sequence
 from cython_ext.edges.exact import MOST_EDGES, MOST_PLACES, MOST_VALUES, least_order
 from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
+from reorder.base import Task
 from reorder.edges.search.budget import Best
 from traces.networks.network import Network
+
+Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class SmallSearch:
     connections: at most; above, other searches find more in the same time. hot, cold: first and last temperature of a
     round, in I/Os. round_s, at, power: seconds of a round with `at` connections, and how they grow with them.
     moves: per connection, without a time limit. states: of the A*, without one; it takes `proof` of a limit at most,
-    and is begun for at most `provable` connections.
+    and is begun for at most `provable` connections. anytime: states above that, where a bound alone is wanted.
     """
 
     connections: int = 600
@@ -34,6 +39,7 @@ class SmallSearch:
     states: int = 40_000
     proof: float = 0.5
     provable: int = 24
+    anytime: int = 8_000
 
 
 SMALL = SmallSearch()
@@ -79,20 +85,40 @@ def prove(best: Best, network: Network, seconds: float) -> bool:
 
     seconds: at most; without a limit the states of the search are bounded instead.
     """
-    task, w, n = best.task, network.n_connections, network.n_neurons
-    held = task.memory - 1 <= MOST_PLACES or task.sees_future
-    literal = task.sees_future or task.pinning == "literal"
-    if best.edges is None or w > min(SMALL.provable, MOST_EDGES) or n > MOST_VALUES or not (held and literal):
+    task = best.task
+    if best.edges is None or network.n_connections > SMALL.provable or not _solvable(network, task):
         return False
     began = best.budget.spent()
     timed = seconds < math.inf
     over = (lambda: best.budget.spent() - began >= seconds) if timed else None
-    ends = network.sources.astype(np.int32), network.targets.astype(np.int32)
-    states = 1 << 24 if timed else SMALL.states
-    edges, proved = least_order(
-        *ends, n, network.is_output.view(np.uint8), task.memory, POLICY_CODES[task.policy], int(best.value) - w, states,
-        over,
-    )  # fmt: skip
+    edges, proved, _ = _least_order(network, task, int(best.value), 1 << 24 if timed else SMALL.states, over)
     if edges is not None:
         best.offer(edges)
     return proved
+
+
+def least_total(network: Network, task: Task, known: int) -> int:
+    """Return I/Os that no order of a small network is below under the task's policy, at most `known`; 0: not small.
+
+    From the A* of `prove`, which may end early: what it has not looked at by then has at least so many.
+    """
+    if not _solvable(network, task):
+        return 0
+    states = SMALL.states if network.n_connections <= SMALL.provable else SMALL.anytime
+    return network.n_connections + _least_order(network, task, known, states)[2]
+
+
+def _solvable(network: Network, task: Task) -> bool:
+    held = task.memory - 1 <= MOST_PLACES or task.sees_future
+    literal = task.sees_future or task.pinning == "literal"
+    return 0 < network.n_connections <= MOST_EDGES and network.n_neurons <= MOST_VALUES and held and literal
+
+
+def _least_order(
+    network: Network, task: Task, known: int, states: int, over: Callable[[], bool] | None = None
+) -> tuple[Int64Array | None, bool, int]:
+    ends = network.sources.astype(np.int32), network.targets.astype(np.int32)
+    outputs, bound = network.is_output.view(np.uint8), known - network.n_connections
+    return least_order(
+        *ends, network.n_neurons, outputs, task.memory, POLICY_CODES[task.policy], bound, states, over
+    )  # fmt: skip
