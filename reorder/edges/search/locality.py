@@ -3,7 +3,8 @@
 Of all functions on the neurons with zero mean at each depth, those that change least along the connections are the
 eigenvectors of the highest eigenvalues of D^-1/2 A D^-1/2 (A: adjacency without directions, D: degrees). In an unrolled
 convolution they are the position in the picture. Taking the mean at each depth out leaves no coordinate that merely
-counts layers. Lanczos from the distances to a far neuron finds them in 40 to 120 products, in large networks on cells.
+counts layers. Lanczos from the distances to a far neuron finds them in 40 to 120 products, in large networks on
+cells.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
         values, vectors = _from_cells(graph, far, count)
+    elif len(values) > 1 and values[0] >= LEAST:
+        values, vectors = with_twin(graph.product, values, vectors, most)
     if values[0] < LEAST:
         return None
     embedding = (graph.inverse * vectors).T
@@ -141,6 +144,24 @@ class _Graph:
     def product(self, x: FloatArray) -> FloatArray:
         """Return the product with float64[N], centred. O(W)."""
         return self.centred(self.inverse * neighbour_sums(*self._into, self.inverse * x))
+
+
+def with_twin(
+    product: Callable[[FloatArray], FloatArray], values: FloatArray, vectors: FloatArray, most: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the two highest eigenvalues and vectors, given what one Krylov space has of them.
+
+    That has one vector of each eigenvalue. A square picture has two; the other is found from a start of its own.
+    """
+    start = product(np.random.default_rng(0).standard_normal(vectors.shape[1]))
+    for known, steps in ((vectors, FEWEST), (vectors[:1], most)):
+        start = _without([*known], start)
+        if _dot(start, start) < 1e-18:
+            return values, vectors
+        (value,), (start,) = lanczos(lambda x, known=[*known]: _without(known, product(x)), start, steps, 1)
+        if value <= values[1]:
+            return values, vectors
+    return np.array((values[0], value)), np.array((vectors[0], start))
 
 
 def lanczos(
