@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import rows_oracle
 from oracles.random_networks import dags
 
+from cython_ext.edges.rows import fewest_at_a_time
 from edgewatt.prune.mask import memory_mask
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import check_order
@@ -145,6 +147,23 @@ def test_a_network_pruned_for_a_memory_meets_the_bound_whatever_its_neurons_are_
     network = by_layers(list(widths), list(zip(mask.network.sources, mask.network.targets, strict=True)), 3)
     found = count_io(network, order(network, "windows", memory=memory), memory=memory).total
     assert mask.proved and found == mask.bound
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 8)), max_size=40))
+def test_rows_are_those_of_the_oracle(pairs: list[tuple[int, int]]) -> None:
+    group, item = (np.array([pair[k] for pair in pairs], np.int32) for k in (0, 1))
+    found = fewest_at_a_time(group, item, 10, 9, lambda: False)
+    assert found.tolist() == rows_oracle.fewest_at_a_time(pairs, 9)
+
+
+def test_rows_of_more_items_than_a_word_has_bits() -> None:
+    """A path of items with shuffled numbers: each shares a group with the next; a row along it has fewest there."""
+    number = np.random.default_rng(3).permutation(150).astype(np.int32)
+    group, item = np.repeat(np.arange(149, dtype=np.int32), 2), np.stack((number[:-1], number[1:]), axis=1).ravel()
+    row = fewest_at_a_time(group, item, 149, 150, lambda: False)
+    assert np.abs(np.diff(np.argsort(number)[row])).max() == 1
+    cut = fewest_at_a_time(group, item, 149, 150, lambda: True)
+    assert sorted(cut.tolist()) == list(range(150))
 
 
 def test_without_windows_no_more_is_moved_than_row_by_row() -> None:

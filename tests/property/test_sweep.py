@@ -99,6 +99,22 @@ def test_distances_to_the_nearest_of_some_neurons(network: Network, random: rand
     assert distance[last] == distance.max()
 
 
+@pytest.mark.parametrize("side", [8, 12])
+def test_both_coordinates_of_a_square_grid_are_found(side: int) -> None:
+    """Its two smoothest vectors have one eigenvalue, and a Krylov space has one vector of each."""
+    y, x = np.divmod(np.arange(side * side), side)
+    near = np.abs(y[:, None] - y) + np.abs(x[:, None] - x) <= 1
+    t, s = np.nonzero(near)
+    n, steps = side * side, 4
+    ends = [np.concatenate([k * n + end for k in range(steps)]) for end in (s, t + n)]
+    inputs, outputs = np.arange(n), np.arange(steps * n, (steps + 1) * n)
+    network = Network(*ends, n_neurons=(steps + 1) * n, inputs=inputs, outputs=outputs)
+    found = coordinates(Items(network))
+    assert found is not None
+    alike = np.abs(np.corrcoef(*(np.stack(each) for each in ((found[:n, 0], found[:n, 1]), (y, x))))[:2, 2:])
+    assert (np.sort(alike.max(axis=0)) > 0.95).all() and set(alike.argmax(axis=0)) == {0, 1}
+
+
 @pytest.mark.parametrize("strides", [None, [1, 2, 1]])
 def test_coordinates_from_cells_are_nearly_the_same(strides: list[int] | None, monkeypatch: pytest.MonkeyPatch) -> None:
     network = local_network(24, [4, 4, 4, 6], 0.5, seed=4, strides=strides)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.edges.rows import fewest_at_a_time
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import outputs_early, sorted_by, two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer
@@ -20,61 +21,30 @@ Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-MOST = 1024  # neurons that are put in a row one by one, O(n^2)
+MOST = 1024  # neurons that are put in a row one by one
 
 
 def closing(network: Network, chosen: Mask, stay: Mask, best: Best) -> FloatArray | None:
     """Return float64[N]: when neurons of `stay` are done one after the other, their neighbours before the first.
 
     chosen: bool[W], the connections looked at. Next is the neuron that needs the fewest new ones beside it; then each
-    moves to where the fewest are there at a time. O(n^2) for n that stay; None for too many.
+    moves to where the fewest are there at a time, while there is time. None for too many that stay.
     """
     ends = network.sources[chosen], network.targets[chosen]
     one, other = np.concatenate(ends), np.concatenate(ends[::-1])
     one, other = one[stay[other]], other[stay[other]]
-    ids, bit = np.unique(other, return_inverse=True)
+    ids, item = np.unique(other, return_inverse=True)
     if not 0 < len(ids) <= MOST:
         return None
-    pairs = list(zip(one.tolist(), bit.tolist(), strict=True))
-    seen, needs = dict.fromkeys(one.tolist(), 0), [0] * len(ids)  # sets of `ids`, as bits
-    for neuron, k in pairs:
-        seen[neuron] |= 1 << k
-    for neuron, k in pairs:
-        needs[k] |= seen[neuron]
-    there, left, row = 0, set(range(len(ids))), []
-    while left:
-        row.append(min(left, key=lambda k: (needs[k] & ~there).bit_count()))
-        left.remove(row[-1])
-        there |= needs[row[-1]]
+    groups, group = np.unique(one, return_inverse=True)
+    row = fewest_at_a_time(
+        group.astype(np.int32), item.astype(np.int32), len(groups), len(ids), lambda: not best.has_time
+    )
     rank, first, last = np.zeros(network.n_neurons), np.full(network.n_neurons, np.inf), np.zeros(network.n_neurons)
-    rank[ids[fewest_at_a_time(row, needs, best)]] = np.arange(1, len(ids) + 1)
+    rank[ids[row]] = np.arange(1, len(ids) + 1)
     np.minimum.at(first, one, rank[other])
     np.maximum.at(last, one, rank[other])
     return np.where(last > 0, first + last / (len(ids) + 1), rank)
-
-
-def fewest_at_a_time(row: list[int], needs: list[int], best: Best) -> list[int]:
-    """Return the row with its members moved to where the fewest are there at a time on average, until none moves.
-
-    needs: which must be there, as bits, before one is done and goes.
-    """
-    before: list[int] = []
-    while before != row and best.has_time:
-        before = list(row)
-        for k in before:
-            if not best.has_time:
-                break
-            at, there = row.index(k), 0
-            row.pop(at)
-            ahead, behind = [0], [0]  # those before each position, without k; those after it, with k
-            for other in row:
-                behind.append((there | needs[k]).bit_count())
-                there |= needs[other]
-                ahead.append(there.bit_count())
-            cost = np.cumsum(ahead) - np.cumsum(behind)
-            to = int(cost.argmin())
-            row.insert(to if cost[to] < cost[at] else at, k)
-    return row
 
 
 def along(network: Network, position: FloatArray) -> Int64Array:

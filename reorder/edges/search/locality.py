@@ -3,7 +3,8 @@
 Of all functions on the neurons with zero mean at each depth, those that change least along the connections are the
 eigenvectors of the highest eigenvalues of D^-1/2 A D^-1/2 (A: adjacency without directions, D: degrees). In an unrolled
 convolution they are the position in the picture. Taking the mean at each depth out leaves no coordinate that merely
-counts layers. Lanczos from the distances to a far neuron finds them in 40 to 120 products, in large networks on cells.
+counts layers. Lanczos from the distances to a far neuron finds them in 40 to 120 products, in large networks on
+cells.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-# Steps of Lanczos: at most, before a first check for locality, and between later checks.
-STEPS, FIRST_STEPS, CHECK_EVERY = 120, 8, 20
+# Steps of Lanczos: at most, before a first check for locality, between later checks, and between two pairs of steps that
+# are made orthogonal to all before (Grcar 1981): fewer take less than half the time, and lose nothing above 1e-11.
+STEPS, FIRST_STEPS, CHECK_EVERY, ORTHOGONAL_EVERY = 120, 8, 20, 8
 BASIS_NUMBERS = 1 << 25  # numbers of all steps together, above which there are fewer steps
 FEWEST = 40
 CLOSE = 0.1  # the error at which a vector is one: residual against the distance of its eigenvalue to 1
@@ -100,6 +102,8 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
         values, vectors = _from_cells(graph, far, count)
+    elif len(values) > 1 and values[0] >= LEAST:
+        values, vectors = with_twin(graph.product, values, vectors, most)
     if values[0] < LEAST:
         return None
     embedding = (graph.inverse * vectors).T
@@ -142,6 +146,24 @@ class _Graph:
         return self.centred(self.inverse * neighbour_sums(*self._into, self.inverse * x))
 
 
+def with_twin(
+    product: Callable[[FloatArray], FloatArray], values: FloatArray, vectors: FloatArray, most: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the two highest eigenvalues and vectors, given what one Krylov space has of them.
+
+    That has one vector of each eigenvalue. A square picture has two; the other is found from a start of its own.
+    """
+    start = product(np.random.default_rng(0).standard_normal(vectors.shape[1]))
+    for known, steps in ((vectors, FEWEST), (vectors[:1], most)):
+        start = _without([*known], start)
+        if _dot(start, start) < 1e-18:
+            return values, vectors
+        (value,), (start,) = lanczos(lambda x, known=[*known]: _without(known, product(x)), start, steps, 1)
+        if value <= values[1]:
+            return values, vectors
+    return np.array((values[0], value)), np.array((vectors[0], start))
+
+
 def lanczos(
     product: Callable[[FloatArray], FloatArray], start: FloatArray, most: int, count: int, give_up_below: float = -1.0
 ) -> tuple[FloatArray, FloatArray]:
@@ -156,8 +178,8 @@ def lanczos(
         y = product(basis[k])
         diagonal[k] = _dot(y, basis[k])
         y -= diagonal[k] * basis[k] + (off_diagonal[k - 1] * basis[k - 1] if k else 0)
-        along = np.einsum("kn,n->k", basis[: k + 1], y)  # once more, against rounding
-        y -= np.einsum("kn,k->n", basis[: k + 1], along)
+        if k % ORTHOGONAL_EVERY < 2:  # once more, against rounding
+            y -= np.einsum("kn,k->n", basis[: k + 1], np.einsum("kn,n->k", basis[: k + 1], y))
         off_diagonal[k] = np.sqrt(_dot(y, y))
         if k + 1 == FIRST_STEPS and tridiagonal(diagonal[: k + 1], off_diagonal[:k])[0][0] < give_up_below:
             break
