@@ -34,9 +34,10 @@ ALIKE = 0.6  # ratio from which two eigenvalues count as one
 SAMPLED = 8192  # neurons, about, by which a turn is chosen
 NEAR = 0.15  # mean distance of a connection's ends in a picture, at most; at random a third
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
-# Above so many connections, coordinates are those of cells: neurons in one, and how many cells, at least and at most;
+# Above so many connections or neurons, coordinates are those of cells: neurons in one, and how many cells, at least and at most;
 # rounds that make them smooth; depths at most.
-LARGE, PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED, MOST_DEPTHS = 1 << 18, 32, 1024, 4096, 2, 64
+LARGE, MANY = 1 << 18, 1 << 14
+PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED, MOST_DEPTHS = 32, 1024, 4096, 2, 64
 
 
 def image_coordinates(network: Network) -> FloatArray | None:
@@ -97,12 +98,12 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     start = graph.centred(graph.root * (np.maximum(far, 0) + NOISE * noise))
     if _dot(start, start) < 1e-18:
         return None
-    large = network.n_connections > LARGE and len(graph.weight) <= MOST_DEPTHS
+    large = (network.n_connections > LARGE or network.n_neurons > MANY) and len(graph.weight) <= MOST_DEPTHS
     most = FIRST_STEPS if large else max(FEWEST, min(STEPS, BASIS_NUMBERS // network.n_neurons))
     values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
         values, vectors = _from_cells(graph, far, count)
-    elif len(values) > 1 and values[0] >= LEAST:
+    elif len(values) > 1 and values[0] >= LEAST and 1 - values[0] <= ALIKE * (1 - values[1]):
         values, vectors = with_twin(graph.product, values, vectors, most)
     if values[0] < LEAST:
         return None
