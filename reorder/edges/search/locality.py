@@ -154,7 +154,8 @@ def with_twin(
 
     That has one vector of each eigenvalue. A square picture has two; the other is found from a start of its own.
     """
-    start = product(np.random.default_rng(0).standard_normal(vectors.shape[1]))
+    noise: FloatArray = np.random.default_rng(0).standard_normal(len(vectors[0]))
+    start = product(noise)
     for known, steps in ((vectors, FEWEST), (vectors[:1], most)):
         start = _without(list(known), start)
         if _dot(start, start) < 1e-18:
