@@ -22,8 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-# Steps of Lanczos: at most, before a first check for locality, between later checks, between two pairs of steps that are
-# made orthogonal to all before (Grcar 1981): fewer take less than half the time, and lose nothing above 1e-11.
+# Steps of Lanczos: at most, before a first check for locality, between later checks, between two pairs of steps that
+# are made orthogonal to all before (Grcar 1981): fewer take less than half the time, and lose nothing above 1e-11.
 STEPS, FIRST_STEPS, CHECK_EVERY, ORTHOGONAL_EVERY = 120, 8, 20, 8
 BASIS_NUMBERS = 1 << 25  # numbers of all steps together, above which there are fewer steps
 FEWEST = 40
