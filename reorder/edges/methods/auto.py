@@ -24,7 +24,7 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; again: of the best one after plans, once more, if that cut it short.
+    construction: of one construction at most; short_s: seconds that one may take, later, however short the limit.
     constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
     changing them; plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
@@ -37,7 +37,7 @@ class Shares:
     """
 
     construction: float = 0.05
-    again: float = 0.25
+    short_s: float = 0.06
     constructions: float = 0.4
     plans: float = 0.65
     changed_plans: float = 0.75
@@ -52,6 +52,7 @@ class Shares:
 
 
 SHARES = Shares()
+COORDINATES_NEURON_US = 8  # what it takes to find coordinates, a neuron (measured on convolutions, grids and stencils)
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,6 @@ class Portfolio:
         self.items = Items.of(network, task)
         self.limit = task.time_limit_s or math.inf
         self.found_by = ""
-        self.cut = set[str]()  # constructions that had too little time
         self.proved = False
 
     @property
@@ -118,10 +118,20 @@ class Portfolio:
         known = list(constructions(self.network))
         for name, method in known:
             if not method.only_local and not self.skips(method):
-                self.offer(name, method, SHARES.construction * self.limit)
+                self.offer(name, method)
+        early = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons > SHARES.constructions * self.limit
+        if early:
+            self.make_slow(known)
         self.look_for_locality(known)
-        if self.found_by in self.cut and not self.done:
-            self.offer(self.found_by, ORDERINGS[self.found_by].item, SHARES.again * self.limit)
+        if not early and neuron_coordinates(self.items) is not None:  # else the search makes those that matter itself
+            self.make_slow(known)
+
+    def make_slow(self, known: list[tuple[str, Method]]) -> None:
+        """Try constructions that take more than their share of a short limit, but little."""
+        for name, method in known:
+            takes = self.takes(method)
+            if not method.only_local and self.slow(method) and takes <= min(SHARES.short_s, self.left(1.0)):
+                self.offer(name, method, takes)
 
     def look_for_locality(self, known: list[tuple[str, Method]]) -> None:
         """Find out whether the network has locality, and if so look for what to fuse."""
@@ -129,8 +139,8 @@ class Portfolio:
             return
         others = self.best.value - self.bound
         for name, method in known:
-            if method.only_local and not self.slow(method, SHARES.again):
-                self.offer(name, method, SHARES.construction * self.limit)
+            if method.only_local and (not self.slow(method) or self.takes(method) <= SHARES.short_s):
+                self.offer(name, method)
         with self.noting("sweep"):
             fuse(self.items, self.best, self.bound, others)
 
@@ -138,23 +148,25 @@ class Portfolio:
         """Whether a construction has nothing to gain on this network, or too little time."""
         if self.best.edges is None:
             return False
-        return self.done or self.slow(method, SHARES.construction) or self.left(SHARES.constructions) <= 0
+        return self.done or self.slow(method) or self.left(SHARES.constructions) <= 0
 
-    def slow(self, method: Method, share: float) -> bool:
-        """Whether a construction takes more than this share of the limit, roughly."""
-        return 1e-6 * method.effort * self.network.n_connections > share * self.limit
+    def takes(self, method: Method) -> float:
+        """Return the seconds that a construction takes, roughly."""
+        return 1e-6 * method.effort * self.network.n_connections
 
-    def offer(self, name: str, method: Method, seconds: float) -> None:
-        """Offer a construction's order, made within so many seconds."""
+    def slow(self, method: Method) -> bool:
+        """Whether a construction takes too much of the limit."""
+        return self.takes(method) > SHARES.construction * self.limit
+
+    def offer(self, name: str, method: Method, seconds: float = 1e-9) -> None:
+        """Offer a construction's order, made within its share of the limit, or so many seconds."""
         self.best.work += 1
-        limit = None if self.task.time_limit_s is None else max(seconds, 1e-9)
+        limit = None if self.task.time_limit_s is None else max(SHARES.construction * self.limit, seconds)
         self.items.least = self.best.value
         task = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
             made = method(self.network, task, ORDERINGS[name].make_parameters({}))
             self.best.offer(made.edges)
-        if made.truncated:
-            self.cut.add(name)
 
     @contextmanager
     def noting(self, name: str) -> Iterator[None]:

@@ -60,7 +60,7 @@ class LearnedParameters:
     summary="one pass: partial sums stay, the source that helps them most streams next; trained weights",
     parameters=LearnedParameters,
     portfolio=3.5,
-    effort=0.5,
+    effort=1,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
     """Run the greedy with one set of weights after another.

@@ -26,8 +26,8 @@ class StationaryParameters:
     "output-stationary",
     summary="partial sums stay resident, finished neurons stream past them",
     parameters=StationaryParameters,
-    portfolio=4,
-    effort=0.5,
+    portfolio=3,
+    effort=0.8,
 )
 def output_stationary(network: Network, task: Task, parameters: StationaryParameters) -> Ordering:
     """Stream the finished neuron whose targets have the least left, open those that share most of their sources.

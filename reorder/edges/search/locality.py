@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
-# Steps of Lanczos: at most, before a first check for locality, between later checks, and between two pairs of steps that
+# Steps of Lanczos: at most, before a first check for locality, between later checks, between two pairs of steps that
 # are made orthogonal to all before (Grcar 1981): fewer take less than half the time, and lose nothing above 1e-11.
 STEPS, FIRST_STEPS, CHECK_EVERY, ORTHOGONAL_EVERY = 120, 8, 20, 8
 BASIS_NUMBERS = 1 << 25  # numbers of all steps together, above which there are fewer steps
@@ -34,9 +34,10 @@ ALIKE = 0.6  # ratio from which two eigenvalues count as one
 SAMPLED = 8192  # neurons, about, by which a turn is chosen
 NEAR = 0.15  # mean distance of a connection's ends in a picture, at most; at random a third
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
-# Above so many connections, coordinates are those of cells: neurons in one, and how many cells, at least and at most;
-# rounds that make them smooth; depths at most.
-LARGE, PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED, MOST_DEPTHS = 1 << 18, 32, 1024, 4096, 2, 64
+# Above so many connections or neurons, coordinates are those of cells: neurons in one, and how many cells, at least and
+# at most; rounds that make them smooth; depths at most.
+LARGE, MANY = 1 << 18, 1 << 14
+PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED, MOST_DEPTHS = 32, 1024, 4096, 2, 64
 
 
 def image_coordinates(network: Network) -> FloatArray | None:
@@ -97,12 +98,12 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     start = graph.centred(graph.root * (np.maximum(far, 0) + NOISE * noise))
     if _dot(start, start) < 1e-18:
         return None
-    large = network.n_connections > LARGE and len(graph.weight) <= MOST_DEPTHS
+    large = (network.n_connections > LARGE or network.n_neurons > MANY) and len(graph.weight) <= MOST_DEPTHS
     most = FIRST_STEPS if large else max(FEWEST, min(STEPS, BASIS_NUMBERS // network.n_neurons))
     values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
         values, vectors = _from_cells(graph, far, count)
-    elif len(values) > 1 and values[0] >= LEAST:
+    elif len(values) > 1 and values[0] >= LEAST and 1 - values[0] <= ALIKE * (1 - values[1]):
         values, vectors = with_twin(graph.product, values, vectors, most)
     if values[0] < LEAST:
         return None
@@ -153,15 +154,21 @@ def with_twin(
 
     That has one vector of each eigenvalue. A square picture has two; the other is found from a start of its own.
     """
-    start = product(np.random.default_rng(0).standard_normal(vectors.shape[1]))
+    noise: FloatArray = np.random.default_rng(0).standard_normal(len(vectors[0]))
+    start = product(noise)
     for known, steps in ((vectors, FEWEST), (vectors[:1], most)):
-        start = _without([*known], start)
+        start = _without(list(known), start)
         if _dot(start, start) < 1e-18:
             return values, vectors
-        (value,), (start,) = lanczos(lambda x, known=[*known]: _without(known, product(x)), start, steps, 1)
-        if value <= values[1]:
+        found, twin = lanczos(_apart(product, list(known)), start, steps, 1)
+        if found[0] <= values[1]:
             return values, vectors
-    return np.array((values[0], value)), np.array((vectors[0], start))
+        start = twin[0]
+    return np.concatenate((values[:1], found)), np.concatenate((vectors[:1], twin))
+
+
+def _apart(product: Callable[[FloatArray], FloatArray], known: list[FloatArray]) -> Callable[[FloatArray], FloatArray]:
+    return lambda x: _without(known, product(x))
 
 
 def lanczos(
