@@ -82,13 +82,13 @@ MEASURES = {"connections": ios, "entries": ones, "operators": peak, "buffers": h
 
 def count(task: dict, answer: dict | list) -> int:
     things, n = next((name, len(task[name])) for name in MEASURES if name in task)
-    wanted = "offsets" if things == "buffers" else "order"
-    numbers = answer[wanted] if isinstance(answer, dict) else answer
-    if len(numbers) != n or any(type(k) is not int or k < 0 for k in numbers):
-        raise ValueError(f"{len(numbers)} numbers are given; wanted is a whole number from 0 for each of {n} {things}")
-    wrong = [(k, times) for k, times in Counter(numbers).items() if times > 1 or k >= n]
-    if wrong and wanted == "order":
-        raise ValueError("number {} occurs {} times, of 0 to {} each once".format(*wrong[0], n - 1))
+    numbers = answer["offsets" if things == "buffers" else "order"] if isinstance(answer, dict) else answer
+    wrong = [k for k in numbers if type(k) is not int or k < 0]
+    if wrong or len(numbers) != n:
+        raise ValueError(f"wanted: whole numbers of {n} {things}, from 0; given: {len(numbers)}, wrong: {wrong[:1]}")
+    twice = [(k, times) for k, times in Counter(numbers).items() if times > 1 or k >= n]
+    if twice and things != "buffers":
+        raise ValueError("number {} occurs {} times, of 0 to {} each once".format(*twice[0], n - 1))
     return MEASURES[things](task, numbers)
 
 
@@ -97,4 +97,4 @@ if __name__ == "__main__":
         task, given = (json.loads(Path(name).read_text()) for name in sys.argv[1:])
         print(task["name"], count(task, given))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
+        sys.exit(f"{type(error).__name__}: {error}" if len(sys.argv) == 3 else __doc__)

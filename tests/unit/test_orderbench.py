@@ -58,15 +58,15 @@ ARENA = {"buffers": [[0, 2, 8], [1, 3, 8]]}
 @pytest.mark.parametrize(
     ("task", "answer", "message"),
     [
-        (CHAIN, [0], "1 numbers are given; wanted is a whole number from 0 for each of 2 connections"),
-        (CHAIN, [0, "1"], "2 numbers are given; wanted is a whole number"),
+        (CHAIN, [0], "wanted: whole numbers of 2 connections, from 0; given: 1, wrong: []"),
+        (CHAIN, [0, "1"], "wanted: whole numbers of 2 connections, from 0; given: 2, wrong: ['1']"),
         (CHAIN, [0, 0], "number 0 occurs 2 times, of 0 to 1 each once"),
         (CHAIN, [0, 2], "number 2 occurs 1 times, of 0 to 1 each once"),
         (CHAIN, [1, 0], "connection 1 comes before its source is complete"),
         (ROWS, [0, 2, 1], "entry 2 is of row 1, but place 1 of row 0"),
         (OPERATORS, [1, 0], "operator 1 comes before one of its inputs"),
         (ARENA, [0, 4], "buffers 0 and 1 share bytes while both are live"),
-        (ARENA, [-1, 8], "wanted is a whole number from 0 for each of 2 buffers"),
+        (ARENA, [-1, 8], "wanted: whole numbers of 2 buffers, from 0; given: 2, wrong: [-1]"),
     ],
 )
 def test_checker_and_command_say_what_is_wrong(task: dict, answer: list, message: str, tmp_path: Path) -> None:
@@ -150,14 +150,17 @@ def test_a_folder_of_answers_is_counted(tmp_path: Path, monkeypatch: pytest.Monk
     made = json.loads(results.read_text())
     assert made["method"] == "theirs" and made["rows"]["tiny-00"]["seconds"] == 2.5
     for wrong, message in [
-        ({"order": answer[::-1]}, "tiny-00: ValueError: connection"),
-        ({"order": answer[1:]}, "numbers are given"),
-        ({"edges": answer}, "tiny-00: KeyError: 'order'"),
-        (None, "tiny-00: TypeError"),
+        ({"order": answer[::-1]}, "ValueError: tiny-00: connection"),
+        ({"order": answer[1:]}, f"whole numbers of {len(answer)} connections, from 0; given: {len(answer) - 1}"),
+        ({"edges": answer}, "KeyError: .tiny-00: 'order'"),
+        (None, "TypeError: tiny-00"),
     ]:
         path.write_text(json.dumps(wrong))
         with pytest.raises(SystemExit, match=message):
             main()
+    path.write_text("[1, ")
+    with pytest.raises(SystemExit, match=r"tiny-00\.json: Expecting value"):
+        main()
     path.rename(folder / "tiny-0.json")
     with pytest.raises(SystemExit, match="there is no task 'tiny-0'"):
         main()
