@@ -99,17 +99,9 @@ def networks() -> dict[str, tuple[Network, np.ndarray]]:
     n = 40
     pairs = np.array([(a, b) for a in range(n) for b in range(max(a + 1, 6), n) if rng.random() < 0.2])
     fed, feeds = np.unique(pairs[:, 1]), np.unique(pairs[:, 0])
-    skips = Network(
-        pairs[:, 0],
-        pairs[:, 1],
-        n_neurons=n,
-        inputs=np.setdiff1d(np.arange(n), fed),
-        outputs=np.setdiff1d(fed, feeds),
-        weights=rng.standard_normal(len(pairs)).astype(np.float32),
-        biases=rng.standard_normal(n).astype(np.float32),
-        activation="clipped-relu",
-        name="skips",
-    )
+    ends = {"inputs": np.setdiff1d(np.arange(n), fed), "outputs": np.setdiff1d(fed, feeds)}
+    values = {name: rng.standard_normal(k).astype(np.float32) for name, k in (("weights", len(pairs)), ("biases", n))}
+    skips = Network(*pairs.T, n_neurons=n, **ends, **values, activation="clipped-relu", name="skips")
     by_target = np.lexsort((skips.sources, skips.targets))
     by_source = np.lexsort((skips.targets, skips.sources))
     layered = np.lexsort((digits.sources, -digits.targets, digits.layer))

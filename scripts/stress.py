@@ -129,12 +129,6 @@ def sweep_words(config: Path, results: Path, *, workers: int = 2, before: str = 
     return [*how, "sweep", str(config), "-o", str(results), "-j", str(workers)]
 
 
-def computed(error: str) -> int:
-    """Return the number of points that a sweep says it computed."""
-    match = re.search(r"STRESS computed (\d+)", error)
-    return int(match[1]) if match else -1
-
-
 def canonical(folder: Path) -> dict[str, str]:
     return {record.hash: canonical_json(record.canonical) for record in Store(folder)}
 
@@ -339,7 +333,7 @@ def hosts(folder: Path, moments: int, pick: random.Random) -> dict[str, Any]:
         errors = [command.end() for command in running]
         if canonical(results) != whole or any(command.process.returncode for command in running):
             wrong.append(f"{moment}: other records, or a failure: {errors}")
-        n_computed = sum(map(computed, errors))
+        n_computed = sum(int(n) for error in errors for n in re.findall(r"STRESS computed (\d+)", error))
         if not moment % 2 and n_computed != len(whole):
             wrong.append(f"{moment}: {n_computed} points computed")
         if there.items() - stamps(results).items():

@@ -30,6 +30,7 @@ from traces.pruning.windows import Windows, mixed
 from traces.readers import native
 from traces.readers.parts.layers import dense_layer, from_layers
 
+Trained = tuple[list[np.ndarray], list[np.ndarray]]  # weights and biases of every layer
 PIXEL_MAX = 16.0  # scikit-learn's digits have pixels 0 to 16
 BATCH_ROWS = 64  # test inputs that travel with the network, for payloads
 
@@ -81,7 +82,7 @@ def train(
     windows: Windows | None = None,
     neurons: int | None = None,
     scale: float = PIXEL_MAX,
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+) -> Trained:
     """Return the masked weights (rows = outputs) and biases of every layer.
 
     windows: the connections allowed; None: all. neurons: how many may have connections in the end.
@@ -92,9 +93,7 @@ def train(
     if windows is not None:
         masks = [mask.astype(np.float32) for mask in windows.allowed()]
         pairs = [windows.pairs(k) for k in range(len(shapes))]
-    fed = [
-        float(mask.sum()) / max(1, int(mask.any(axis=1).sum())) for mask in masks
-    ]  # inputs of a neuron that has some
+    fed = [float(mask.sum()) / max(1, int(mask.any(axis=1).sum())) for mask in masks]  # inputs of a neuron
     weights = [(rng.normal(0, np.sqrt(2 / n), m.shape) * m).astype(np.float32) for n, m in zip(fed, masks, strict=True)]
     biases = [np.zeros(n_out, np.float32) for n_out, _ in shapes]
     total, size = int(sum(mask.sum() for mask in masks)), sum(w.size for w in weights)
@@ -152,8 +151,8 @@ def _gradients(
 def make(name: str, folder: Path) -> tuple[Network, float]:
     """Train one network and write ``FOLDER/NAME.npz``; return it with its accuracy on the held-out images."""
     recipe = RECIPES[name]
-    images, labels, test_images, test_labels = split_digits(recipe.seed)
-    return _written(name, folder, recipe.seed, train(recipe, images, labels), test_images, test_labels)
+    images, labels, *test = split_digits(recipe.seed)
+    return _written(name, folder, recipe.seed, train(recipe, images, labels), *test)
 
 
 def make_for_memory(name: str, folder: Path, memory: int, free: Network) -> tuple[Network, float, int]:
@@ -162,55 +161,43 @@ def make_for_memory(name: str, folder: Path, memory: int, free: Network) -> tupl
     free: the network trained without, which says how many neurons may stay: then no order of it needs fewer I/Os.
     """
     recipe = RECIPES[name]
-    images, labels, test_images, test_labels = split_digits(recipe.seed)
+    images, labels, *test = split_digits(recipe.seed)
     shapes, near = fitting(recipe.widths, memory, recipe.n_connections)
     if near:
         raise SystemExit(f"train_digits: {near}")
     windows = mixed(shapes[0], recipe.seed)
     neurons = int(free.touched.sum()) + int((free.in_degree[free.outputs] > 0).sum()) - recipe.widths[-1]
-    trained = train(recipe, images, labels, windows, neurons)
-    called = f"{name}_memory_{memory}"
-    network, accuracy = _written(called, folder, recipe.seed, trained, test_images, test_labels)
+    trained, called = train(recipe, images, labels, windows, neurons), f"{name}_memory_{memory}"
+    network, accuracy = _written(called, folder, recipe.seed, trained, *test)
     edges = order_in(windows, network)
     np.savez_compressed(folder / f"{called}_order.npz", edges=edges)
     return network, accuracy, count_io(network, edges, memory=memory).total
 
 
 def _written(
-    name: str,
-    folder: Path,
-    seed: int,
-    trained: tuple[list[np.ndarray], list[np.ndarray]],
-    test_images: np.ndarray,
-    test_labels: np.ndarray,
+    name: str, folder: Path, seed: int, trained: Trained, images: np.ndarray, labels: np.ndarray
 ) -> tuple[Network, float]:
     """Write a trained network; return it with its accuracy on the held-out images."""
     layers = [dense_layer(w, f"layer {k}", bias=b) for k, (w, b) in enumerate(zip(*trained, strict=True))]
     network = from_layers(layers, name=name)
-    test = test_images.astype(np.float32) / np.float32(PIXEL_MAX)
+    test = images.astype(np.float32) / np.float32(PIXEL_MAX)
     network = network.with_(batch=test[:BATCH_ROWS])
     answers = forward(network, test)[:, network.outputs].argmax(axis=1)
-    accuracy = float((answers == test_labels).mean())
-    extras = {
-        "accuracy": accuracy,
-        "seed": seed,
-        "test_images": test_images,  # divide by pixel_max; the first rows are the network's batch
-        "test_labels": test_labels,
-        "pixel_max": PIXEL_MAX,
-    }
+    accuracy = float((answers == labels).mean())
+    # test_images: divide by pixel_max; the first rows are the network's batch
+    held_out = {"test_images": images, "test_labels": labels, "pixel_max": PIXEL_MAX}
+    extras = {"accuracy": accuracy, "seed": seed, **held_out}
     native.save(network, folder / f"{name}.npz", extras=extras)
     return network, accuracy
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones (default: {' '.join(RECIPES)})")
+    known = f"which ones (default: {' '.join(RECIPES)})"
+    parser.add_argument("names", nargs="*", choices=[[], *RECIPES], metavar="NAME", help=known)
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "configs" / "examples" / "networks")
     parser.add_argument("--memory", type=int, metavar="M", help="also train inside the windows of this fast memory")
     given = parser.parse_args()
-    unknown = sorted(set(given.names) - set(RECIPES))
-    if unknown:
-        parser.error(f"unknown network {unknown[0]!r} (known: {', '.join(RECIPES)})")
     given.out.mkdir(parents=True, exist_ok=True)
     for name in given.names or RECIPES:
         network, accuracy = make(name, given.out)
@@ -219,10 +206,8 @@ def main() -> None:
         if given.memory:
             network, accuracy, ios = make_for_memory(name, given.out, given.memory, network)
             bound = io_bounds(network).lower_total
-            words = (
-                f"{network.n_connections} connections, test accuracy {accuracy:.4f}, {ios} I/Os, lower bound {bound}"
-            )
-            print(f"{network.name}: {words}")
+            words = f"test accuracy {accuracy:.4f}, {ios} I/Os, lower bound {bound}"
+            print(f"{network.name}: {network.n_connections} connections, {words}")
 
 
 if __name__ == "__main__":

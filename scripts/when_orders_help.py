@@ -37,12 +37,10 @@ STRUCTURED: dict[str, Callable[[Random], tuple[int, bench.Pairs]]] = {
 
 def network_of(n: int, pairs: bench.Pairs, seed: int) -> ew.Network:
     """Return a network with weights of a normal distribution."""
-    fed, feeds = {b for _, b in pairs}, {a for a, _ in pairs}
     sources, targets = np.array(pairs).T
+    inputs, outputs = np.setdiff1d(range(n), targets), np.setdiff1d(targets, sources)
     weights = np.random.default_rng(seed).normal(0, 0.1, len(pairs)).astype(np.float32)
-    return ew.Network(
-        sources, targets, n_neurons=n, weights=weights, inputs=sorted(set(range(n)) - fed), outputs=sorted(fed - feeds)
-    )
+    return ew.Network(sources, targets, n_neurons=n, weights=weights, inputs=inputs, outputs=outputs)
 
 
 def networks() -> Iterator[tuple[str, str, ew.Network]]:

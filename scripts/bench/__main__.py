@@ -47,23 +47,21 @@ def main() -> None:
     pin_to_one_core()
     rows: list[dict[str, object]] = []
     for suite in given.suites or SUITES:
-        if given.against:
-            for row in compare(suite, given.against, HERE.parents[1], given.only, given.rounds, given.seconds):
-                show(row)
-                rows.append(asdict(row))
-            continue
-        for case in cases_of(suite):
-            if given.only not in case.name:
-                continue
-            if given.calls:
+        cases = (case for case in cases_of(suite) if given.only in case.name)
+        if given.calls:
+            for case in cases:
                 for _ in range(given.calls):
                     case.work()
-            elif given.instructions:
+        elif given.instructions:
+            for case in cases:
                 count = instructions(suite, case)
                 print(f"{suite:9} {case.name:52} {count:16,.0f} instructions, {count / case.units:12,.1f} a {case.of}")
                 rows.append({"suite": suite, "name": case.name, "instructions": count, "units": case.units})
-            else:
-                row = measure(suite, case, given.rounds, given.seconds)
+        else:
+            measured = (measure(suite, case, given.rounds, given.seconds) for case in cases)
+            if given.against:
+                measured = compare(suite, given.against, HERE.parents[1], given.only, given.rounds, given.seconds)
+            for row in measured:
                 show(row)
                 rows.append(asdict(row))
     if given.json:

@@ -103,18 +103,11 @@ def measure(suite: str, case: Case, rounds: int, seconds: float) -> Measured:
     calls = [case.work, case.against or (lambda: None), case.work]
     rows = list(rounds_of(lambda k: cpu_seconds(calls[k], many), most, seconds))
     own = statistics.median((a + c) / 2 for a, _, c in rows)
-    return Measured(
-        suite,
-        case.name,
-        len(rows),
-        own,
-        1e9 * own / case.units,
-        case.of,
-        statistics.median(c / a for a, _, c in rows),
-        case.peer,
-        statistics.median(2 * b / (a + c) for a, b, c in rows) if case.against else None,
-        dict(facts) if isinstance(facts, Mapping) else {},
-    )
+    a_to_a = statistics.median(c / a for a, _, c in rows)
+    ratio = statistics.median(2 * b / (a + c) for a, b, c in rows) if case.against else None
+    said = dict(facts) if isinstance(facts, Mapping) else {}
+    per_unit = 1e9 * own / case.units
+    return Measured(suite, case.name, len(rows), own, per_unit, case.of, a_to_a, case.peer, ratio, said)
 
 
 class Checkout:

@@ -1,34 +1,21 @@
-"""The instances of orderbench: generators with seeds, in plain Python, so that checking one needs nothing else.
+"""The tasks of orderbench: generators with seeds, in plain Python, so that checking one needs nothing else.
 
 Only `random.Random(seed).random()` is drawn, which is the same in every version of Python. Numbers of neurons are
-shuffled inside their layers where nothing else is said: an order must be found, not read off.
+shuffled inside their layers where nothing else is said, and so are operators among the orders that may run: an order
+must be found, not read off. A task is what its JSON file holds; check.py says what each kind of answer costs.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 Pairs = list[tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class Instance:
-    """One task: connections (source, target) of a network, its outputs, M = memory and the eviction policy."""
-
-    name: str
-    kind: str
-    n_neurons: int
-    connections: Pairs
-    outputs: list[int]
-    memory: int
-    policy: str
-
-    def as_dict(self) -> dict[str, object]:
-        """Return everything as JSON values."""
-        return {**vars(self), "connections": [list(pair) for pair in self.connections]}
+Operators = list[tuple[int, list[int]]]  # bytes that it writes, the operators that it reads
+Task = dict[str, Any]
 
 
 def below(rng: Random, n: int) -> int:
@@ -226,6 +213,65 @@ def tiny(rng: Random, connections: int, reach: int) -> tuple[int, Pairs]:
     return n, sorted(chosen, key=lambda pair: pair[::-1])
 
 
+def matrix(rng: Random, rows: int, columns: int, kept: int, levels: int) -> Task:
+    """`kept` entries a row, in any order: half precision, values about normal or, levels > 0, of a small code book."""
+    entries = []
+    for row in range(rows):
+        ids = sample(rng, columns, kept)
+        for k in shuffle(rng, kept):
+            value = sum(rng.random() for _ in range(4)) - 2
+            value = round(value * levels) / levels if levels else value
+            entries.append((row, *struct.unpack("<H", struct.pack("<e", value)), ids[k]))
+    return {"entries": entries}
+
+
+def numbered(rng: Random, operators: Operators) -> Operators:
+    """Number operators in a random order in which they may run."""
+    number = dict[int, int]()
+    while len(number) < len(operators):
+        ready = [v for v, (_, inputs) in enumerate(operators) if v not in number and number.keys() >= {*inputs}]
+        number[ready[below(rng, len(ready))]] = len(number)
+    return [(operators[v][0], sorted(number[u] for u in operators[v][1])) for v in number]
+
+
+def wired(rng: Random, n: int, reach: int) -> Operators:
+    """Any graph: up to three inputs among the `reach` before, sizes of four kinds."""
+    inputs = [[v - 1 - k for k in sample(rng, min(v, reach), min(v, 1 + below(rng, 3)))] for v in range(n)]
+    return numbered(rng, [(8 << below(rng, 4), one) for one in inputs])
+
+
+def cells(rng: Random, number: int, branches: int, depth: int) -> Operators:
+    """Cells in a row, each of branches that widen and narrow and are joined."""
+    operators: Operators = [(32, [])]
+    for _ in range(number):
+        root, ends = len(operators) - 1, []
+        for _ in range(branches):
+            for at in range(1 + below(rng, depth)):
+                operators.append((8 + 8 * below(rng, 9), [len(operators) - 1 if at else root]))
+            ends.append(len(operators) - 1)
+        operators.append((32, ends))
+    return numbered(rng, operators)
+
+
+def operators(rng: Random, make: Callable[..., Operators], *arguments: int) -> Task:
+    made = make(rng, *arguments)
+    read = {v for _, inputs in made for v in inputs}
+    return {"operators": made, "outputs": [v for v in range(len(made)) if v not in read]}
+
+
+def lifetimes(rng: Random, n: int, span: int, longest: int, most: int) -> Task:
+    """Buffers that begin anywhere, few of them long or large."""
+    begin = [below(rng, span) for _ in range(n)]
+    return {"buffers": [(b, b + 1 + int(longest ** rng.random()), 1 + int(most ** rng.random())) for b in begin]}
+
+
+def arena(rng: Random, make: Callable[..., Operators], *arguments: int) -> Task:
+    """The buffers of operators that run as they are numbered."""
+    made = make(rng, *arguments)
+    last = {v: at + 1 for at, (_, inputs) in enumerate(made) for v in (at, *inputs)}
+    return {"buffers": [(v, last[v], n_bytes) for v, (n_bytes, _) in enumerate(made)]}
+
+
 # kind -> (generator, its arguments in turn, the memories in turn). Every instance has a seed of its own.
 KINDS: dict[str, tuple[Callable[..., tuple[int, Pairs]], list[tuple[object, ...]], list[int]]] = {
     "random": (random_layers, [([80, 80, 80], 0.2), ([120, 120, 40], 0.1), ([150, 150, 150], 0.03)], [15, 30, 60]),
@@ -251,12 +297,34 @@ EACH, TINY = 9, 60  # instances of a kind, and of the tiny ones
 POLICIES = ("min", "min", "lru", "rr")  # in turn
 
 
-def instances() -> Iterable[Instance]:
-    """Yield all instances, always the same."""
+# What is no network: kind -> (generator, its arguments) in turn.
+OTHERS: dict[str, list[tuple[Any, ...]]] = {
+    "tuples": [
+        *((matrix, *a) for a in ((8, 64, 6, 0), (12, 256, 8, 0), (16, 512, 9, 8), (10, 512, 10, 0), (30, 90, 7, 16))),
+        *((matrix, *a) for a in ((20, 512, 40, 0), (20, 512, 40, 8), (6, 4096, 150, 0), (8, 256, 64, 16))),
+    ],
+    "operators": [
+        *((operators, wired, *a) for a in ((30, 6), (50, 8), (80, 10), (60, 30), (80, 30), (100, 50))),
+        *((operators, cells, *a) for a in ((3, 8, 6), (1, 30, 3), (6, 6, 4))),
+    ],
+    "arenas": [
+        *((lifetimes, *a) for a in ((12, 6, 4, 9), (30, 20, 10, 64), (60, 40, 15, 64), (100, 60, 30, 999))),
+        *((arena, wired, *a) for a in ((60, 12), (120, 60))),
+        *((arena, cells, *a) for a in ((3, 8, 6), (1, 30, 3), (6, 6, 4))),
+    ],
+}
+
+
+def instances() -> Iterable[Task]:
+    """Yield all tasks, always the same."""
     for kind, (make, arguments, memories) in KINDS.items():
         for k in range(TINY if kind == "tiny" else EACH):
             n, pairs = make(Random(f"{kind} {k}"), *arguments[k % len(arguments)])
             policy = POLICIES[k % len(POLICIES)] if kind not in ("grown", "windows") or k % 5 == 4 else "min"
-            fed, feeds = {b for _, b in pairs}, {a for a, _ in pairs}
-            memory = memories[k % len(memories)]
-            yield Instance(f"{kind}-{k:02d}", kind, n, pairs, sorted(fed - feeds), memory, policy)
+            outputs = sorted({b for _, b in pairs} - {a for a, _ in pairs})
+            network = {"n_neurons": n, "connections": pairs, "outputs": outputs}
+            task = {"name": f"{kind}-{k:02d}", "kind": kind, "memory": memories[k % len(memories)], "policy": policy}
+            yield task | network
+    for kind, rows in OTHERS.items():
+        for k, (make, *arguments) in enumerate(rows):
+            yield {"name": f"{kind}-{k:02d}", "kind": kind, **make(Random(f"{kind} {k}"), *arguments)}

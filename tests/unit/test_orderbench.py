@@ -1,7 +1,10 @@
-"""The public corpus: its checker counts as edgewatt does, instances stay, best known totals are reproducible."""
+"""The public corpus: its checker counts as edgewatt does, tasks stay, best known costs are reproducible."""
 
 import ast
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags, random_order
-from orderbench.__main__ import BEST, add, main, network_of, run
+from orderbench.__main__ import BEST, add, main, run
 from orderbench.check import count
-from orderbench.instances import KINDS, instances
+from orderbench.instances import KINDS, OTHERS, instances
 from orderbench.page import page
 
 from hwmodel.fastmemory.iomodel import count_io
 from traces.networks.network import Network
 
-TASKS = {one.name: one for one in instances()}
+TASKS = {task["name"]: json.loads(json.dumps(task)) for task in instances()}
 KNOWN = json.loads(BEST.read_text())
 
 
@@ -26,67 +29,172 @@ KNOWN = json.loads(BEST.read_text())
 def test_the_checker_counts_as_the_model_does(network: Network, memory: int, policy: str, seed: int) -> None:
     order = random_order(network, np.random.default_rng(seed))
     pairs = list(zip(network.sources.tolist(), network.targets.tolist(), strict=True))
-    found = count(network.n_neurons, pairs, network.outputs.tolist(), memory, policy, order.tolist())
-    assert found == count_io(network, order, memory=memory, policy=policy).total
+    task = {"connections": pairs, "outputs": network.outputs.tolist(), "memory": memory, "policy": policy}
+    assert count(task, order.tolist()) == count_io(network, order, memory=memory, policy=policy).total
 
 
-def test_the_checker_needs_python_alone_and_refuses_what_is_no_order() -> None:
-    path = BEST.parent / "check.py"
-    lines = path.read_text().splitlines()
-    names = {alias.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import)
-             for alias in node.names}  # fmt: skip
-    assert len(lines) <= 100 and names == {"json", "sys"}
-    with pytest.raises(ValueError, match="not a permutation"):
-        count(3, [(0, 1), (1, 2)], [2], 3, "min", [0, 0])
-    with pytest.raises(ValueError, match="before its source"):
-        count(3, [(0, 1), (1, 2)], [2], 3, "min", [1, 0])
+@pytest.mark.parametrize(
+    ("method", "only"), [("greedy", "tuples"), ("greedy", "operators"), ("size-best-fit", "arenas"), ("sort", "tuples")]
+)
+def test_the_checker_counts_what_the_library_does(method: str, only: str) -> None:
+    import edgewatt as ew
+
+    for name, row in run(method, None, only, method != "greedy", {})["rows"].items():
+        task = TASKS[name]
+        if only == "arenas":
+            first, end, size = np.array(task["buffers"]).T
+            assert row["cost"] == ew.allocate(first, end, size, allocator=method).height
+            continue
+        assert KNOWN[name]["floor"] <= KNOWN[name]["cost"] <= row["cost"]
+        assert row["cost"] < count(task, list(range(len(row["answer"])))) or only == "operators"
 
 
-def test_every_instance_has_a_best_known_total_and_a_floor() -> None:
-    assert len(TASKS) >= 200 and {one.kind for one in TASKS.values()} == KINDS.keys()
+CHAIN = {"connections": [[0, 1], [1, 2]], "outputs": [2], "memory": 3, "policy": "min"}
+ROWS = {"entries": [[0, 1, 2], [0, 3, 4], [1, 5, 6]]}
+OPERATORS = {"operators": [[4, []], [2, [0]]], "outputs": [1]}
+ARENA = {"buffers": [[0, 2, 8], [1, 3, 8]]}
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "message"),
+    [
+        (CHAIN, [0], "wanted: whole numbers of 2 connections, from 0; given: 1, wrong: []"),
+        (CHAIN, [0, "1"], "wanted: whole numbers of 2 connections, from 0; given: 2, wrong: ['1']"),
+        (CHAIN, [0, 0], "number 0 occurs 2 times, of 0 to 1 each once"),
+        (CHAIN, [0, 2], "number 2 occurs 1 times, of 0 to 1 each once"),
+        (CHAIN, [1, 0], "connection 1 comes before its source is complete"),
+        (ROWS, [0, 2, 1], "entry 2 is of row 1, but place 1 of row 0"),
+        (OPERATORS, [1, 0], "operator 1 comes before one of its inputs"),
+        (ARENA, [0, 4], "buffers 0 and 1 share bytes while both are live"),
+        (ARENA, [-1, 8], "wanted: whole numbers of 2 buffers, from 0; given: 2, wrong: [-1]"),
+    ],
+)
+def test_checker_and_command_say_what_is_wrong(task: dict, answer: list, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        count(task, answer)
+    key = "offsets" if "buffers" in task else "order"
+    (tmp_path / "task.json").write_text(json.dumps({"name": "one", **task}))
+    (tmp_path / "answer.json").write_text(json.dumps({key: answer}))
+    command = [sys.executable, "-I", str(BEST.parent / "check.py"), "task.json", "answer.json"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 1 and message in said.stderr and "Traceback" not in said.stderr
+
+
+def test_the_checker_is_short_and_needs_python_alone() -> None:
+    text = (BEST.parent / "check.py").read_text()
+    nodes = ast.walk(ast.parse(text))
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    assert len(text.splitlines()) <= 100 and modules == {"json", "sys"}
+    assert count(ROWS, [1, 0, 2]) == 2 + 1 + 1 + 2 + 1 + 1  # ones of 3, 4; 3 ^ 1, 4 ^ 2; 1 ^ 5, 2 ^ 6
+    assert count(OPERATORS, [0, 1]) == 6 and count(ARENA, [0, 8]) == 16
+
+
+def test_every_task_has_a_best_known_cost_and_a_floor() -> None:
+    assert len(TASKS) >= 200 and {task["kind"] for task in TASKS.values()} == KINDS.keys() | OTHERS.keys()
     assert TASKS.keys() == KNOWN.keys()
-    closed = sum(known["io"] == known["floor"] for known in KNOWN.values())
+    closed = sum(known["cost"] == known["floor"] for known in KNOWN.values())
     assert closed >= 0.4 * len(KNOWN)
     for name, known in KNOWN.items():
-        one = TASKS[name]
-        assert one.memory >= 3 and known["floor"] <= known["io"], name
-        assert known["recipe"].startswith("python scripts/orderbench run "), name
+        assert TASKS[name].get("memory", 3) >= 3 and known["floor"] <= known["cost"], name
+        assert known["recipe"].startswith("python scripts/orderbench"), name
 
 
-@pytest.mark.parametrize("only", ["tiny-1", "windows-00", "grown-01"])
-def test_recipes_reproduce_what_they_found(only: str) -> None:
-    rows = run("auto", None, only)["rows"]
+@pytest.mark.parametrize(
+    ("method", "only"),
+    [
+        ("auto", "tiny-1"),
+        ("auto", "windows-00"),
+        ("auto", "grown-01"),
+        ("best-first", "operators"),
+        ("exact", "arenas"),
+    ],
+)
+def test_recipes_reproduce_what_they_found(method: str, only: str) -> None:
+    rows = run(method, None, only, method != "greedy", {})["rows"]
     assert rows
     for name, row in rows.items():
-        if KNOWN[name]["recipe"].endswith("run auto"):
-            assert row["io"] == KNOWN[name]["io"], name
-        assert row["floor"] <= row["io"]
+        if KNOWN[name]["recipe"].endswith(f"run {method}"):
+            assert row["cost"] == KNOWN[name]["cost"], name
+        assert KNOWN[name]["floor"] <= row["cost"] and row["floor"] <= row["cost"]
 
 
 def test_results_of_others_are_taken_and_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = TASKS["tree-00"]
-    network = network_of(one)
-    worse = {"method": "theirs", "recipe": "by hand", "rows": {one.name: {"io": 10**6, "seconds": 1.0, "floor": None}}}
-    better = {**worse, "rows": {one.name: {"io": 1, "seconds": 1.0, "floor": 1}}}
+    task = TASKS["tiny-00"]
+    row = run("two-optimal", None, "tiny-00", False, {})["rows"]["tiny-00"]
+    theirs = {"method": "theirs", "recipe": "by hand", "rows": {"tiny-00": {**row, "floor": None}}}
     best = json.loads(json.dumps(KNOWN))
-    assert add(worse, best) == 0 and best == KNOWN
-    assert add(better, best) == 1 and best[one.name]["by"] == "theirs"
-    shown = page(list(TASKS.values()), KNOWN, [worse])
-    assert "<script" not in shown and f"<td>{one.name}<td>{network.n_neurons}" in shown and "theirs" in shown
+    assert add(theirs, best) == 0 and best == KNOWN
+    best["tiny-00"].update(cost=row["cost"] + 1, floor=0)
+    assert add(theirs, best) == 1 and best["tiny-00"]["by"] == "theirs"
+    with pytest.raises(ValueError, match="tiny-00: the answer does not cost 1"):
+        add({**theirs, "rows": {"tiny-00": {**row, "cost": 1}}}, best)
+    with pytest.raises(ValueError, match=r"tiny-00: a floor of 99999, but an answer has"):
+        add({**theirs, "rows": {"tiny-00": {**row, "floor": 99999}}}, best)
+    shown = page(list(TASKS.values()), KNOWN, [theirs])
+    assert "<script" not in shown and f"<td>tiny-00<td>{len(task['connections'])} connections" in shown
+    assert "theirs" in shown and "9 buffers" not in shown and "buffers" in shown
+
     monkeypatch.setattr("sys.argv", ["orderbench", "write", str(tmp_path)])
     main()
     written = json.loads((tmp_path / "tree-00.json").read_text())
-    assert written["connections"] == [list(pair) for pair in one.connections] and written["memory"] == one.memory
+    assert written == TASKS["tree-00"] and len(list(tmp_path.iterdir())) == len(TASKS)
 
 
-@pytest.mark.parametrize(("method", "package"), [("nested_dissection", "pymetis"), ("mt_kahypar", "mtkahypar")])
-def test_partitioners_make_orders(method: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_answers_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = run("two-optimal", None, "tiny-00", False, {})["rows"]["tiny-00"]["answer"]
+    (folder := tmp_path / "theirs").mkdir()
+    path, results = folder / "tiny-00.json", tmp_path / "results.json"
+    monkeypatch.setattr("sys.argv", ["orderbench", "count", str(folder), "-o", str(results)])
+    path.write_text(json.dumps({"order": answer, "seconds": 2.5}))
+    main()
+    made = json.loads(results.read_text())
+    assert made["method"] == "theirs" and made["rows"]["tiny-00"]["seconds"] == 2.5
+    for wrong, message in [
+        ({"order": answer[::-1]}, "ValueError: tiny-00: connection"),
+        ({"order": answer[1:]}, f"whole numbers of {len(answer)} connections, from 0; given: {len(answer) - 1}"),
+        ({"edges": answer}, "KeyError: .tiny-00: 'order'"),
+        (None, "TypeError: tiny-00"),
+    ]:
+        path.write_text(json.dumps(wrong))
+        with pytest.raises(SystemExit, match=message):
+            main()
+    path.write_text("[1, ")
+    with pytest.raises(SystemExit, match=r"tiny-00\.json: Expecting value"):
+        main()
+    path.rename(folder / "tiny-0.json")
+    with pytest.raises(SystemExit, match="there is no task 'tiny-0'"):
+        main()
+    monkeypatch.setattr("sys.argv", ["orderbench", "run", "no-such-method"])
+    with pytest.raises(SystemExit, match="no-such-method"):
+        main()
+
+
+@pytest.mark.parametrize(
+    ("method", "package", "name"),
+    [
+        ("nested_dissection", "pymetis", "band-01"),
+        ("mt_kahypar", "mtkahypar", "band-01"),
+        ("held_karp", "", "tuples-00"),
+    ],
+)
+def test_solvers_make_orders(method: str, package: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(BEST.parent)
-    partitioners = __import__("partitioners")
-    one = TASKS["band-01"]
-    task = one.as_dict()
-    counted = one.n_neurons, one.connections, one.outputs, one.memory, one.policy
-    assert count(*counted, partitioners.by_targets(task, list(range(one.n_neurons)))) >= KNOWN[one.name]["floor"]
-    pytest.importorskip(package)
-    orders = list(getattr(partitioners, method)(task))
-    assert min(count(*counted, order) for order in orders) >= KNOWN[one.name]["floor"]
+    solvers = __import__("solvers")
+    task = TASKS[name]
+    if package:
+        assert count(task, solvers.by_targets(task, list(range(task["n_neurons"])))) >= KNOWN[name]["floor"]
+        pytest.importorskip(package)
+    least = min(count(task, order) for order in getattr(solvers, method)(task))
+    assert least >= KNOWN[name]["floor"] and (package or least == KNOWN[name]["cost"])
+
+
+def test_held_karp_is_as_good_as_trying_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BEST.parent)
+    from itertools import permutations, product
+
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        entries = [[row, *rng.integers(0, 1 << 16, 2).tolist()] for row in (0, 0, 0, 0, 1, 1, 1)]
+        task = {"entries": entries}
+        least = min(count(task, [*a, *b]) for a, b in product(permutations(range(4)), permutations((4, 5, 6))))
+        assert [count(task, order) for order in __import__("solvers").held_karp(task)] == [least]

@@ -1,4 +1,5 @@
-"""Orders of connections: constructions, searches of so many steps, and what they find beside the best known."""
+"""Orders of connections: constructions, searches of so many steps, and what `auto` finds, with locality beside the best
+known (a second for each row of the fusion reference). Many methods on many small networks: scripts/orderbench."""
 
 from __future__ import annotations
 
@@ -68,3 +69,10 @@ def cases() -> Iterator[Case]:
         for policy in ("min", "lru", "rr") if known else ():
             memory = 300 if name.startswith("compact") else 100
             yield Case(f"auto 10 s, {name}, {policy}", search(known, "auto", memory, policy, time_limit_s=10), rounds=1)
+    counts = reference("fusion", "counts.csv")
+    for row in csv.DictReader(counts.open()) if counts else ():
+        with np.load(counts.with_name(f"{row['name']}.npz")) as data:
+            made = {key: data[key] for key in ("sources", "targets", "inputs", "outputs")}
+            local = ew.Network(**made, n_neurons=int(data["n_neurons"]))
+        name = f"auto 1 s, {row['name']}, M {row['M']}, {row['policy']}, known {row['best_known']}"
+        yield Case(name, search(local, "auto", int(row["M"]), row["policy"], time_limit_s=1), rounds=1)

@@ -1,14 +1,16 @@
-"""Partitioners as entries: python scripts/orderbench/partitioners.py METHOD FOLDER -o RESULTS.json
+"""Solvers that need nothing of edgewatt: python scripts/orderbench/solvers.py METHOD TASKS ANSWERS
 
     python scripts/orderbench write tasks
-    python scripts/orderbench/partitioners.py nested-dissection tasks -o nd.json    # pip install pymetis
-    python scripts/orderbench/partitioners.py mt-kahypar tasks -o mt.json           # pip install mtkahypar
+    python scripts/orderbench/solvers.py held-karp tasks held-karp                  # tuples in short rows: the least
+    python scripts/orderbench/solvers.py nested-dissection tasks nested-dissection  # pip install pymetis
+    python scripts/orderbench/solvers.py mt-kahypar tasks mt-kahypar                # pip install mtkahypar
+    python scripts/orderbench count mt-kahypar -o mt-kahypar.json
 
-Reads the tasks that `write` made and needs nothing of edgewatt. Nested dissection (George 1973, by METIS) numbers all
-neurons, directions ignored; targets follow each other by that number. Mt-KaHyPar (Gottesbueren et al. 2024) cuts the
-targets of each depth into parts; a source is a net over those it feeds, so the connectivity that it lowers counts how
-often sources are read. Parts follow each other, inside a part sources stream past its targets. Each tries both ways to
-walk what it made, target by target and source by source, and of parts a few sizes, and keeps the best.
+Nested dissection (George 1973, by METIS) numbers all neurons, directions ignored; targets follow each other by that
+number. Mt-KaHyPar (Gottesbueren et al. 2024) cuts the targets of each depth into parts; a source is a net over those it
+feeds, so the connectivity that it lowers counts how often sources are read. Parts follow each other, inside a part
+sources stream past its targets. Each tries both ways to walk what it made, target by target and source by source, and
+of parts a few sizes, and keeps the best. Held and Karp (1962): dynamic programming over subsets of a row's entries.
 """
 
 import argparse
@@ -16,12 +18,14 @@ import heapq
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from check import count
 
 PARTS = (0.4, 0.7, 1.0)  # targets of a part, of the M - 3 values that partial sums may fill
+LONGEST_ROW = 12  # of held-karp: 2^12 sets
 IMBALANCE, SEED = 0.03, 1  # what Mt-KaHyPar's documentation uses
 
 Task = dict[str, Any]
@@ -105,30 +109,59 @@ def mt_kahypar(task: Task) -> Iterator[list[int]]:
             yield sorted(range(len(pairs)), key=lambda k: (depth[t := pairs[k][1]], part[t], pairs[k][inside], t))
 
 
-METHODS: dict[str, Callable[[Task], Iterator[list[int]]]] = {
-    "nested-dissection": nested_dissection,
-    "mt-kahypar": mt_kahypar,
+def held_karp(task: Task) -> Iterator[list[int]]:
+    """Yield an order of least ones: for each set of a row's entries and the last of them the best way to send these."""
+    entries = task["entries"]
+    rows: dict[int, set[int]] = {}
+    for k, (row, _, _) in enumerate(entries):
+        rows.setdefault(row, set()).add(k)
+    if max(map(len, rows.values())) > LONGEST_ROW:
+        return
+
+    @cache
+    def sent(last: int, k: int) -> int:
+        words = entries[k][1:] if last < 0 else (entries[k][j] ^ entries[last][j] for j in (1, 2))
+        weights = [byte.bit_count() for word in words for byte in divmod(word, 256)]
+        return sum(min(weight, 9 - weight) for weight in weights)
+
+    states: dict[Any, tuple[int, tuple[int, ...]]] = {(frozenset(), -1): (0, ())}
+    for slot, (row, _, _) in enumerate(entries):
+        longer: dict[Any, tuple[int, tuple[int, ...]]] = {}
+        for (done, last), (cost, order) in states.items():
+            for k in rows[row] - done:
+                total = cost + sent(last if slot % 16 else -1, k)
+                state = (done & rows[row] | {k}, k)
+                if state not in longer or total < longer[state][0]:
+                    longer[state] = total, (*order, k)
+        states = longer
+    yield list(min(states.values())[1])
+
+
+METHODS: dict[str, tuple[str, Callable[[Task], Iterator[list[int]]]]] = {
+    "held-karp": ("entries", held_karp),
+    "nested-dissection": ("connections", nested_dissection),
+    "mt-kahypar": ("connections", mt_kahypar),
 }
 
 
 def main() -> None:
-    """Order every task of a folder and write the results."""
+    """Answer every task of a folder that a method is for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("method", choices=METHODS)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("tasks", type=Path)
+    parser.add_argument("answers", type=Path)
     given = parser.parse_args()
-    rows = {}
-    for path in sorted(given.folder.glob("*.json")):
+    given.answers.mkdir(parents=True, exist_ok=True)
+    things, method = METHODS[given.method]
+    for path in sorted(given.tasks.glob("*.json")):
         task = json.loads(path.read_text())
-        network = task["n_neurons"], task["connections"], task["outputs"]
         began = time.process_time()
-        orders = list(METHODS[given.method](task))
+        orders = list(method(task)) if things in task else []
         seconds = time.process_time() - began
-        least = min(count(*network, task["memory"], task["policy"], order) for order in orders)
-        rows[task["name"]] = {"io": least, "seconds": round(seconds, 3), "floor": None}
-    recipe = f"python scripts/orderbench/partitioners.py {given.method} FOLDER"
-    given.output.write_text(json.dumps({"method": given.method, "recipe": recipe, "rows": rows}, indent=1) + "\n")
+        if orders:
+            cost, order = min((count(task, order), order) for order in orders)
+            answer = {"order": order, "seconds": seconds, "floor": cost if method is held_karp else None}
+            (given.answers / path.name).write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":
