@@ -65,9 +65,10 @@ def streamed(network: Network, parity: int, position: FloatArray | None = None) 
     """
     s, t, depth = network.sources, network.targets, network.depth
     spends = depth[s] % 2 == parity
-    neuron = np.where(spends, s, t)
-    key = neuron if position is None else position[neuron]
-    return np.lexsort((np.where(spends, t, s), spends, neuron, key, depth[neuron]))
+    neuron, other, n = np.where(spends, s, t), np.where(spends, t, s), network.n_neurons
+    rank = np.empty(n, np.int64)
+    rank[np.lexsort((np.arange(n), depth) if position is None else (position, depth))] = np.arange(n)
+    return np.argsort((2 * rank[neuron] + spends) * n + other, kind="stable")
 
 
 def streams(network: Network, best: Best) -> Iterator[Int64Array]:
