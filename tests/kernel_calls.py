@@ -337,12 +337,15 @@ def use_product() -> None:
     """Small operations that call what tests leave."""
     import edgewatt as ew
     from cython_ext.common import cpu
+    from hwmodel.processor.work import ordered_work
     from reorder.edges.machine.numbering import tiles_of
     from traces.generators.networks import uniform_layers
 
     cpu.simd_level(), cpu.debug_build()
     network = uniform_layers([12, 10, 8, 4], 0.6, seed=1)
     tiles_of(network, 3, 20, 0)
+    for tile in (3, 8):  # which a processor with narrow vectors does not ask for
+        ordered_work(network, ew.order(network, "long-runs", memory=6, sources=tile)).shared.sum()
     for method in ("auto", "long-runs"):
         ew.order(network, method, memory=6)
     for system in ("edge", "scratchpad-8k", "application-core"):
