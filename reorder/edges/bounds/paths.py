@@ -29,7 +29,7 @@ Joined = dict[tuple[int, int], tuple[Int64Array, Int64Array]]
 FEWEST = 3  # paths: with fewer nothing is proved for any memory
 LONGEST = 16  # depths of a run
 LARGEST = 1 << 24  # pairs of a start and an end that are held
-LOADING = 1 << 28  # operations that loading SciPy costs: searches with little time do without
+LOADING = 1 << 30  # operations: with fewer, as in sweeps and searches with little time, SciPy is not loaded
 OVERHEAD = 1 << 20  # that a run costs besides: some milliseconds
 
 
