@@ -59,3 +59,13 @@ def test_every_order_is_reported_under_all() -> None:
     values = report(CROSS, MIXED, Task(memory=3, objective={"kind": "weighted", "a": 1, "b": 1}))
     assert set(values) == {"io_lru", "io_lru_pin_both", "io_rr", "io_rr_pin_both", "io_min", "runs", "objective"}
     assert values["objective"] == values["runs"] + values["io_min"]
+
+
+def test_what_cannot_be_shown_is_refused_all_the_same() -> None:
+    class Strange:
+        def __repr__(self) -> str:
+            raise RuntimeError("not even shown")
+
+    for given in (Strange(), {"kind": "weighted", "a": Strange(), "b": 1}):
+        with pytest.raises(InputError, match="Strange"):
+            make_objective(given)

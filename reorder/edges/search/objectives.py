@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as kernel
 from reorder.base import PINNINGS, POLICIES, Task
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean, shown
 from traces.networks.checks import checked_memory, policy_codes
 from traces.networks.network import Network
 from traces.networks.processing import processing_arrays
@@ -108,7 +108,7 @@ def weighted(a: float, b: float) -> Objective:
     """``a*runs + b*io``, for instance with a and b fitted to a machine's times."""
     for name, value in (("a", a), ("b", b)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise InputError(f"objective 'weighted': {name} must be a finite number of at least 0, not {value!r}")
+            raise InputError(f"objective 'weighted': {name} must be a finite number of at least 0, not {shown(value)}")
     if a == b == 0:
         raise InputError("objective 'weighted': a and b are both 0, so every order would be as good as any other")
     return Objective("weighted", runs=a, io=(IOTerm(b),))
@@ -138,7 +138,9 @@ def make_objective(given: Any) -> Objective:
             "`edgewatt list systems`, a YAML file or a Machine"
         )
     if not isinstance(given, Mapping) or "kind" not in given:
-        raise InputError(f"an objective is a name or a mapping with 'kind', not {given!r}{did_you_mean('', NAMES)}")
+        raise InputError(
+            f"an objective is a name or a mapping with 'kind', not {shown(given)}{did_you_mean('', NAMES)}"
+        )
     options = {str(key): value for key, value in given.items() if key != "kind"}
     makers = {
         "io": (io, {"policy", "pinning", "memory"}, set()),
