@@ -38,7 +38,7 @@ QUICK = ("property/exact", "property/greedy_orders", "property/in_burst", "prope
          "property/tuple_orders", "unit/eon_contents", "unit/long_runs")  # fmt: skip
 TESTS = (*QUICK, "property/arena", "property/dram", "property/encoders", "property/inference", "property/iomodel",
          "property/schedule_oracle", "property/optimal_dbi", "property/replay_kernels", "property/cache",
-         "property/both", "property/constructions", "property/scratchpad",
+         "property/both", "property/constructions", "property/scratchpad", "property/paths_bound",
          "unit/explain_order")  # fmt: skip
 KEPT, OF_A_TEST, BEFORE = 60, 3, 8  # calls of an entry; calls before on its object
 SMALL_BYTES, LARGE = 1 << 15, 2  # of an array, but in so many calls of an entry, which have less than 100 times that

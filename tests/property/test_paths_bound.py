@@ -6,11 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.least_io_oracle import least_io
 from oracles.random_networks import dags
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from cython_ext.edges.exact import least_order
+from cython_ext.edges.matching import largest_matching
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.edges.bounds.bounds import chained, lower_bound, theorem_1
-from reorder.edges.bounds.paths import LOADING, joined_paths, reloaded
+from reorder.edges.bounds.paths import joined_paths, reloaded
 from reorder.order import order
 from traces.generators.networks import uniform_layers
 from traces.networks.network import Network
@@ -47,6 +50,18 @@ def woven(draw: st.DrawFn, most: int) -> Network:
 def proved(network: Network, memory: int) -> int:
     live = reloaded(joined_paths(network, np.inf), memory - 1)
     return chained(live) + chained({run: values for run, values in live.items() if run[0] > 0})
+
+
+@given(st.lists(st.lists(st.integers(0, 11), max_size=6), max_size=14))
+def test_as_many_are_matched_as_can_be(targets: list[list[int]]) -> None:
+    rows = [sorted(set(row)) for row in targets]
+    start = np.cumsum([0, *map(len, rows)])
+    matched = largest_matching(start, np.array([t for row in rows for t in row], np.int32), 12)
+    taken = [int(t) for t in matched if t >= 0]
+    assert len(set(taken)) == len(taken)
+    assert all(t == -1 or t in row for row, t in zip(rows, matched, strict=True))
+    graph = csr_array((np.ones(start[-1], bool), [t for row in rows for t in row], start), (len(rows), 12))
+    assert len(taken) == int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
 
 
 @settings(max_examples=25, deadline=None)
@@ -107,7 +122,7 @@ def test_an_output_that_is_also_a_source_carries_no_path() -> None:
 
 
 def test_what_takes_too_long_is_left_out() -> None:
-    some = joined_paths(butterfly(5), LOADING + 3e6)
+    some = joined_paths(butterfly(5), 3e6)
     assert 0 < len(some) < len(joined_paths(butterfly(5), np.inf))
-    assert joined_paths(butterfly(5), LOADING - 1) == {}
-    assert lower_bound(butterfly(5), 12, 1 << 24).argument == "theorem-1"
+    assert joined_paths(butterfly(5), 1e3) == {}
+    assert lower_bound(butterfly(5), 12, 1 << 10).argument == "theorem-1"

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cython_ext.edges.matching import largest_matching
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -29,7 +30,6 @@ Joined = dict[tuple[int, int], tuple[Int64Array, Int64Array]]
 FEWEST = 3  # paths: with fewer nothing is proved for any memory
 LONGEST = 16  # depths of a run
 LARGEST = 1 << 24  # pairs of a start and an end that are held
-LOADING = 1 << 30  # operations: with fewer, as in sweeps and searches with little time, SciPy is not loaded
 OVERHEAD = 1 << 20  # that a run costs besides: some milliseconds
 
 
@@ -43,8 +43,6 @@ def joined_paths(network: Network, work: float) -> Joined:
 
     work: operations that all runs together may take; those that come later are left out.
     """
-    if (work := work - LOADING) < 0:
-        return {}
     depth, n = network.depth, network.n_neurons
     suits = network.touched & ~(network.is_output & (network.out_degree > 0))  # those may owe their write anyway
     neurons = np.flatnonzero(suits)[np.argsort(depth[suits], kind="stable")]
@@ -93,12 +91,12 @@ def _matched(s: Int64Array, t: Int64Array, end: Int64Array, shape: tuple[int, in
 
     end: where the paths are. All are ranks at their depth, of which there are `shape`.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    graph = csr_array((np.ones(len(s), bool), (s, t)), shape)[end]
-    matched: Int64Array = maximum_bipartite_matching(graph, perm_type="column")
-    return matched
+    place = np.full(shape[0], -1)
+    place[end] = np.arange(len(end))
+    source, target = place[s][place[s] >= 0], t[place[s] >= 0]
+    by_source = np.argsort(source, kind="stable")
+    start = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=len(end)))))
+    return largest_matching(start, target[by_source].astype(np.int32), shape[1]).astype(np.int64)
 
 
 def _groups(joined: npt.NDArray[np.bool_]) -> Int64Array:
