@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,8 @@ from traces.pruning.layers import Layers, layers_of
 from traces.pruning.selection import Candidates, Mask, choose
 from traces.pruning.windows import Windows, fit, least_memory, memory_for, mixed, pairs_of, tiled
 
+TRIES = 8  # of smaller windows, for LRU and RR; four end most searches
+NEAR = 64  # windows are not tried again for less than this part more memory
 QUICK = 200_000  # connections up to which constructions are tried beside the windows' own order
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]  # targets, sources
 
@@ -313,21 +316,32 @@ def room_in(widths: Sequence[int], memory: int, *, block: int = 1, values: Seque
 
 
 def _with_room_to_spare(made: Any, best: MemoryMask, connections: int) -> MemoryMask:
-    """Return the mask of the largest windows that reach the bound, or of those that come nearest."""
-    windows, proved = best.windows, None
-    low, high = least_memory(windows.widths, block=windows.block), best.memory
-    while low < high:
-        middle = (low + high) // 2
-        if room_in(windows.widths, middle, block=windows.block) < connections:
-            low = middle + 1
-            continue
-        tried = made(fit(windows.widths, middle, connections=connections, block=windows.block))
+    """Return the mask of about the largest windows that reach the bound, or of those that come nearest.
+
+    What LRU needs grows about in proportion to the windows' memory, so the next ones have as much less, or more. What
+    RR needs does not: below windows that are too large the middle is next.
+    """
+    widths, block, proved, tried = best.windows.widths, best.windows.block, None, best
+    low, high = memory_for(widths, connections, block=block), best.memory
+    for _ in range(TRIES):
+        memory = tried.windows.memory * best.memory // _memory_to_reach_the_bound(tried)
+        if low >= high or (proved is not None and memory < low + low // NEAR):
+            break
+        memory = min(max(memory, low if proved else (low + high) // 2), high - 1)
+        tried = made(fit(widths, memory, connections=connections, block=block))
         best = min(best, tried, key=lambda mask: mask.above)
         if tried.proved:
-            proved, low = tried, middle + 1
+            proved, low = tried, memory + 1
         else:
-            high = middle
+            high = memory
     return proved or best
+
+
+def _memory_to_reach_the_bound(mask: MemoryMask) -> int:
+    def reaches(memory: int) -> bool:
+        return count_io(mask.network, mask.order, memory=memory, policy=mask.policy).total == mask.bound
+
+    return bisect_left(range(mask.network.n_neurons + 1), True, lo=3, key=reaches)
 
 
 def _widths(given: Any) -> tuple[int, ...]:
