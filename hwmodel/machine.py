@@ -14,7 +14,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.parts.part import Part, cached_on
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.base.reprs import OneLineRepr
 from traces.trace.chunks import STREAMS
 
@@ -30,7 +30,9 @@ UNKNOWN_ELEMENT_BYTES = 4
 def _element_sizes(given: object, where: str) -> dict[str, int]:
     """Return bytes of one element by stream. Raises InputError naming the stream."""
     if not isinstance(given, Mapping):
-        raise InputError(f"element_bytes of {where} must be a number of bytes or one for each stream, not {given!r}")
+        raise InputError(
+            f"element_bytes of {where} must be a number of bytes or one for each stream, not {shown(given)}"
+        )
     for name, value in given.items():
         if name not in STREAMS:
             raise unknown_name("stream", str(name), STREAMS)
@@ -102,9 +104,9 @@ class EngineSpec:
         for name in RATES:
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
-                raise InputError(f"engine {name} must be a positive number, not {value!r}")
+                raise InputError(f"engine {name} must be a positive number, not {shown(value)}")
         if not 0 <= self.instruction_pj < float("inf"):
-            raise InputError(f"engine instruction_pj must not be negative, not {self.instruction_pj!r}")
+            raise InputError(f"engine instruction_pj must not be negative, not {shown(self.instruction_pj)}")
 
     @property
     def cycle_ns(self) -> float:
@@ -163,7 +165,7 @@ class Machine(OneLineRepr):
         elif self.engine.skip_zeros:
             raise InputError("engine skip_zeros needs a scratchpad: through caches every value of a trace is asked for")
         if self.idle not in IDLE and (isinstance(self.idle, str) or not 0 <= self.idle <= 1):
-            raise InputError(f"idle is one of {', '.join(IDLE)} or a share from 0 to 1, not {self.idle!r}")
+            raise InputError(f"idle is one of {', '.join(IDLE)} or a share from 0 to 1, not {shown(self.idle)}")
         lines = [cache.line_bytes for cache in self.caches]
         if lines != sorted(lines):
             raise InputError(f"line_bytes must not shrink from one cache level to the next, not {lines}")

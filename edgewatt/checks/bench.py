@@ -19,7 +19,7 @@ from edgewatt.orders.timed import fastest_order
 from hwmodel.processor.inference import CompiledInference, compile_inference
 from hwmodel.processor.limits import cpu_name
 from traces.base.checks import whole_number
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.units import in_one_unit
 from traces.networks.network import Network
@@ -76,7 +76,7 @@ def measure(
 ) -> Rounds:
     """Time every step once a round, in a new random order; a sample is as many calls as fill `sample_s`."""
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < LEAST_ROUNDS:
-        raise InputError(f"rounds must be an integer of at least {LEAST_ROUNDS}, not {rounds!r}")
+        raise InputError(f"rounds must be an integer of at least {LEAST_ROUNDS}, not {shown(rounds)}")
     if not 0 < sample_s < 60:
         raise InputError(f"sample_s is {sample_s}: a number of seconds above 0 and below 60 is needed")
     names = list(steps)
@@ -182,7 +182,7 @@ def bench(
     results that differ.
     """
     if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= 1 << 20:
-        raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {batch!r}")
+        raise InputError(f"batch must be an integer from 1 to {1 << 20}, not {shown(batch)}")
     if lanes is not None:
         whole_number(lanes, "lanes", most=1 << 14)
     layers_of(network)  # refuses what libraries cannot compute, before anything is measured
@@ -191,7 +191,7 @@ def bench(
         chosen, name = order, "as given"
         if isinstance(order, str):
             if order != "time":
-                raise InputError(f"order is 'time', None, an Ordering or int[W], not {order!r}")
+                raise InputError(f"order is 'time', None, an Ordering or int[W], not {shown(order)}")
             name = "fastest timed"
             if batch == 1:
                 chosen, lanes = None, 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layout.settings import Layout
@@ -25,7 +25,7 @@ def differs(cost: float, other: float) -> bool:
 
 def check_timing(timing: str) -> str:
     if timing not in TIMINGS:
-        raise InputError(f"timing must be 'system' or 'replay', not {timing!r}")
+        raise InputError(f"timing must be 'system' or 'replay', not {shown(timing)}")
     return timing
 
 

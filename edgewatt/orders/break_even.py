@@ -37,7 +37,7 @@ from edgewatt.orders.order_comparison import (
 from edgewatt.orders.ordering import machine_cost_for
 from edgewatt.results.verdict import Gain
 from hwmodel.machine import Machine
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.reprs import OneLineRepr
 from traces.base.units import energy
@@ -215,7 +215,9 @@ def break_even(
     first = machine_of(system)
     for size in sizes or ():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"a size of on-chip memory must be a whole number of bytes of at least 1, not {size!r}")
+            raise InputError(
+                f"a size of on-chip memory must be a whole number of bytes of at least 1, not {shown(size)}"
+            )
     varied = (parts or (first.part.name,), formats or ("fp32",), lanes or (16,), policies or (policy_of(first),))
     choices = [StudyChoice(*combination) for combination in itertools.product(*varied)]
     chosen = objective or ("energy" if memory is None else "io")

@@ -14,7 +14,7 @@ from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_objective, make_objective
 from reorder.order import order as order_edges
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.progress import Progress
 from traces.layout.settings import MACHINE_LANES, Layout
 from traces.networks.checks import weights_of
@@ -68,11 +68,12 @@ def order(
     for name, value in (("layout", layout), ("timing", timing)):
         if value is not None:
             raise InputError(f"{name} belongs to an objective with a machine")
-    if objective != "time":
+    by_clock = isinstance(objective, str) and objective == "time"
+    if not by_clock:
         make_objective(objective)  # one of a machine says what it needs
     if memory is None:
         raise InputError("memory is missing: M, the neuron values that fit fast memory plus the connection in hand")
-    if objective != "time":
+    if not by_clock:
         if target is not None:
             raise InputError("target belongs to objective='time'")
         if lanes is not None:
@@ -137,7 +138,7 @@ def machine_cost_for(
     named = machine_objective(objective)
     if named is None:
         raise InputError(
-            f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {objective!r}: leave it out or "
+            f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {shown(objective)}: leave it out or "
             f"choose one of them{did_you_mean(objective, MACHINE_OBJECTIVES) if objective not in NAMES else ''}"
         )
     weights_of(network, "a machine, which moves real bytes,")

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.spec import CacheSpec
 from traces.base.checks import whole_number
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.trace.chunks import STREAMS
 from traces.trace.spmv import SpmvProblem
 
@@ -61,7 +61,7 @@ class GpuSpec:
         if self.l1_bytes_per_clock % self.sector_bytes:
             raise InputError("gpu l1_bytes_per_clock must be a multiple of sector_bytes")
         if not 0 < self.clock_mhz < float("inf"):
-            raise InputError(f"gpu clock_mhz must be positive, not {self.clock_mhz!r}")
+            raise InputError(f"gpu clock_mhz must be positive, not {shown(self.clock_mhz)}")
 
 
 @dataclass(frozen=True, eq=False)

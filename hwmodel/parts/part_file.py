@@ -26,7 +26,7 @@ from hwmodel.parts.part import (
     WireGroup,
 )
 from hwmodel.parts.part_tree import ABOUT, Keys, Tree, plain, read_tree
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.resources import shipped_names, shipped_path
 
 SECTIONS = (
@@ -119,7 +119,7 @@ def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
         _choose(tree)
         return
     if not isinstance(base_name, str) or base_name in seen or len(seen) > 8:
-        tree.complain(("extends",), f"must be the name or path of another part, not {base_name!r}")
+        tree.complain(("extends",), f"must be the name or path of another part, not {shown(base_name)}")
         tree.finish()
     folder = Path(tree.where).parent if tree.positions else Path()
     local = folder / base_name if base_name.endswith((".yaml", ".yml")) else None
@@ -159,7 +159,7 @@ def _choose(tree: Tree) -> None:
     """
     chosen, options = tree.data.pop("with", []), tree.data.get("options", {})
     if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
-        tree.complain(("with",), f"must be a list of options of the part, not {chosen!r}")
+        tree.complain(("with",), f"must be a list of options of the part, not {shown(chosen)}")
         return
     has = options if isinstance(options, dict) else {}
     chosen = [name.removesuffix("?") for name in chosen if not name.endswith("?") or name[:-1] in has]
@@ -401,10 +401,10 @@ def _interface(tree: Tree, organisation: Organisation | None) -> Interface | Non
     )
     termination = tree.text("interface", "termination")
     if termination not in ("vssq", "vddq", "none"):
-        tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {termination!r}")
+        tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {shown(termination)}")
     dbi = tree.text("interface", "dbi")
     if dbi not in ("ones", "zeros", "toggles", "none"):
-        tree.complain(("interface", "dbi"), f"must be ones, zeros, toggles or none, not {dbi!r}")
+        tree.complain(("interface", "dbi"), f"must be ones, zeros, toggles or none, not {shown(dbi)}")
     vddq = tree.constant(("interface", "vddq_V"), least=0.1, whole=False)
     divisor = tree.constant(("interface", "vddq_per_voh"), least=1, whole=False, required=termination == "vssq")
     wires: dict[str, WireGroup] = {}
@@ -441,7 +441,7 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
         tree.complain((*keys, "idle_level"), "must be 0 or 1")
     runs = tree.text(*keys, "runs", default="bursts")
     if runs not in ("always", "bursts"):
-        tree.complain((*keys, "runs"), f"must be always or bursts, not {runs!r}")
+        tree.complain((*keys, "runs"), f"must be always or bursts, not {shown(runs)}")
     ways = tuple(way for way in ("read", "write") if any(str(key).startswith(f"{way}_") for key in node))
     if not ways:
         tree.complain(keys, "gives no termination and capacitance: read_..., write_... or both")

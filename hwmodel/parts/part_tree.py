@@ -9,7 +9,7 @@ from typing import Any
 
 from hwmodel.parts.part import Constant
 from traces.base.document import read_document
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean, shown
 
 Keys = tuple[str, ...]
 ABOUT = ("source", "estimate", "note", "range")  # what a constant says of its value
@@ -54,7 +54,7 @@ class Tree:
         for key in keys:
             node = node.get(key, default) if isinstance(node, Mapping) else default
         if not isinstance(node, str):
-            self.complain(keys, f"must be text, not {node!r}")
+            self.complain(keys, f"must be text, not {shown(node)}")
             return default
         return node
 
@@ -81,7 +81,7 @@ class Tree:
             self.complain(keys, "has no source: say which standard, datasheet or estimate it comes from")
             return False
         if not isinstance(estimate, bool):
-            self.complain((*keys, "estimate"), f"must be true or false, not {estimate!r}")
+            self.complain((*keys, "estimate"), f"must be true or false, not {shown(estimate)}")
             return False
         self._range(keys, node.get("range"), estimate)
         number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
@@ -94,7 +94,7 @@ class Tree:
             return
         good = isinstance(ends, list) and len(ends) == 2
         if not good or any(isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends):
-            self.complain((*keys, "range"), f"must be two factors such as [0.6, 1.6], not {ends!r}")
+            self.complain((*keys, "range"), f"must be two factors such as [0.6, 1.6], not {shown(ends)}")
         elif not 0 < ends[0] <= 1 <= ends[1] <= 100:
             self.complain((*keys, "range"), f"a range goes from a factor up to 1 to one from 1 on, not {ends}")
         elif not estimate or not keys[-1].endswith(("_mA", "_pF")):
@@ -105,11 +105,11 @@ class Tree:
     def number(self, keys: Keys, value: Any, least: float, whole: bool) -> float | None:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             hint = " (a number in quotes: remove the quotes)" if isinstance(value, str) else ""
-            self.complain(keys, f"must be a number, not {value!r}{hint}")
+            self.complain(keys, f"must be a number, not {shown(value)}{hint}")
         elif not math.isfinite(value) or value < least or value > 1e12:
-            self.complain(keys, f"must be at least {least:g} and finite, not {value!r}")
+            self.complain(keys, f"must be at least {least:g} and finite, not {shown(value)}")
         elif whole and value != int(value):
-            self.complain(keys, f"must be a whole number, not {value!r}")
+            self.complain(keys, f"must be a whole number, not {shown(value)}")
         else:
             return int(value) if whole else float(value)
         return None

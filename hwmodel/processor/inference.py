@@ -18,7 +18,7 @@ from cython_ext.streams.streams import RUN_WORDS, float_stream
 from hwmodel.processor.arena import Arena, PackedInputs, checked_inputs
 from hwmodel.processor.quantization import IntegerLayout
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_offsets, ordered_work, spread
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.base.reprs import OneLineRepr
 from traces.base.workers import available_cores
 from traces.networks.network import Network
@@ -62,7 +62,7 @@ def compile_inference(
         raise unknown_name("algorithm", algorithm, ("runs", "literal"))
     for name, value, most in (("lanes", lanes, MOST_LANES), ("threads", threads, max(16, 4 * available_cores()))):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
-            raise InputError(f"{name} must be an integer from 1 to {most}, not {value!r}")
+            raise InputError(f"{name} must be an integer from 1 to {most}, not {shown(value)}")
     if dtype != "float32" and lanes == 1:
         lanes = 2  # a row of one float is a matter of float32
     work = ordered_work(network, order, single_steps=algorithm == "literal")

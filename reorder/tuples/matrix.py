@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from reorder.tuples.tuple_problem import Field, Int64Array, first_of_rows
 from traces.base.checks import as_array
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.base.sparse import checked_sparse
 from traces.base.workers import PART, Each, in_turn
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
@@ -131,13 +131,13 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
         raise unknown_name("stride_restart", restart, RESTARTS)
     if isinstance(stride, str):
         if stride not in ("row", "matrix"):
-            raise InputError(f"stride is {stride!r}: a number of tuples, 'row' or 'matrix'")
+            raise InputError(f"stride is {shown(stride)}: a number of tuples, 'row' or 'matrix'")
         if stride == "matrix" and not rows_may_mix:
             raise InputError(
                 "stride 'matrix' moves tuples across rows, which only layout 'coo' can store (or use 'row')"
             )
     elif isinstance(stride, bool) or not isinstance(stride, int | np.integer) or stride < 1:
-        raise InputError(f"stride is {stride!r}: at least 1 tuple, 'row' or 'matrix'")
+        raise InputError(f"stride is {shown(stride)}: at least 1 tuple, 'row' or 'matrix'")
     cut = np.zeros(n, bool)
     cut[:1] = True
     row_start = first_of_rows(rows)

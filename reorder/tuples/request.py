@@ -10,7 +10,7 @@ from typing import Any
 from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
 from reorder.tuples.matrix import LAYOUTS, Entries, MatrixLayout, entries_of, id_field, stride_bounds, value_field
 from reorder.tuples.tuple_problem import OBJECTIVES, Field, Int64Array, TupleProblem
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.base.workers import Each, in_turn
 
 
@@ -30,7 +30,7 @@ class WireRequest:
         if self.block_bytes < 1:
             raise InputError(f"block_bytes is {self.block_bytes}: a block has at least one byte")
         if isinstance(self.base_interval, str) and self.base_interval not in ("row", "matrix"):
-            raise InputError(f"base_interval is {self.base_interval!r}: a number of bytes, 'row' or 'matrix'")
+            raise InputError(f"base_interval is {shown(self.base_interval)}: a number of bytes, 'row' or 'matrix'")
         if self.objective not in OBJECTIVES:
             raise unknown_name("objective", self.objective, OBJECTIVES)
 

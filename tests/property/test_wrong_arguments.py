@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,8 +26,8 @@ class Strange:
 
 
 WRONG: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 2**31, 2**63, -(2**63), 2**64, 0.5, -0.0, float("nan"), float("inf"), 1e400, 1e-300,
-    1j, "",
+    None, True, False, 0, 1, -1, 2, 2**31, 2**63, -(2**63), 2**64, 10**5000, 0.5, -0.0,
+    float("nan"), float("inf"), 1e400, 1e-300, 1j, "",
     "x", "lru", "\x00", "\ud800", "../x", b"x", [], [None], ["a"], [[1], [2, 3]], [[]], (), (1, 2), {}, {"a": 1},
     set(), frozenset({1}), range(3), object(), Strange(), int, len, lambda: 0, Path("nowhere"), ...,
     NotImplemented,
@@ -174,12 +175,27 @@ def test_one_wrong_argument(folder: Path, data: st.DataObject) -> None:
         ("order_tuples", "energy_pj", ("a", 1), "energy_pj: .* wanted: tuple"),
         ("order_tuples", "seed", 1.0, "seed: 1.0 is a float, wanted: int"),
         ("load_trace", "path", 3, r"path: 3 is a int, wanted: str \| Path"),
+        ("order", "objective", np.zeros(2), "objective"),
+        ("load", "path", [None], r"path: \[None\] is no list of files"),
         ("build_trace", "seed", Strange(), "seed: a Strange is a Strange, wanted: int"),
     ],
 )
 def test_messages(folder: Path, name: str, place: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         public(name)(**{**sound(folder)[name], place: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "message"),
+    [
+        ("order", "time_limit_s", "time_limit_s: an int is beyond 2^63"),
+        ("CacheSpec", "line_bytes", "CacheSpec line_bytes: an int is beyond 2^63"),
+        ("Network", "n_neurons", "an int neurons and 2 connections are too many"),
+    ],
+)
+def test_numbers_too_long_to_be_written(folder: Path, name: str, place: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        public(name)(**{**sound(folder)[name], place: 10**5000})
 
 
 def test_unsigned_scalars_are_numbers(folder: Path) -> None:

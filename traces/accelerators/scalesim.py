@@ -363,5 +363,5 @@ def _whole(row: Mapping[str, str], name: str, where: str) -> int:
         if value != int(value) or not 0 <= value < 2**53:
             raise ValueError
     except (ValueError, OverflowError):
-        raise InputError(f"{where}: {name} is {text!r}: a whole number from 0 is needed") from None
+        raise InputError(f"{where}: {name} is {shown(text)}: a whole number from 0 is needed") from None
     return int(value)

@@ -171,7 +171,7 @@ def _int(value: Any) -> int:
         return value
     _need(isinstance(value, int | np.integer) and not isinstance(value, bool))
     if not -_FAR <= value < _FAR:
-        raise _OutOfRangeError(f"{value} is beyond 2^63")
+        raise _OutOfRangeError(f"{shown(value)} is beyond 2^63")
     return int(value)
 
 
@@ -179,7 +179,7 @@ def _float(value: Any) -> Any:
     if type(value) is float:
         return value
     _need(isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool))
-    return _plain(value)
+    return _int(value) if isinstance(value, int) else _plain(value)
 
 
 def _bool(value: Any) -> bool:

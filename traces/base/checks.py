@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, brief
+from traces.base.errors import InputError, brief, shown
 
 
 def is_whole(text: str) -> bool:
@@ -28,7 +28,7 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
     if whole and value >= least and (most is None or value <= most):  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload, no-any-return]
     bounds = f"of at least {least}" if most is None else f"from {least} to {_short(most)}"
-    raise InputError(f"{what} must be a whole number {bounds}, not {value!r}{why and ': ' + why}")
+    raise InputError(f"{what} must be a whole number {bounds}, not {shown(value)}{why and ': ' + why}")
 
 
 def whole_numbers(

@@ -74,7 +74,8 @@ def shown(value: object, limit: int = 60) -> str:
     try:
         text = repr(value)
     except Exception:  # what cannot be shown is told by its type
-        return f"a {type(value).__name__}"
+        name = type(value).__name__
+        return f"an {name}" if name[0] in "aeiou" else f"a {name}"
     text = text if text.isprintable() else ascii(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.generators.generator import at_least, check_size, checked_seed, generator
 from traces.networks.forward import default_bias
 from traces.networks.network import Network
@@ -98,7 +98,7 @@ def _base_layers(radix_lists: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     for radices in radix_lists:
         for radix in radices:
             if isinstance(radix, bool) or not isinstance(radix, int | np.integer) or radix < 2:
-                raise InputError(f"radix list {list(radices)}: a radix is an integer of at least 2, not {radix!r}")
+                raise InputError(f"radix list {list(radices)}: a radix is an integer of at least 2, not {shown(radix)}")
     size = math.prod(radix_lists[0])
     layers = []
     for number, radices in enumerate(radix_lists):

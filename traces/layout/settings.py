@@ -77,7 +77,7 @@ class Layout:
             if value not in known:
                 raise unknown_name(what, value, [name for name in known if name])
         if self.id_bits not in (None, 8, 16, 32):
-            raise InputError(f"id_bits must be 8, 16 or 32, not {self.id_bits!r}")
+            raise InputError(f"id_bits must be 8, 16 or 32, not {shown(self.id_bits)}")
         for name in ("alignment_bytes", "row_alignment_bytes"):
             value = getattr(self, name)
             if value is not None and (value < 1 or value & (value - 1)):

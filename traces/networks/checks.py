@@ -8,7 +8,7 @@ import numpy.typing as npt
 from cython_ext.iomodel.counts import MAX_CONNECTIONS, PINNING_CODES, POLICY_CODES
 from cython_ext.network.graph import is_valid
 from traces.base.checks import as_array
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.networks.network import Network
 
 
@@ -88,7 +88,7 @@ def policy_codes(policy: str, pinning: str) -> tuple[int, int]:
 def checked_memory(memory: int) -> int:
     """Return M after checking that it is an integer of at least 3: a connection and the two values it joins."""
     if isinstance(memory, bool) or not isinstance(memory, int | np.integer):
-        raise InputError(f"memory must be an integer, not {memory!r}")
+        raise InputError(f"memory must be an integer, not {shown(memory)}")
     if memory < 3:
         raise InputError(f"memory is {memory}: at least 3 are needed, a connection and the two values it joins")
     if memory > 2**62:

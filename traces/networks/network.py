@@ -160,7 +160,7 @@ class Network(OneLineRepr):
         if n < 1 or w < 1:
             raise InputError(f"the network is empty: {n} neurons, {w} connections")
         if n > MAX_NEURONS or w > MAX_CONNECTIONS:
-            raise InputError(f"{n} neurons and {w} connections are too many: at most 2^31 - 1 of each can be numbered")
+            raise InputError(f"{shown(n)} neurons and {w} connections are too many: 2^31 - 1 of each can be numbered")
         claim(_BYTES_PER_NEURON * n, f"network {shown(self.name)}", f"its {n} neurons")
         if len(self.targets) != w:
             raise InputError(f"{w} sources but {len(self.targets)} targets")

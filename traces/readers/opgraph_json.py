@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.errors import InputError, brief, did_you_mean, shown
 from traces.base.memory import claim
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.reader import NETWORK_READERS, NetworkReader
@@ -58,7 +58,7 @@ def _node(entry: Any, index: int, where: str) -> Operator:
     op = entry.get("op", INPUT if not entry.get("inputs") else "OP")
     inputs = entry.get("inputs", [])
     if not isinstance(op, str) or not op:
-        raise InputError(f"{at}: `op` must be a name, not {op!r}")
+        raise InputError(f"{at}: `op` must be a name, not {shown(op)}")
     if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
         raise InputError(f"{at}: `inputs` must be a list of tensor names")
     also = entry.get("also", [])
@@ -85,7 +85,7 @@ def _tensor(entry: Mapping[str, Any], at: str) -> Tensor:
         raise InputError(f"{at}: unknown shape {shape!r}: give every dimension as a whole number")
     n_bytes = entry.get("bytes")
     if isinstance(n_bytes, bool) or not isinstance(n_bytes, int):
-        raise InputError(f"{at}: `bytes` must be a whole number, not {n_bytes!r}")
+        raise InputError(f"{at}: `bytes` must be a whole number, not {shown(n_bytes)}")
     buffer, dtype = entry.get("buffer", entry["name"]), entry.get("dtype", "uint8")
     if not isinstance(buffer, str) or not isinstance(dtype, str):
         raise InputError(f"{at}: `buffer` and `dtype` must be text")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.errors import InputError, did_you_mean, shown, unknown_name
 from traces.base.files import why_no_file
 from traces.base.registry import Registry
 from traces.readers.parts.layers import Matrix, check_orientation, claim_matrix, from_layers, natural_key
@@ -234,6 +234,9 @@ def _files(path: Paths, readers: Sequence[NetworkReader]) -> list[Path]:
     if isinstance(path, str | os.PathLike):
         files = _folder_files(Path(path), readers) if Path(path).is_dir() else [Path(path)]
     else:
+        path = list(path)
+        if not all(isinstance(entry, str | os.PathLike) for entry in path):
+            raise InputError(f"path: {shown(path)} is no list of files")
         files = [Path(entry) for entry in path]
     if not files:
         raise InputError("no file given: one matrix per layer is needed")

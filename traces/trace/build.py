@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.checks import whole_number
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.memory import claim
 from traces.layout.settings import INT8, NEURON_FORMATS, Layout
 from traces.networks.checks import check_order
@@ -158,7 +158,7 @@ def input_vectors(
         return given, "given"
     selected = np.atleast_1d(np.asarray(sample))
     if not selected.size or not np.issubdtype(selected.dtype, np.integer) or selected.ndim != 1:
-        raise InputError(f"sample must be a row number of the batch or a list of them, not {sample!r}")
+        raise InputError(f"sample must be a row number of the batch or a list of them, not {shown(sample)}")
     if batch is not None and np.ndim(sample):
         raise InputError("give either a list of samples or a batch size, not both")
     if network.batch is None:

@@ -21,7 +21,7 @@ from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Interrupts, Scorer, count_of
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.networks.network import Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
@@ -49,9 +49,9 @@ class ConnectionReorderingParameters:
         whole_number(self.iterations, "iterations", 0)
         count_of("window", self.window, 1)
         if not isinstance(self.sigma, int | float) or not math.isfinite(self.sigma):
-            raise InputError(f"sigma must be a finite number, not {self.sigma!r}")
+            raise InputError(f"sigma must be a finite number, not {shown(self.sigma)}")
         if self.start not in STARTS:
-            raise InputError(f"start must be {' or '.join(map(repr, STARTS))}, not {self.start!r}")
+            raise InputError(f"start must be {' or '.join(map(repr, STARTS))}, not {shown(self.start)}")
 
 
 def paper_window(network: Network) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from reorder.base import ORDERINGS, Ordering, Task, check_order
 from reorder.edges.search.base_orders import own_is_topological
 from traces.base.archive import read_npy, read_npz
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.memory import read_within
 from traces.networks.network import Network
 
@@ -33,7 +33,7 @@ class FileParameters:
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str) or not self.path:
-            raise InputError(f"path must name a file with an order, not {self.path!r}")
+            raise InputError(f"path must name a file with an order, not {shown(self.path)}")
 
 
 @ORDERINGS.register("file", summary="an order from a file: npz, npy or text, checked", parameters=FileParameters)

@@ -27,7 +27,7 @@ from reorder.edges.search.streaming import (
     shipped_weights,
     streamed,
 )
-from traces.base.errors import InputError, MissingExtraError
+from traces.base.errors import InputError, MissingExtraError, shown
 from traces.networks.network import Network
 
 # Stages by which opens are put off under LRU and RR, where a source lingers after it was loaded: tried first, then
@@ -146,7 +146,7 @@ class EonParameters:
 
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str) or not self.checkpoint:
-            raise InputError(f"checkpoint must name a file of `edgewatt learn eon`, not {self.checkpoint!r}")
+            raise InputError(f"checkpoint must name a file of `edgewatt learn eon`, not {shown(self.checkpoint)}")
         count_of("samples", self.samples, 0)
 
 

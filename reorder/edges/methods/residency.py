@@ -17,7 +17,7 @@ from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_lea
 from reorder.edges.search.edge_moves import PLANNED_SHARE, SHARE, SWAPS_PER_MOVE, applies, offer_refreshed, polish
 from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
 from reorder.edges.search.intervals import Int64Array, IntervalState, Items
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.worker import report
 from traces.base.workers import Workers
 from traces.networks.network import Network
@@ -121,7 +121,7 @@ class ResidencyParameters:
         at_least("temperature", self.temperature, 0)
         at_least("polish", self.polish, 0)
         if self.polish is not None and self.polish > 1:
-            raise InputError(f"polish is a share of the budget, at most 1, not {self.polish!r}")
+            raise InputError(f"polish is a share of the budget, at most 1, not {shown(self.polish)}")
 
 
 class Annealing:

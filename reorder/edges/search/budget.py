@@ -14,7 +14,7 @@ import numpy.typing as npt
 from reorder.base import Ordering, Progress, Task
 from reorder.edges.search.objectives import make_objective
 from traces.base.checks import whole_number
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.networks.network import Network
 
 Int64Array = npt.NDArray[np.int64]
@@ -260,7 +260,7 @@ def at_least(name: str, value: float | None, least: int) -> None:
     """Refuse a parameter that is not a finite number of at least `least`; None stands for automatic."""
     given = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (given and least <= value < float("inf")):
-        raise InputError(f"{name} must be a finite number of at least {least}, not {value!r}")
+        raise InputError(f"{name} must be a finite number of at least {least}, not {shown(value)}")
 
 
 def count_of(name: str, value: int | None, least: int) -> None:

@@ -117,7 +117,7 @@ def weighted(a: float, b: float) -> Objective:
 def memories(sizes: Sequence[int]) -> Objective:
     """The sum of I/Os at several memory sizes."""
     if isinstance(sizes, str) or not isinstance(sizes, Sequence) or not sizes:
-        raise InputError(f"objective 'memories' needs a list of memory sizes, not {sizes!r}")
+        raise InputError(f"objective 'memories' needs a list of memory sizes, not {shown(sizes)}")
     return Objective("memories", io=tuple(IOTerm(memory=checked_memory(size)) for size in sizes))
 
 

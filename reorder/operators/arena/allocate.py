@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from reorder.operators.arena.banks import Bank, BankedPlacement, place_in_banks
 from reorder.operators.arena.base import ALLOCATORS, Buffers, Placement, PlacementTask
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 
 
 @overload
@@ -83,7 +83,7 @@ def allocate(
     if capacity is not None and (
         isinstance(capacity, bool) or not isinstance(capacity, int | np.integer) or capacity < 0
     ):
-        raise InputError(f"capacity is {capacity!r}: a number of bytes of at least 0")
+        raise InputError(f"capacity is {shown(capacity)}: a number of bytes of at least 0")
     if time_limit_s is not None and not time_limit_s > 0:
         raise InputError(f"time_limit_s must be above 0, not {time_limit_s}")
     entry = ALLOCATORS[allocator]
@@ -91,7 +91,7 @@ def allocate(
         deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
         if not entry.item.fills_banks:
             able = ", ".join(repr(name) for name, each in ALLOCATORS.loadable().items() if each.item.fills_banks)
-            raise InputError(f"banks are filled by allocator {able}, not {allocator!r}")
+            raise InputError(f"banks are filled by allocator {able}, not {shown(allocator)}")
         entry.make_parameters(parameters)
         return place_in_banks(buffers, banks, traffic=traffic, pinned=pinned, deadline=deadline, **parameters)
     own = entry.make_parameters(parameters)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.checks import as_array
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.registry import Registry
 
 Int64Array = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ MAX_BYTES = 2**62
 def check_alignment(alignment: int) -> None:
     """Raise InputError unless offsets can be multiples of it."""
     if isinstance(alignment, bool) or not isinstance(alignment, int | np.integer) or not 0 < alignment <= 2**30:
-        raise InputError(f"alignment is {alignment!r}: a whole number of bytes from 1 to 2^30")
+        raise InputError(f"alignment is {shown(alignment)}: a whole number of bytes from 1 to 2^30")
 
 
 @dataclass(frozen=True, eq=False)

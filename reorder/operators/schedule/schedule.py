@@ -20,7 +20,7 @@ from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.improve import TRAFFIC, aligned_order, least_arena, local_search
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.base.reprs import OneLineRepr
 from traces.operators.opgraph import OpGraph
 
@@ -124,9 +124,9 @@ def schedule(
         raise InputError(f"budget_bytes must be at least 1, not {budget_bytes}")
     if isinstance(alignment, str):
         if alignment != "graph":
-            raise InputError(f"alignment is {alignment!r}: a number of bytes, or 'graph'")
+            raise InputError(f"alignment is {shown(alignment)}: a number of bytes, or 'graph'")
     elif isinstance(alignment, bool) or not 0 < alignment <= 2**20:
-        raise InputError(f"alignment is {alignment!r}: a whole number of bytes from 1 to 2^20")
+        raise InputError(f"alignment is {shown(alignment)}: a whole number of bytes from 1 to 2^20")
     if evaluations < 0:
         raise InputError(f"evaluations must be at least 0, not {evaluations}")
     entry = SCHEDULERS[method]
