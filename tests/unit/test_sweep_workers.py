@@ -156,6 +156,16 @@ def test_prepared_workers_end_with_the_sweep(tmp_path: Path) -> None:
     }
 
 
+def test_no_more_workers_start_than_there_are_points(tmp_path: Path) -> None:
+    pool = TeamExecutor("processes", 500)
+    pool.prepare(1)
+    outcomes = pool.run([{"hash": "a", "config": {}}])
+    next(outcomes)
+    assert len(children()) == 1
+    outcomes.close()
+    pool.close()
+
+
 def test_workers_end_when_the_sweep_is_interrupted(tmp_path: Path) -> None:
     def stop(done: int, total: int | None, text: str) -> None:
         if done >= 3:

@@ -562,7 +562,8 @@ class _Processes(_Team):
         self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
     ) -> Iterator[tuple[Key, Any]]:
         self.load = self.load or function.__module__
-        self.prepare(int(min(left, self.count)))
+        if not self._idle:  # else as many as there is work for are prepared
+            self.prepare(int(min(left, self.count)))
         again: deque[_Piece] = deque()
         busy: list[_Process] = []
         used: list[_Process] = []
