@@ -159,7 +159,7 @@ def test_prepared_workers_end_with_the_sweep(tmp_path: Path) -> None:
 def test_no_more_workers_start_than_there_are_points(tmp_path: Path) -> None:
     pool = TeamExecutor("processes", 500)
     pool.prepare(1)
-    outcomes = pool.run([{"hash": "a", "config": {}}])
+    outcomes = pool.run([{"hash": "a", "config": {}, "paths": {}, "name": "a"}])
     next(outcomes)
     assert len(children()) == 1
     outcomes.close()
