@@ -350,8 +350,8 @@ def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
     ]
     if not locs:
         return ""
-    here = [".".join(loc) for loc in locs]
-    return f" (did you mean {' or '.join(map(repr, here[:3]))}?)"
+    here = [repr(".".join(loc)) + " at the top" * (len(loc) == 1) for loc in locs]
+    return f" (did you mean {' or '.join(here[:3])}?)"
 
 
 @cache

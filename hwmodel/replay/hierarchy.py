@@ -15,7 +15,9 @@ from hwmodel.caches.cache import CacheLevel, LineTransactions
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
+from hwmodel.parts.part_file import load_part
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
 
 
@@ -229,6 +231,7 @@ def _views(machine: Machine, memory: Memory) -> list[Any]:
     levels = [(spec.line_bytes, spec.write == "through", not spec.allocate) for spec in machine.caches]
     levels = levels or [(block, True, True)]
     base, end = _whole_lines(machine, memory)
+    claim(len(levels) * (end - base), "caches", "what each level holds of the trace's memory")
     views = []
     for k, (line, through, no_allocate) in enumerate(levels):
         widen = block if k == len(levels) - 1 else 1
@@ -252,7 +255,17 @@ def _padded_image(memory: Memory, start: int, end: int) -> npt.NDArray[np.uint8]
 
 
 def open_hierarchy(trace: Trace, machine: Machine) -> CacheHierarchy:
-    """Return the hierarchy of a machine, ready for a trace: policies that need the future know their look-ups."""
+    """Return the hierarchy of a machine, ready for a trace: policies that need the future know their look-ups.
+
+    Raises InputError where the memory of the trace is larger than the machine's.
+    """
+    if machine.part is not None:
+        part, end = load_part(machine.part), trace.memory.base_address + trace.memory.total_bytes
+        if end > part.organisation.capacity_bytes:
+            raise InputError(
+                f"the trace's memory ends at byte {end:,}, beyond the {part.organisation.capacity_bytes:,} bytes of "
+                f"{part.name!r}"
+            )
     hierarchy = CacheHierarchy(machine, trace.memory)
     for k, spec in enumerate(machine.caches):
         if spec.policy_type.needs_future:
@@ -264,8 +277,6 @@ def open_loop_clock(machine: Machine) -> Callable[[npt.NDArray[np.float64]], Int
     """Return the function from cycles of the engine to clocks of the memory part; None without a part."""
     if machine.part is None:
         return None
-    from hwmodel.dram.engine import load_part
-
     clocks = machine.engine.cycle_ns / load_part(machine.part).tck_ns
     return lambda work: (work * clocks).astype(np.int64)
 

@@ -87,3 +87,13 @@ def test_a_list_of_layouts_gives_each_ordering_in_each(tmp_path):
         results=tmp_path, executor="inline",
     )  # fmt: skip
     assert len(swept.records) == 2 and {r.results["layout"] for r in swept.records} == {"csr", "tuples"}
+
+
+def test_a_trace_that_the_part_does_not_hold_is_refused_before_its_memory_is_taken() -> None:
+    from traces.trace.chunks import Chunk, Memory, Trace
+
+    ends = np.array([1 << 31], np.uint64)
+    access = Chunk(ends, np.array([4], np.uint8), np.zeros(1, np.uint8), np.zeros(1, np.uint8))
+    trace = Trace.from_chunks([access], Memory(1 << 31, 64, None))
+    with pytest.raises(InputError, match="beyond the 1,073,741,824 bytes of 'lpddr4-3200'"):
+        ew.simulate(trace, ew.Machine(part="lpddr4-3200"))
