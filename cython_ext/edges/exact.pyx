@@ -41,7 +41,8 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
 
     sources, targets: int32[W], at most MOST_EDGES. outputs: uint8[N], N at most MOST_VALUES. memory: M; at most
     MOST_PLACES + 1 under LRU and RR. policy: a code of cython_ext.iomodel.counts (literal). bound,
-    floor: reads and writes besides the W reads of connections. states: expanded at most, 120 bytes or so for each that they lead to. over: ends the search, too.
+    floor: reads and writes besides the W reads of connections. states: expanded at most, 120 bytes or so for each that
+    they lead to. over: ends the search, too.
     """
     cdef int64_t w = sources.shape[0], k
     cdef ew_exact x
