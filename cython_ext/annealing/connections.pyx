@@ -368,7 +368,8 @@ cdef class _Annealer:
         return False
 
     cdef inline bint _is_long(self, int64_t extra, over):
-        """Whether a window is so much of the order that moving it may take long: in a list of many, each shifts others."""
+        """Whether a window is so much of the order that moving it may take long: in a list of many, each shifts
+        others."""
         return over is not None and extra >= LONG_LEAST and LONG * extra >= self.o.w
 
     def run(self, int64_t iterations, over=None):

@@ -208,7 +208,8 @@ cdef class OnCache:
         return difference
 
     def run(self, int64_t moves, double hot, double cold, int64_t reach):
-        """Anneal for `moves` moves from temperature `hot` to `cold`, both in the value's unit; return how many were accepted.
+        """Anneal for `moves` moves from temperature `hot` to `cold`, both in the value's unit; return how many were
+        accepted.
 
         A move takes a connection with those beside it that share its target (or it alone) to another connection of its
         source or target, or up to `reach` places away, past what lies between.

@@ -55,7 +55,8 @@ static int32_t ew_sequence_count(ew_sequence *x, int32_t limit) {
                     }
                 }
                 int32_t gone = x->held[at];
-                /* under LRU `use` is the last use: whether there is a next one is in `last`, which loads bring up to date */
+                /* under LRU `use` is the last use: whether there is a next one is in `last`, which loads bring up to
+                 * date */
                 if (x->dirty[gone] && (x->last[gone] < EW_NEVER || x->output[gone])) cost++;
                 x->dirty[gone] = 0, x->slot[gone] = -1;
             }

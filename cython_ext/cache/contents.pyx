@@ -30,7 +30,8 @@ cdef class _LineData:
 
     def __init__(self, uint8_t[::1] image, uint64_t base, int line_shift, bint all_through, bint no_allocate,
                  uint64_t block_bytes):
-        """base is a multiple of the line; the image ends with a whole line. block_bytes widens passing stores (1: no)."""
+        """base is a multiple of the line; the image ends with a whole line. block_bytes widens passing stores (1:
+        no)."""
         self.image, self.base, self.line_shift = image, base, line_shift
         self.owner = np.zeros(len(image) >> line_shift, np.uint8)
         self.all_through, self.no_allocate = all_through, no_allocate

@@ -251,7 +251,8 @@ cdef class CacheKernel:
         raise MemoryError("no memory for the line transactions: use smaller chunks")
 
     def set_future(self, const int64_t[::1] next_use):
-        """Give the policy the position of the next look-up of the same line (or a large number) for every look-up to come."""
+        """Give the policy the position of the next look-up of the same line (or a large number) for every look-up to
+        come."""
         self.next_use = next_use
         self.knows_future = True
         self.position = 0
@@ -261,7 +262,8 @@ cdef class CacheKernel:
         self.noted, self.noting, self.noted_from = missed, True, 0
 
     def access(self, const uint8_t[::1] op, const uint64_t[::1] address, size_type[::1] size, bint emit):
-        """Make the accesses; return (address, size, is_write, access index) of the transactions, or None if not `emit`."""
+        """Make the accesses; return (address, size, is_write, access index) of the transactions, or None if not
+        `emit`."""
         cdef int64_t i = 0, line = -1, m, n
         cdef int failed = 0
         self.out.n = 0

@@ -92,7 +92,8 @@ CDR_INLINE CDR_BYTES CDR_NAME(cdr_joint)(const cdr_slots *q, int skip, cdr_line 
     return sum;
 }
 
-/* What the base in slot k costs more than a slot inside a block, for segments of `lengths` (bits) laid down from `at` on. */
+/* What the base in slot k costs more than a slot inside a block, for segments of `lengths` (bits) laid down from `at`
+ * on. */
 CDR_INLINE CDR_LANE CDR_NAME(cdr_base)(const cdr_slots *q, int skip, int k, int lengths, cdr_line at, cdr_line first,
                                        const int reversed) {
     const int c = q->class_at[k];

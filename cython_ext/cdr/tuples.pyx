@@ -84,9 +84,9 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     """Order the tuples of strides [first, last), left to right, in place.
 
     out_words, in_words: uint64[N, 1 or 2], what a tuple leaves on and first puts on its wires. keep: uint64[8, words].
-    slot_class: uint8[N]. bounds: int64[S + 1], stride k is order[bounds[k]:bounds[k+1]].
-    refine: start from `order` and look ahead to the tuple after the stride; otherwise order afresh without looking ahead.
-    The work is a number of kicks, kicks_per_tuple * n each; stride k draws from a generator seeded by (seed, before + k).
+    slot_class: uint8[N]. bounds: int64[S + 1], stride k is order[bounds[k]:bounds[k+1]]. refine: start from `order` and
+    look ahead to the tuple after the stride; otherwise order afresh without looking ahead. The work is a number of
+    kicks, kicks_per_tuple * n each; stride k draws from a generator seeded by (seed, before + k).
     """
     cdef int64_t k, i, n, start, longest = _longest(bounds, first, last), words = out_words.shape[1]
     cdef Workspace space

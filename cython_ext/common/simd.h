@@ -13,7 +13,8 @@
 #define EDGEWATT_AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512bitalg,avx512vpopcntdq,avx2,bmi," \
                           "bmi2,popcnt,lzcnt,fma")))
-/* AVX-512 as the first processors with it have it (Skylake, Cascade Lake): masks over bytes and words, no counts of ones. */
+/* AVX-512 as the first processors with it have it (Skylake, Cascade Lake): masks over bytes and words, no counts of
+ * ones. */
 #define EDGEWATT_MASKS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi,bmi2,popcnt,lzcnt")))
 #else
 #define EDGEWATT_X86 0

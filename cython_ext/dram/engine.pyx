@@ -178,8 +178,9 @@ cdef int pack_levels(const int16_t[::1] tokens, dram_levels *levels) except -1:
 
 def first_bad_request(const uint64_t[::1] address, const uint8_t[::1] is_write, const int64_t[::1] arrival,
                       uint64_t burst_bytes, uint64_t capacity, int64_t after, int64_t latest):
-    """Return the index of the first request that is not at a multiple of the burst below the capacity, no read (0), write
-    (1) or masked write (2), or does not arrive from the one before (the first: from `after`) to `latest`; or -1."""
+    """Return the index of the first request that is not at a multiple of the burst below the capacity, no read (0),
+    write (1) or masked write (2), or does not arrive from the one before (the first: from `after`) to `latest`; or
+    -1."""
     cdef Py_ssize_t k, n = address.shape[0]
     cdef int64_t before = after
     cdef bint bad = False
@@ -316,7 +317,8 @@ cdef class _Memory:
     def feed(self, int port, const int64_t[::1] request, const uint64_t[::1] address, const uint8_t[::1] is_write,
              const int64_t[::1] arrival, bint more=False):
         """Give a port its next block; the previous one must be used up. `request`: the caller's numbers. more: others
-        follow whatever becomes of these, so that the last ones wait for those that may be accepted in one clock with them.
+        follow whatever becomes of these, so that the last ones wait for those that may be accepted in one clock with
+        them.
         """
         self.check_port(port)
         cdef dram_port *p = &self.memory.port[port]
@@ -373,9 +375,9 @@ cdef class _Memory:
         return status
 
     def play_stream(self, uint64_t address, const int64_t[::1] bursts, const uint8_t[::1] writes):
-        """Play requests for consecutive bursts from `address` on, bursts[k] reads or (writes[k]) writes in turn, each as
-        soon as it is accepted, to the end; return the status of the last run. Of a memory with one port and no limit. With
-        `stream` what repeats is played once (stream.h).
+        """Play requests for consecutive bursts from `address` on, bursts[k] reads or (writes[k]) writes in turn, each
+        as soon as it is accepted, to the end; return the status of the last run. Of a memory with one port and no
+        limit. With `stream` what repeats is played once (stream.h).
         """
         need(writes.shape[0] == bursts.shape[0] and self.memory.n_ports == 1, "a direction for each run, one port")
         cdef dram_memory *m = self.memory
@@ -453,8 +455,9 @@ cdef class _Memory:
         return status
 
     def waited(self, int port):
-        """Return clocks that a port's requests waited to be accepted, of them those of reads that found room but as many
-        lines in flight as may be, and the bursts that began meanwhile on all channels. Of a memory with a limit."""
+        """Return clocks that a port's requests waited to be accepted, of them those of reads that found room but as
+        many lines in flight as may be, and the bursts that began meanwhile on all channels. Of a memory with a
+        limit."""
         self.check_port(port)
         p = &self.memory.port[port]
         return p.waited, p.waited_for_line, p.waited_bursts
@@ -487,8 +490,8 @@ cdef class _Memory:
         return taken
 
     def done_bursts(self):
-        """Return int64[n]: of each request that `take_done` would return, the bursts begun on all channels when its own had
-        begun (a posted write: when it was accepted). Of a memory with `sent`."""
+        """Return int64[n]: of each request that `take_done` would return, the bursts begun on all channels when its own
+        had begun (a posted write: when it was accepted). Of a memory with `sent`."""
         need(self.memory.out.done_bursts is not NULL, "a memory that keeps what was sent")
         return copied(self.memory.out.done_bursts, self.memory.out.n_done)
 
@@ -594,8 +597,8 @@ cdef class _Memory:
         return copied(self.memory.completed, COMMANDS)
 
     def command_wires(self):
-        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires (one set of pseudo-
-        channels that share them)."""
+        """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires (one set of
+        pseudo- channels that share them)."""
         cdef int c, k, wires = self.memory.channel[0].c.ca_wires
         result = np.empty((2, self.memory.n_channels, wires), np.int64)
         cdef int64_t[:, :, ::1] to = result

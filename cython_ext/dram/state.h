@@ -9,7 +9,8 @@
 #define EW_FOR(pointer)
 #endif
 
-/* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every request. */
+/* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every
+ * request. */
 #define EW_INLINED inline __attribute__((always_inline))
 
 enum { ROW_WIRES = 1, COLUMN_WIRES = 2, ALL_WIRES = 3 }; /* command wires */

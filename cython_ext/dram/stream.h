@@ -209,7 +209,8 @@ static void move_nodes(dram_engine *e, const int32_t *queue, int n, int64_t shif
     }
 }
 
-/* Repeat the period that was measured k times, in `shift` clocks, `bursts` and `rows` all in all. Returns 0 without memory. */
+/* Repeat the period that was measured k times, in `shift` clocks, `bursts` and `rows` all in all. Returns 0 without
+ * memory. */
 static int period_repeat(
     stream_period *p, dram_engine *e, int64_t k, int64_t shift, int64_t bursts, int64_t rows, int reads
 ) {

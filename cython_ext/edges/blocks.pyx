@@ -25,9 +25,8 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
                 int64_t n_sources, int64_t swaps, double hot, double cold, uint64_t seed):
     """Anneal the blocks order[0:size], order[size:2 size], ... of items by swaps; return the loads saved.
 
-    The loads of a block are the different sources of its items. `source` ids are below n_sources, no item has one twice.
-    Changes `order`.
-    Memory: 2 bytes per block and source.
+    The loads of a block are the different sources of its items. `source` ids are below n_sources, no item has one
+    twice. Changes `order`. Memory: 2 bytes per block and source.
     """
     need(size > 0 and start.shape[0] > 0 and rises(start, source.shape[0]) and within32(source, 0, n_sources)
          and within32(order, 0, start.shape[0] - 1), "blocks of items that are there")

@@ -1,7 +1,8 @@
 """What a spectral sweep over a network needs: distances, sums over neighbours, and orders that follow a rank.
 
 Connections are grouped by item (in_start int32[n + 1], in_source int32[W]) and by source (out_start int64[m + 1],
-out_target int32[W]); `of_item` and `of_source` name the neurons (int32), as reorder.edges.search.intervals.Items has them.
+out_target int32[W]); `of_item` and `of_source` name the neurons (int32), as reorder.edges.search.intervals.Items has
+them.
 """
 
 import numpy as np
@@ -125,7 +126,8 @@ def used_up(const int64_t[::1] targets, const int64_t[::1] in_degree, const int6
 
 def latest_of_sources(const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] item,
                       const int64_t[::1] rank, int64_t low=0, int64_t high=-1):
-    """Return int64[high - low]: for each item from low on, the highest rank (int64[m], of sources) of what it depends on.
+    """Return int64[high - low]: for each item from low on, the highest rank (int64[m], of sources) of what it depends
+    on.
 
     item: int32[m], the item of each source, -1 for an input. Items below `low` count as inputs. Items are numbered
     topologically; high: one past the last, -1: of all. O(W).
@@ -198,8 +200,8 @@ def streamed(const int32_t[::1] order, const int64_t[::1] out_start, const int32
 def tridiagonal(const double[::1] diagonal, const double[::1] off_diagonal):
     """Return (float64[n], float64[n, n]): eigenvalues, highest first, and in each row the eigenvector of one.
 
-    off_diagonal: float64[n - 1]. Implicit QL (Bowdler, Martin, Reinsch and Wilkinson 1968), in one thread and the same on
-    every machine. O(n^3). Raises ValueError if it does not converge.
+    off_diagonal: float64[n - 1]. Implicit QL (Bowdler, Martin, Reinsch and Wilkinson 1968), in one thread and the same
+    on every machine. O(n^3). Raises ValueError if it does not converge.
     """
     cdef int64_t n = diagonal.shape[0], low, high, i, k, turns
     cdef double f, b, g, r, s, c, p, x

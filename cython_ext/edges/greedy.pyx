@@ -39,14 +39,15 @@ cdef bint lists(const int64_t[::1] ends, const int64_t[::1] start, const int64_t
 
 
 cdef class Ego:
-    """The state of EGO. A connection's k2 is what its window holds: with S[x] and T[x] the numbers of connections in the
-    window that have x as source and as target, k2(u, v) = S[u] + T[u] + T[v]; k1 only says that u must be done.
+    """The state of EGO. A connection's k2 is what its window holds: with S[x] and T[x] the numbers of connections in
+    the window that have x as source and as target, k2(u, v) = S[u] + T[u] + T[v]; k1 only says that u must be done.
 
     Per source that is done, `best` is its connection with the highest T[v] (ties: smallest index) among those left, or
-    one that had it (-1: it is processed): the key in the tree is then too high, and is set right when it comes to the top.
+    one that had it (-1: it is processed): the key in the tree is then too high, and is set right when it comes to the
+    top.
 
-    Hubs, of more connections one way than HUBS * sqrt(W), are not looked through. A hub as a target has a tree of its own
-    over its connections from sources that are done, by S[u] + T[u], and a leaf in the main tree, which is then the
+    Hubs, of more connections one way than HUBS * sqrt(W), are not looked through. A hub as a target has a tree of its
+    own over its connections from sources that are done, by S[u] + T[u], and a leaf in the main tree, which is then the
     highest of those plus T[v]; its connections are in no source's `best`. A hub as a source has a tree over its other
     connections by T[v]. Each change then costs a logarithm, and there are at most sqrt(W) / HUBS hubs.
     """
@@ -192,7 +193,8 @@ cdef class Ego:
             self.refresh(u)
 
     cdef void shift_target(self, int64_t v, int64_t change) noexcept nogil:
-        """T[v] changes: look at the sources of v's connections that are left. What falls is seen when it comes to the top."""
+        """T[v] changes: look at the sources of v's connections that are left. What falls is seen when it comes to the
+        top."""
         cdef int64_t k = self.in_start[v], last = k + self.in_left[v], u, edge, key, near = self.near_target[v] + change
         cdef bint hubs = self.hubs
         cdef ew_max_tree tree

@@ -1,5 +1,6 @@
 """The highest of n keys, any of which may change: a complete binary tree of maxima. O(log n) per change at worst; a
-change that does not reach the maximum of a pair stops there. A key holds a priority and an index: ties go to the smallest.
+change that does not reach the maximum of a pair stops there. A key holds a priority and an index: ties go to the
+smallest.
 """
 
 from libc.stdint cimport int64_t

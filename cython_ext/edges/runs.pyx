@@ -1,4 +1,5 @@
-"""Runs ordered so that each finds most of its sources among the neurons used last, by a greedy walk with an LRU window."""
+"""Runs ordered so that each finds most of its sources among the neurons used last, by a greedy walk with an LRU
+window."""
 
 import numpy as np
 
@@ -110,9 +111,10 @@ def near_runs(const int64_t[::1] sources, const int64_t[::1] targets, const int6
     """Return int64[R], the order of runs: inside each group, next comes the run with most sources in the window.
 
     sources, targets: int64[W], by runs. starts: int64[R + 1], each run's first connection, and W. groups: int64[G + 1],
-    each group's first run, and R; a run stays in its group. The window holds the `capacity` (at least 1) neurons used last, sources
-    and targets, and goes on from one group to the next. Ties go to the run that comes first. O(log R) for every change
-    of a run's hits; each time a source comes into the window or leaves it, that is one per run that waits for it.
+    each group's first run, and R; a run stays in its group. The window holds the `capacity` (at least 1) neurons used
+    last, sources and targets, and goes on from one group to the next. Ties go to the run that comes first. O(log R) for
+    every change of a run's hits; each time a source comes into the window or leaves it, that is one per run that waits
+    for it.
     """
     cdef int64_t g, first, last, stop
     need(rises(groups, starts.shape[0] - 1) and capacity > 0, "groups of runs, one behind the other, and a window")

@@ -80,7 +80,8 @@ def by_target(const int32_t[:, ::1] ends, const int32_t[::1] place):
 
 
 def early_outputs(const int32_t[:, ::1] ends, const int64_t[::1] base, const uint8_t[::1] moved):
-    """Return int64[W]: the connections in the order of `base`, those into moved neurons as soon as their source is free.
+    """Return int64[W]: the connections in the order of `base`, those into moved neurons as soon as their source is
+    free.
 
     ends: int32[W, 2]. base: int64[W], a topological order. moved: uint8[N], 0 or 1; what feeds nothing. Free: after the
     last connection into the source, and the last one out of it that is not moved. O(W + N), 8 W bytes besides.

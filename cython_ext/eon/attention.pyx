@@ -25,10 +25,10 @@ cdef extern from "eon/attention.h" nogil:
 cdef class Attention:
     """The tables of one set of parameters.
 
-    edge, query, key, value: float32[W, d] of connections; node: float32[N, d] of neurons; offer, offer_bias:
-    float32[N + 1, d] and [N + 1], the last of an empty cache; sentinel, weight, bias (of the normalisation): float32[d].
-    Worlds are frontier: int32[B, F] connections, of which the first size: int64[B] >= 1 count, and cache: int32[B, C]
-    neurons, -1 from where it is empty on.
+    edge, query, key, value: float32[W, d] of connections; node: float32[N, d] of neurons; offer, offer_bias: float32[N
+    + 1, d] and [N + 1], the last of an empty cache; sentinel, weight, bias (of the normalisation): float32[d]. Worlds
+    are frontier: int32[B, F] connections, of which the first size: int64[B] >= 1 count, and cache: int32[B, C] neurons,
+    -1 from where it is empty on.
     """
 
     cdef ew_attention w

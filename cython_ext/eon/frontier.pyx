@@ -1,7 +1,8 @@
 """The world that EON learns in: many orders of one network side by side, each with its frontier and its LRU cache.
 
-Connections are grouped by source (`out_start`, `out_edges`), CSR-style. The frontier holds the connections whose source is
-done; a step takes one of them, looks its source and then its target up in the cache, and frees what its target completes.
+Connections are grouped by source (`out_start`, `out_edges`), CSR-style. The frontier holds the connections whose source
+is done; a step takes one of them, looks its source and then its target up in the cache, and frees what its target
+completes.
 """
 
 import numpy as np

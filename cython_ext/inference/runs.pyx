@@ -43,7 +43,8 @@ def level_number(name="avx512"):
 
 def _write_bytes(uintptr_t table, const int64_t[::1] offsets, const int64_t[::1] columns, const float[:, :] batch,
                 int64_t first, int64_t lanes, const double[::1] scales, const double[::1] zeros, int level):
-    """Write input vectors from the `first` on, at most `lanes`, as bytes: rows at offsets of a table, in steps of scales.
+    """Write input vectors from the `first` on, at most `lanes`, as bytes: rows at offsets of a table, in steps of
+    scales.
 
     columns: of the batch, float32[B, I]. Rounded half to even, clamped to 0 to 255.
     """
@@ -75,8 +76,8 @@ cdef class _Passes:
 
     tables: of float_stream, or the words of int8_stream and nothing, nothing; end: words of its runs, at least one.
     columns: values of a row, 1 or a multiple of 16, of 64 for int8; pitch: its bytes. fed: columns of the batch for the
-    table, fed_to: where; copied_from: its rows that go to rows of the arena, copied_to: where; output_rows: the outputs'.
-    All offsets are in bytes. scales: int8: of the outputs' 32-bit sums, whose rows output_rows then are.
+    table, fed_to: where; copied_from: its rows that go to rows of the arena, copied_to: where; output_rows: the
+    outputs'. All offsets are in bytes. scales: int8: of the outputs' 32-bit sums, whose rows output_rows then are.
     """
 
     cdef const uint32_t[::1] runs, offsets, weights

@@ -14,8 +14,8 @@ cdef int64_t MOST = 2**31
 def depth_and_repeats(const int64_t[::1] source, const int64_t[::1] target, Py_ssize_t n):
     """Return (depth int64[n], whether a connection is there twice).
 
-    source, target: int64[W], neurons in [0, n), n and W below 2^31. depth: connections on the longest path from a neuron
-    without incoming ones, -1 on a cycle and behind one (Kahn's algorithm). O(W + n) time, 4 W + 20 n bytes.
+    source, target: int64[W], neurons in [0, n), n and W below 2^31. depth: connections on the longest path from a
+    neuron without incoming ones, -1 on a cycle and behind one (Kahn's algorithm). O(W + n) time, 4 W + 20 n bytes.
     """
     cdef Py_ssize_t w = source.shape[0], k, first = 0, last = 0
     need(target.shape[0] == w and 0 <= n < MOST and within64(source, 0, n) and within64(target, 0, n),

@@ -1,4 +1,5 @@
-"""An order for a memory that keeps what was touched last (LRU), from another one: what would go too soon is used early."""
+"""An order for a memory that keeps what was touched last (LRU), from another one: what would go too soon is used
+early."""
 
 cimport cython
 import numpy as np
@@ -123,10 +124,10 @@ def refreshed(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_
     """Return int32[W]: the places of an order, but connections of a value are done early that LRU would lose too soon.
 
     sources, targets: int32[W], the ends of the connections in an order that computes everything before it is used;
-    memory: M. Where room is needed for one or two values, those to go are the ones touched longest ago. They and the next
-    two are considered in turn: if one has a connection within `horizon`, one of those is done first, with another value in
-    fast memory, the one touched longest ago; the very first one may also begin a target, early. O(W), 64 for each
-    connection done early.
+    memory: M. Where room is needed for one or two values, those to go are the ones touched longest ago. They and the
+    next two are considered in turn: if one has a connection within `horizon`, one of those is done first, with another
+    value in fast memory, the one touched longest ago; the very first one may also begin a target, early. O(W), 64 for
+    each connection done early.
     """
     cdef int32_t k, found
     cdef int64_t w = sources.shape[0]

@@ -183,7 +183,8 @@ cdef class _Residency:
                 self.arrays["drop_rank"].astype(np.int64))
 
     def stages(self):
-        """Return int32[edges], the stage of every connection, by source, within it by item: as late as its points allow.
+        """Return int32[edges], the stage of every connection, by source, within it by item: as late as its points
+        allow.
 
         As of the last refresh.
         """

@@ -72,8 +72,8 @@ cdef int _check_sizes(const int64_t[::1] sizes) except -1:
 cdef class Graph:
     """The rows of reorder.operators.schedule.operator_problem.OperatorProblem for the kernels.
 
-    before: node -> its predecessors, writes, reads: node -> buffers; each (start int32[n + 1], values int32[...]), where
-    one value more than needed keeps empty ones addressable. sizes: int64[buffers], retained: uint8[buffers].
+    before: node -> its predecessors, writes, reads: node -> buffers; each (start int32[n + 1], values int32[...]),
+    where one value more than needed keeps empty ones addressable. sizes: int64[buffers], retained: uint8[buffers].
     """
 
     cdef sg_graph g
@@ -252,9 +252,9 @@ cdef class _Costs:
                 int64_t evaluations, int64_t done_before, int64_t total, double heat, uint64_t[::1] random, seconds=None):
         """One slice of the local search; `best`, `current` and `random` are updated in place. Returns the best cost.
 
-        kind: of the height of the arena by rule 0 linear best fit, 1 by size best fit, 2 by size first fit; 3 traffic. An
-        order whose peak is above `peak_cap` is refused. TimeoutError where the traffic of `best` or `current` takes more
-        than `seconds`; later the slice just ends there.
+        kind: of the height of the arena by rule 0 linear best fit, 1 by size best fit, 2 by size first fit; 3 traffic.
+        An order whose peak is above `peak_cap` is refused. TimeoutError where the traffic of `best` or `current` takes
+        more than `seconds`; later the slice just ends there.
         """
         cdef int32_t[::1] scratch = np.empty(self.graph.g.n_nodes, np.int32)
         cdef int32_t[::1] place = np.empty(self.graph.g.n_nodes, np.int32)
@@ -277,8 +277,8 @@ cdef class _Costs:
 cdef class Search:
     """A state search that is run in slices; see search.h.
 
-    floor: every peak counts as at least this. upper: states of this peak or more are cut off. max_children: follow only so
-    many operators from each state (0: all), after which FULL stands for EXHAUSTED.
+    floor: every peak counts as at least this. upper: states of this peak or more are cut off. max_children: follow only
+    so many operators from each state (0: all), after which FULL stands for EXHAUSTED.
     """
 
     cdef ss_search s

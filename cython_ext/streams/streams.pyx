@@ -51,7 +51,8 @@ cdef int _check_sources(const int32_t[::1] sources, const int64_t[::1] starts, c
 
 def shared_quads(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] starts,
                  const uint8_t[::1] outside):
-    """Return int64[R]: for a kernel that takes two targets together, of a run that makes a pair with the next one, how many quads of sources they begin with alike.
+    """Return int64[R]: for a kernel that takes two targets together, of a run that makes a pair with the next one, how
+    many quads of sources they begin with alike.
 
     0: no pair. Nothing is in two pairs, and the second run does not read what the first one writes. O(W).
     """

@@ -1,4 +1,5 @@
-"""One pass over the accesses of a chunk each: their counts, the lines and blocks they touch, when a line comes again."""
+"""One pass over the accesses of a chunk each: their counts, the lines and blocks they touch, when a line comes
+again."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memset

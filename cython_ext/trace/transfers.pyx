@@ -75,8 +75,8 @@ cdef class TransferWalk(ForwardWalk):
     that bring a bias as a scalar, the image offset to read it from (else -1). arrays: int64[P, 4] rows of (image
     offset, end, bytes of a piece, stream), each read from its start to its end, piece by piece. element_array,
     event_array: which array an element or structure load lies in; scalar_array: the one with bias scalars;
-    descriptor_array: the one with 4 bytes for each move, -1 for none.
-    row_accesses: engine accesses that a row, and a row of partial sums, takes. engine: hwmodel.machine.EngineSpec, whose time is counted.
+    descriptor_array: the one with 4 bytes for each move, -1 for none. row_accesses: engine accesses that a row, and a
+    row of partial sums, takes. engine: hwmodel.machine.EngineSpec, whose time is counted.
     """
 
     cdef ew_transfers transfers
@@ -189,8 +189,9 @@ def first_loads(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_
 
 def slots_of(const int32_t[::1] step, const int32_t[::1] neuron, const uint8_t[::1] kind,
              const int32_t[::1] source, const int32_t[::1] target, int64_t n_neurons, uint8_t load):
-    """Return (int32[E] slot of each row that moves, int32[K] slots of the source and of the target of each step, slots in
-    use at most). A row takes a free slot when it is loaded, and leaves it with its last use or the store behind that."""
+    """Return (int32[E] slot of each row that moves, int32[K] slots of the source and of the target of each step, slots
+    in use at most). A row takes a free slot when it is loaded, and leaves it with its last use or the store behind
+    that."""
     cdef int64_t k, e, at, n = step.shape[0], n_steps = source.shape[0], n_free = 0, used = 0
     cdef int side
     cdef bint wrong = False

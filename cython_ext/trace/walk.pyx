@@ -76,7 +76,8 @@ cdef class ForwardWalk:
     """A forward pass in progress: `fill` writes the next accesses and keeps the memory image current.
 
     What a step makes is written in trace/walk.h; see traces.trace.plan.Plan for the meaning and units of the arrays.
-    Raises ValueError where one leads out of another or out of the image. streams: numbers of the streams of sources, partial sums and finished values.
+    Raises ValueError where one leads out of another or out of the image. streams: numbers of the streams of sources,
+    partial sums and finished values.
     """
 
     def __init__(self, plan, uint8_t[::1] image, streams):

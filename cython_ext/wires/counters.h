@@ -290,7 +290,8 @@ static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *count
                 from = p = ew_return_to_idle(&w, lanes, sent->rest, p);
                 start = p - lanes;
                 rested = 1;
-                /* the ones of an idle bus do not count, for no unit interval is sent: what the beat counts of them is taken off */
+                /* the ones of an idle bus do not count, for no unit interval is sent: what the beat counts of them is
+                 * taken off */
                 for (int64_t wire = 0; sent->rest && wire < 9 * lanes; wire++) counts[27 * lanes * stream + wire]--;
             }
             const int64_t left = sent->ends[k] - i, some = left < EW_WINDOW - p ? left : EW_WINDOW - p;

@@ -55,12 +55,12 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
                 bint idle_level, uint8_t[::1] level, uint8_t[::1] flag_level, int64_t lane, uint8_t[::1] counters,
                 int64_t[:, :, ::1] counts):
     """Send `data` over the bus and count, in the counters and, where those are full, in counts[stream, (ones, toggles,
-    rising), wire]; return the next byte's lane, or -1 where a segment ends before it starts or beyond the data, or is of
-    no stream: then nothing is counted.
+    rising), wire]; return the next byte's lane, or -1 where a segment ends before it starts or beyond the data, or is
+    of no stream: then nothing is counted.
 
-    Segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k], all wires first return to `idle_level`
-    (those edges belong to segment k). flags: packed uint8 or None. idles: uint8 or None. level, flag_level:
-    uint8[lanes], updated.
+    Segment k is the bytes up to ends[k] and belongs to streams[k]; where idles[k], all wires first return to
+    `idle_level` (those edges belong to segment k). flags: packed uint8 or None. idles: uint8 or None. level,
+    flag_level: uint8[lanes], updated.
     """
     cdef int64_t lanes = level.shape[0], j, segments = ends.shape[0], n = data.shape[0]
     cdef ew_bus bus

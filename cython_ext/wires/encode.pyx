@@ -170,7 +170,8 @@ cdef inline unsigned long long _element(const uint8_t *bytes_, int64_t width) no
 
 def code_zdr(const uint8_t[::1] data, uint8_t[::1] out, const uint8_t[::1] history, int64_t element_bytes,
              int64_t block_bytes, int64_t position, bint decode):
-    """Base+XOR with zero data remapping, our reading of Lee et al. 2018; the map is an involution given the predecessor.
+    """Base+XOR with zero data remapping, our reading of Lee et al. 2018; the map is an involution given the
+    predecessor.
 
     K has only the second-highest bit of an element set: 0 sends K, prev ^ K sends prev, any other x sends x ^ prev.
     Elements are little endian (as is the machine this runs on). data is whole elements; position a multiple of them.
@@ -255,9 +256,9 @@ def encode_optimal_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] f
     """Invert bytes so that each block (burst) costs least on each lane, given what the lane carried before it.
 
     data, out: uint8[n]; the first byte starts a block and travels on `lane`. flags: uint8[ceil(n / 8)], zero at first,
-    bit i is set where byte i is inverted (low_active: where it is not). level: uint8[2, lanes], data and flag each lane carries; updated. one, zero:
-    cost of a wire's unit interval at 1 and at 0; edge: of an edge in either direction. Ties are sent plain. Blocks have at most 4096
-    beats. O(n).
+    bit i is set where byte i is inverted (low_active: where it is not). level: uint8[2, lanes], data and flag each lane
+    carries; updated. one, zero: cost of a wire's unit interval at 1 and at 0; edge: of an edge in either direction.
+    Ties are sent plain. Blocks have at most 4096 beats. O(n).
     """
     cdef int64_t n = data.shape[0], lanes = level.shape[1], start, end, first, i, beats, k, at
     cdef unsigned word[2]

@@ -1,7 +1,7 @@
 """Inversion whose flags travel inside the burst (LPDDR6): one flag for a share of the data bits, spread over wires.
 
-A burst is described beat by beat and wire by wire: `source` int32[beats, wires] is k >= 0 for data bit k of the burst, -1
-for a bit that is given (`given` uint8[beats, wires]: metadata, or a wire that is not there), -2 - c for the flag of
+A burst is described beat by beat and wire by wire: `source` int32[beats, wires] is k >= 0 for data bit k of the burst,
+-1 for a bit that is given (`given` uint8[beats, wires]: metadata, or a wire that is not there), -2 - c for the flag of
 share c. Share c are the data bits from c * share_bits on.
 """
 
@@ -74,9 +74,9 @@ def cheapest_shares(const uint8_t[:, ::1] data, uint8_t[:, ::1] flags, const int
                     int64_t[::1] weight, int64_t[::1] table, uint8_t[::1] choice):
     """Flag the shares so that each burst costs least on all wires, flags included, given what they carried before.
 
-    data, flags, source, given, share_bits, level: as in `invert_far_shares`. one, zero, edge: cost of a unit interval at
-    1 and at 0 and of an edge, whole numbers. Of equal costs the flags that are the lowest number (flag 0 the highest bit)
-    are taken, so that any exact method finds the same.
+    data, flags, source, given, share_bits, level: as in `invert_far_shares`. one, zero, edge: cost of a unit interval
+    at 1 and at 0 and of an edge, whole numbers. Of equal costs the flags that are the lowest number (flag 0 the highest
+    bit) are taken, so that any exact method finds the same.
 
     The cost is a constant, a weight for each flag and a weight for each two flags that meet on a wire (or whose shares
     do): pair int32[beats, wires] is the number of the two at the edge into a bit, -1 where there are no two. Flags are
