@@ -30,6 +30,7 @@ FIRST_CHECK, CHUNKS = 1024, 50  # swaps before a first check of the clock, check
 SWAP_TARGETS = 1 << 22  # targets of one source that the swaps before the first check of the clock visit at most
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 SCANNED = 1000  # items, from which scans have been found to pay
+CLEARLY, MOSTLY = 0.98, 0.5  # of the annealed order's value, and of the budget for edge moves (measured under RR)
 HEATS = (1.0, 1.4, 0.7)  # of the first, second, third start, and again
 
 
@@ -38,7 +39,8 @@ class SlotProbe:
     """How the number of slots is looked for.
 
     share, temperature: the budget's share of one trial, and its temperature. most: trials at most. step, step_min: the
-    factor between trials, under LRU and RR and under MIN.
+    factor between trials, under LRU and under MIN. moved: the share of M - 1 tried besides the first one under RR:
+    edge moves, which take the rest there, get less far from fewer slots, even if these start lower (nine networks).
 
     Under MIN far fewer slots are tried where time is short, as longer searches got further from many slots: where the
     limit is at most `short_us` a connection, the first start takes at most `start_share` of it, and its order does
@@ -54,6 +56,7 @@ class SlotProbe:
     most: int = 4
     step: float = 0.85
     step_min: float = 0.9
+    moved: float = 0.47
     short_us: float = 20
     start_share: float = 0.1
     idle: float = 0.01
@@ -210,18 +213,26 @@ class Annealing:
         return self.offer(best) if done or self.offered == math.inf else self.offered
 
 
-def anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0) -> None:
-    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found."""
+def anneal(
+    items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0
+) -> Annealing | None:
+    """Find the number of slots on a small part of the budget, then anneal with it; offer all that is found.
+
+    Returns the annealing with that number; None where there was no time for one.
+    """
     try:
-        _anneal(items, best, parameters, seconds, heat)
+        return _anneal(items, best, parameters, seconds, heat)
     except OutOfTime:
         if best.edges is None:
             best.offer(two_optimal_order(items.network))
+        return None
 
 
-def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float) -> None:
+def _anneal(
+    items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float
+) -> Annealing | None:
     if best.edges is not None and not best.has_time:
-        return
+        return None
     moves = parameters.moves
     if moves is None and seconds == math.inf:
         moves = MOVES_PER_ITEM * len(items.items)
@@ -236,11 +247,12 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
             offer_refreshed(best, items.network, chosen.order, chosen.horizon)
     elif best.edges is None:  # a limit that the constructions alone used up
         chosen.offer(best)
+    return chosen
 
 
 class SlotSearch:
     """Looks for the number of slots. MIN: from M - 2, where the model is exact, to fewer, which leave MIN room to keep
-    sources. LRU and RR: from a share of M - 1 downhill, up or down. Each as long as it pays.
+    sources. LRU: from a share of M - 1 downhill, up or down. Each as long as it pays. RR: the better one of two.
 
     runs: the annealing of each number of slots that was started.
     """
@@ -284,6 +296,10 @@ class SlotSearch:
         began = best.budget.spent()
         share = self.far_share() if self.future else SHARES[best.task.policy][0]
         self.probe(share)
+        if not (self.future or best.task.keeps_touched):
+            if best.budget.spent() < ends:
+                self.probe(PROBE.moved)
+            return self.runs[min(self.values, key=self.values.__getitem__)]
         step, tries = PROBE.step_min, PROBE.most
         if self.future:  # more are impossible; a start that takes as long as its trial is not worth a second one
             tries = 0 if best.budget.spent() - began > 2 * PROBE.share * self.seconds else tries
@@ -431,15 +447,18 @@ def anneal_and_polish(
     swaps = None if moves is None else moves - round(moves * share)
     progress = best.task.progress
     with best.reporting(progress and part(progress, 0, 1 - share)):
-        anneal_for_objective(items, best, replace(parameters, moves=swaps), seconds * (1 - share), heat)
+        annealed = anneal_for_objective(items, best, replace(parameters, moves=swaps), seconds * (1 - share), heat)
     edge_moves = None if moves is None else round(moves * share / SWAPS_PER_MOVE)
     with best.reporting(progress and part(progress, 1 - share, 1)):
-        polish(best, items.network, edge_moves, seconds - (best.budget.spent() - began))
+        start = None
+        if annealed and share > MOSTLY and not items.planned and CLEARLY * annealed.offered <= best.value:
+            start = annealed.order  # edge moves get further from it
+        polish(best, items.network, edge_moves, seconds - (best.budget.spent() - began), start)
 
 
 def anneal_for_objective(
     items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0
-) -> None:
+) -> Annealing | None:
     """Anneal with the number of slots that suits the objective.
 
     A state's cost is I/Os at its number of slots, whatever the objective. But fewer slots leave fast memory for batches
@@ -448,8 +467,7 @@ def anneal_for_objective(
     """
     objective, task = best.score.objective, best.task
     if objective.plain or parameters.slots:
-        anneal(items, best, parameters, seconds, heat)
-        return
+        return anneal(items, best, parameters, seconds, heat)
     began, done = best.budget.spent(), best.work
     moves = parameters.moves
     largest = max((term.within(task)[3] for term in objective.io), default=task.memory)
@@ -481,6 +499,7 @@ def anneal_for_objective(
     rest = None if moves is None else max(0, moves - (best.work - done))
     if left() > 0 and rest != 0:
         anneal(items, best, replace(parameters, slots=chosen, moves=rest), left(), heat)
+    return None
 
 
 @dataclass(frozen=True)

@@ -111,14 +111,20 @@ def begins_within(network: Network, seconds: float) -> bool:
     return network.n_connections <= MANY_CONNECTIONS or seconds >= BEGIN_US * 1e-6 * network.n_connections
 
 
-def polish(best: Best, network: Network, moves: int | None, seconds: float) -> None:
-    """Improve the best order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result."""
+def polish(
+    best: Best, network: Network, moves: int | None, seconds: float, start: npt.NDArray[np.int64] | None = None
+) -> None:
+    """Improve an order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result.
+
+    start: int64[W]; None: the best one.
+    """
     if best.edges is None or moves == 0 or seconds <= 0 or not begins_within(network, seconds):
         return
     started, task = best.budget.spent(), best.task
     if applies(best):
         offer_refreshed(best, network, best.edges)
-    search = annealer(network, task, best.edges, window(network), COLD, task.seed, patience=PATIENCE)
+    start = best.edges if start is None else start
+    search = annealer(network, task, start, window(network), COLD, task.seed, patience=PATIENCE)
     over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16
     while moves is None or done < moves:
@@ -134,4 +140,4 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float) -> N
         if task.progress:
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
             task.progress(round(1000 * min(1.0, share)), 1000, f"best {search.best:.0f}")
-    best.offer(best.edges[search.best_found()], **best.parameters)
+    best.offer(start[search.best_found()], **best.parameters)

@@ -91,6 +91,8 @@ def coordinates(items: Items) -> FloatArray | None:
 
 def _coordinates(items: Items, count: int) -> FloatArray | None:
     network = items.network
+    if network.out_degree.max(initial=0) <= 1:  # a tree: each value is used once, whatever is near
+        return None
     graph = _Graph(items)
     _, _, end = graph.distances(items.sources[:1])
     far, _, _ = graph.distances(np.array([end]))
