@@ -228,9 +228,7 @@ def anneal(
         return None
 
 
-def _anneal(
-    items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float
-) -> Annealing | None:
+def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float) -> Annealing | None:
     if best.edges is not None and not best.has_time:
         return None
     moves = parameters.moves
