@@ -192,7 +192,7 @@ def test_on_paper_nothing_is_cut(browser: Browser, pages: Path) -> None:
     assert said["charts"] <= 700 and said["table"] <= 1000 and said["torn"] == 0, said
     assert {"point", "I/Os", "energy nJ", "time ns", "record"} <= set(said["heads"]), said
     assert not {"ordering", "format", "L1 size (bytes)", "seed", "stride"} & set(said["heads"]), said
-    assert "best bound theorem-1" in said["alike"] and said["after"] > 25, said
+    assert "best bound paths" in said["alike"] and said["after"] > 25, said
     sheets = printed.count(b"/Type /Page\n") or len(re.findall(rb"/Type\s*/Page\b", printed))
     assert 4 < sheets <= FEWEST_SHEETS, sheets
 
