@@ -32,7 +32,8 @@ class CommandTable:
 
     cycle int64[n], command int8[n] (index into constraints.COMMANDS), rank, bank_group, bank, row, column int32[n].
     data uint8[bursts, burst_bytes] or None: the bytes of the RD and WR commands, in their order; byte k travels in beat
-    k // lanes on byte lane k % lanes. end_cycle: length of the run.
+    k // lanes on byte lane k % lanes. end_cycle: length of the run. gaps: where data wires are between bursts that do
+    not touch: they `rest` at the idle level, as in DRAMPower, or `hold` the last one, as in a replay.
     """
 
     cycle: np.ndarray
@@ -44,6 +45,7 @@ class CommandTable:
     column: np.ndarray
     data: np.ndarray | None
     end_cycle: int
+    gaps: str = "rest"
 
     @property
     def is_read(self) -> np.ndarray:
@@ -85,7 +87,12 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
 
 
 def from_trace(
-    trace: np.ndarray, *, part: Part, data: np.ndarray | None = None, end_cycle: int | None = None
+    trace: np.ndarray,
+    *,
+    part: Part,
+    data: np.ndarray | None = None,
+    end_cycle: int | None = None,
+    gaps: str = "rest",
 ) -> CommandTable:
     """Return the table of an engine's command trace; data uint8[requests, burst_bytes] is indexed by request number."""
     burst = np.isin(trace["command"], READS + WRITES)
@@ -96,6 +103,7 @@ def from_trace(
         **{name: trace[name].astype(np.int32) for name in ("rank", "bank_group", "bank", "row", "column")},
         data=None if data is None else np.ascontiguousarray(data[trace["request"][burst]]),
         end_cycle=last if end_cycle is None else end_cycle,
+        gaps=gaps,
     )
 
 

@@ -228,7 +228,7 @@ def interface_energy(
     lane_order: tuple[int, ...] | None = None,
     end_cycle: int | None = None,
     metadata: tuple[int, ...] = (0,),
-    gaps: str = "rest",
+    gaps: str | None = None,
 ) -> InterfaceEnergy:
     """Count what the wires do for a command table with data, and its energy per wire group.
 
@@ -236,7 +236,7 @@ def interface_energy(
     data bus inversion by the part's rule. beat_order: 'last-to-first' turns the beats of each burst on the data wires.
     lane_order: lane_order[i] is the wire lane of byte lane i. end_cycle: clock at which clock wires stop (None: the
     table's end). metadata: a word per block of a burst (LPDDR6). gaps: data wires `rest` at the idle level between
-    bursts that do not touch, or `hold` the last level, as in `replay`.
+    bursts that do not touch, or `hold` the last level (None: by the table's own rule, `hold` for those of a replay).
     Returns an InterfaceEnergy in pJ. Raises InputError for bursts that overlap, no data, or a part without DBI.
     """
     from hwmodel.dram.interface import count_interface

@@ -77,7 +77,7 @@ def count_interface(
     lane_order: tuple[int, ...] | None = None,
     end_cycle: int | None = None,
     metadata: tuple[int, ...] = (0,),
-    gaps: str = "rest",
+    gaps: str | None = None,
 ) -> InterfaceCounts:
     """Count what the wires do for a command table with data (see hwmodel.dram.command_table).
 
@@ -86,11 +86,12 @@ def count_interface(
     """
     if beat_order not in BEAT_ORDERS:
         raise unknown_name("beat order", beat_order, BEAT_ORDERS)
-    if gaps not in GAPS:
+    if gaps is not None and gaps not in GAPS:
         raise unknown_name("rule for gaps", gaps, GAPS)
     if dbi and part.interface.dbi == "none":
         raise InputError(f"part {part.name!r} has no data bus inversion")
     table = command_table(commands, part=part, end_cycle=end_cycle)
+    gaps = gaps or table.gaps
     bursts = table.is_read | table.is_write
     if table.data is None and bursts.any():
         raise InputError("the command table has no data: ones and edges need the bytes of each burst")

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hwmodel.dram.command_table import CommandTable, from_trace
 from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
-from hwmodel.parts.part import COMMANDS
+from hwmodel.parts.part import COMMANDS, Part
 from hwmodel.replay.hierarchy import burst_trace
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -38,6 +39,10 @@ class Commands:
     def moves_data(self) -> np.ndarray:
         """Return bool[n]: which commands read or write."""
         return np.isin(self.table["command"], MOVES_DATA)
+
+    def of_part(self, part: Part) -> CommandTable:
+        """Return them for `interface_energy`, which then counts edges by the rule of the replay."""
+        return from_trace(self.table, part=part, data=self.data, end_cycle=self.end_cycle, gaps="hold")
 
 
 def commands_of(trace: Trace, machine: Machine, channel: int, *, bursts: int | None = None) -> Commands:
