@@ -8,7 +8,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
@@ -92,14 +92,25 @@ class _Filling(Section):
         self.build()
 
     def build(self) -> Any:
-        values = {name: getattr(self, name) for name in _filled_fields(type(self))}
-        return self._fills(**{name: v.build() if isinstance(v, _Filling) else v for name, v in values.items()})
+        names = _filled_fields(type(self))
+        values = [getattr(self, name) for name in names]
+        values = [value.build() if isinstance(value, _Filling) else value for value in values]
+        try:
+            return _built(self._fills, names, *values)
+        except TypeError:  # a list among them
+            return self._fills(**dict(zip(names, values, strict=True)))
+
+
+@lru_cache(maxsize=256, typed=True)
+def _built(what: type, names: tuple[str, ...], *values: Any) -> Any:
+    """Build a dataclass, once for the points of a sweep that have it alike."""
+    return what(**dict(zip(names, values, strict=True)))
 
 
 @cache
-def _filled_fields(section: type[_Filling]) -> list[str]:
+def _filled_fields(section: type[_Filling]) -> tuple[str, ...]:
     names = {item.name for item in dataclasses.fields(section._fills)}
-    return [name for name in section.model_fields if name in names]
+    return tuple(name for name in section.model_fields if name in names)
 
 
 class Named:

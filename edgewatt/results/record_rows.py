@@ -463,10 +463,19 @@ def compact(value: float | None, digits: int = 3) -> str:
 
 def flat(value: Any, key: str = "") -> dict[str, Any]:
     """Return nested JSON values as one mapping with dotted keys."""
-    if isinstance(value, Mapping):
-        items = [(f"{key}.{name}" if key else str(name), item) for name, item in value.items()]
+    leaves: dict[str, Any] = {}
+    _put_leaves(value, key, leaves)
+    return leaves
+
+
+def _put_leaves(value: Any, key: str, leaves: dict[str, Any]) -> None:
+    if isinstance(value, str | int | float):  # most are: an abstract class takes its time to say no
+        leaves[key] = value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            _put_leaves(item, f"{key}.{name}" if key else str(name), leaves)
     elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
-        items = [(f"{key}.{index}", item) for index, item in enumerate(value)]
+        for index, item in enumerate(value):
+            _put_leaves(item, f"{key}.{index}", leaves)
     else:
-        return {key: value}
-    return {name: leaf for sub, item in items for name, leaf in flat(item, sub).items()}
+        leaves[key] = value

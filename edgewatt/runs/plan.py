@@ -310,7 +310,9 @@ def plugins_of(
         for name in dict.fromkeys(_with_tried(kind, _named(config, path.split(".")))):
             _note(plugins, path.split(".")[0], kind, name)
     for field, (kind, reader) in _READERS.items():
-        if field in paths and any(entry.origin for entry in registry(kind).loadable().values()):
+        if field not in paths or not (known := registry(kind)).has_outside():
+            continue
+        if any(entry.origin for entry in known.loadable().values()):
             for name in {reader(config[field], paths[field])} - {one["name"] for one in plugins.get(field, ())}:
                 _note(plugins, field, kind, name)
     for folder, name in sorted({*pieces, ("dram", config["dram"]["part"]), ("onchip", _technology(paths))}):
