@@ -9,7 +9,7 @@ from cython_ext.common.checks cimport need
 
 cdef extern from "edges/exact.h" nogil:
     enum:
-        EW_MOST_EDGES, EW_MOST_VALUES, EW_PLACES
+        EW_MOST_EDGES, EW_MOST_VALUES, EW_PLACES, EW_EXACT_MIN
     ctypedef struct ew_node:
         int32_t parent
         short edge
@@ -50,7 +50,7 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
     cdef int status = 0
     need(0 < w <= EW_MOST_EDGES and targets.shape[0] == w, "connections for one word")
     need(0 < n_neurons <= EW_MOST_VALUES and outputs.shape[0] == n_neurons, "values for one word")
-    need(3 <= memory and 0 <= policy <= 2 and (policy == 2 or memory - 1 <= EW_PLACES), "a memory that fits")
+    need(3 <= memory and 0 <= policy <= 2 and (policy == EW_EXACT_MIN or memory - 1 <= EW_PLACES), "a memory that fits")
     need(0 <= bound <= 1 << 14, "a bound")
     for k in range(w):
         need(0 <= sources[k] < n_neurons and 0 <= targets[k] < n_neurons, "neurons that are there")

@@ -32,6 +32,7 @@ def diamond(**changes: Any) -> Network:
     [
         (dict(sources=[], targets=[]), "the network is empty"),
         (dict(n_neurons=0), "the network is empty"),
+        (dict(n_neurons=-(10**5000)), "the network is empty: an int neurons"),
         (dict(n_neurons=3.5), "n_neurons must be an integer, not 3.5"),
         (dict(n_neurons=MAX_NEURONS + 1), "are too many"),
         (dict(targets=[1, 2, 3]), "4 sources but 3 targets"),

@@ -158,7 +158,7 @@ class Network(OneLineRepr):
     def _validate(self) -> None:
         n, w = self.n_neurons, len(self.sources)
         if n < 1 or w < 1:
-            raise InputError(f"the network is empty: {n} neurons, {w} connections")
+            raise InputError(f"the network is empty: {shown(n)} neurons, {w} connections")
         if n > MAX_NEURONS or w > MAX_CONNECTIONS:
             raise InputError(f"{shown(n)} neurons and {w} connections are too many: 2^31 - 1 of each can be numbered")
         claim(_BYTES_PER_NEURON * n, f"network {shown(self.name)}", f"its {n} neurons")
