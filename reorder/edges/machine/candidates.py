@@ -104,7 +104,7 @@ class CandidatePool:
         if self.progress is not None:
             limit = self.budget.limit_s
             share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.evaluated)
-            self.progress(share, 1000 if limit else None, f"best {self.value:.6g}")
+            self.progress(share, 1000 if limit else None, f"{len(self.evaluated)} orders tried")
 
     def _simulate(self, edges: Int64Array) -> float:
         began = self.budget.spent()

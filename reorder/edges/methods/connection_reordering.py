@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Interrupts, Scorer, count_of
+from reorder.edges.search.budget import Interrupts, Scorer, count_of, so_far
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown
@@ -104,7 +104,7 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
             chunk = max(1, min(4 * chunk, int(chunk * SLICE_S / max(now - before, 1e-4))))
             truncated = now >= deadline and search.iteration < parameters.iterations
             if task.progress is not None:
-                task.progress(search.iteration, parameters.iterations, f"best {search.best:g}")
+                task.progress(search.iteration, parameters.iterations, so_far(search.best, task.objective))
         curve.append((search.iteration, time.monotonic() - began, search.best))
         if truncated:
             break

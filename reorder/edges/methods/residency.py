@@ -13,7 +13,7 @@ import numpy as np
 from cython_ext.residency.residency import _Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part
+from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part, so_far
 from reorder.edges.search.edge_moves import PLANNED_SHARE, SHARE, SWAPS_PER_MOVE, applies, offer_refreshed, polish
 from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
 from reorder.edges.search.intervals import Int64Array, IntervalState, Items
@@ -208,7 +208,7 @@ class Annealing:
                 self.offer(best)
                 next_checkpoint = share + max(1 / CHECKPOINTS, self.took / CHECKPOINT_SHARE / max(seconds, 1e-9))
             if best.task.progress:
-                best.task.progress(round(1000 * share), 1000, f"best {best.value:.0f}")
+                best.task.progress(round(1000 * share), 1000, so_far(best.value, best.task.objective))
         self.done += done
         return self.offer(best) if done or self.offered == math.inf else self.offered
 

@@ -247,6 +247,11 @@ def worth_more(best: Best) -> bool:
     return best.task.prepared is None or best.value <= NEAR * best.task.prepared.least
 
 
+def so_far(value: float, objective: Any) -> str:
+    """Say what a search has found: I/Os; nothing of objectives that have no unit."""
+    return f"best {value:,.0f} I/Os" if objective == "io" else "searching"
+
+
 def part(progress: Progress, begin: float, end: float) -> Progress:
     """Return a progress whose whole is the part from `begin` to `end` (shares) of the given one."""
 

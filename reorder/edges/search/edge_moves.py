@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cython_ext.annealing.connections import _Annealer
 from cython_ext.residency.recency import refreshed
 from reorder.base import Task
-from reorder.edges.search.budget import Best
+from reorder.edges.search.budget import Best, so_far
 from reorder.edges.search.objectives import make_objective
 from traces.networks.network import Network
 from traces.networks.processing import processing_arrays
@@ -139,5 +139,5 @@ def polish(
         best.work += step
         if task.progress:
             share = max(done / moves if moves else 0.0, spent / seconds if seconds < math.inf else 0.0)
-            task.progress(round(1000 * min(1.0, share)), 1000, f"best {search.best:.0f}")
+            task.progress(round(1000 * min(1.0, share)), 1000, so_far(search.best, task.objective))
     best.offer(start[search.best_found()], **best.parameters)
