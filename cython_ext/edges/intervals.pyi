@@ -6,3 +6,10 @@ def grouped(
     keys: npt.NDArray[np.int32], groups: int, first: npt.NDArray[np.int32] | None = None
 ) -> npt.NDArray[np.int32]: ...
 def in_groups(values: npt.NDArray[np.int32], keys: npt.NDArray[np.int32], groups: int) -> npt.NDArray[np.int64]: ...
+def carried(
+    start: npt.NDArray[np.int64],
+    opened: npt.NDArray[np.int32],
+    finish: npt.NDArray[np.int32],
+    release: npt.NDArray[np.int32],
+    stages: int,
+) -> npt.NDArray[np.int32]: ...

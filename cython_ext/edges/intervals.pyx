@@ -1,12 +1,12 @@
-"""The opens of residency intervals that are nearest to a wish and never need more than so many slots; a sort by small
-keys."""
+"""Residency intervals: opens nearest to a wish that need so many slots, sources that stay between stages; a sort by
+small keys."""
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
-from cython_ext.common.ranges cimport within32
+from cython_ext.common.ranges cimport rises, within32
 
 cdef enum:
     # Places of many groups at once would be written all over memory: above MANY keys, at most DIGIT bits of them are
@@ -77,6 +77,76 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     else:
         _group[int32_t](keys, groups, first, None, order)
     return order
+
+
+def carried(
+    const int64_t[::1] start,
+    const int32_t[::1] opened,
+    const int32_t[::1] finish,
+    const int32_t[::1] release,
+    int64_t stages,
+):
+    """Return int32[W], 4 * stage + place of each connection.
+
+    Sources are loaded at as few stages as pierce the intervals,
+    where one may stay from each stage into the next. O(W).
+
+    start: int64[n + 1], the connections of each source.
+    opened, finish: int32[W], the stages (from 1) between which
+    a connection's target is resident.
+    release: int32[n], the stage until which a source itself is
+    resident; 0: never.
+    place: 0, the source stayed from the stage before; 1, it is
+    loaded; 2, loaded and stays; 3, resident.
+    """
+    cdef int64_t n = release.shape[0], w = opened.shape[0]
+    cdef int64_t s, k, next, after, end
+    cdef int32_t point, place
+    cdef bint stays, known
+    need(start.shape[0] == n + 1 and rises(start, w), "the connections of each source")
+    need(0 <= stages < 1 << 28, "a number of stages")
+    known = within32(opened, 1, stages + 1) and within32(finish, 1, stages + 1)
+    known &= within32(release, 0, stages + 1) and finish.shape[0] == w
+    need(known, "stages of each connection")
+    for k in range(w):
+        need(opened[k] <= finish[k], "no finish before the open")
+    source = np.repeat(np.arange(n, dtype=np.int32), np.diff(start))
+    places = np.empty(w, np.int32)
+    cdef const int32_t[::1] lane = grouped(source, n, grouped(opened, stages + 1))
+    cdef int32_t[::1] found = places
+    cdef int32_t[::1] least = np.empty(w + 1, np.int32)  # finish from here on
+    cdef int32_t[::1] loads = np.zeros(w + 1, np.int32)  # from here on
+    cdef uint8_t[::1] taken = np.zeros(stages + 1, np.uint8)  # one stays beyond it
+    taken[0] = True
+    with nogil:
+        for s in range(n):
+            next = end = start[s + 1]
+            least[end], loads[end] = <int32_t> stages, 0
+            for k in range(end - 1, start[s] - 1, -1):
+                least[k] = min(finish[lane[k]], least[k + 1])
+                while opened[lane[next - 1]] > least[k]:
+                    next -= 1
+                loads[k] = loads[next] + 1
+            point, place, k = release[s], 3, start[s]
+            while k < end:
+                next = k
+                while next < end and opened[lane[next]] <= point:
+                    next += 1
+                after = next
+                while after < end and opened[lane[after]] == point + 1:
+                    after += 1
+                stays = loads[after] < loads[next] and not taken[point]
+                if stays:
+                    taken[point] = True
+                    place = min(place + 1, 3)
+                for k in range(k, next):
+                    found[lane[k]] = 4 * min(point, finish[lane[k]]) + place
+                if stays:
+                    for k in range(next, after):
+                        found[lane[k]] = 4 * (point + 1)
+                    next = after
+                point, place, k = least[next], 1, next
+    return places
 
 
 def in_groups(const int32_t[::1] values, const int32_t[::1] keys, int64_t groups):

@@ -37,6 +37,36 @@ def piercing(network: Network, s: int, state: tuple[dict[int, int], dict[int, in
     return points
 
 
+def carried(
+    network: Network, state: tuple[dict[int, int], dict[int, int], dict[int, int]], sources: Sequence[int]
+) -> int:
+    """Return how many loads sources save, one after another, that stay from a stage into the next, one each time.
+
+    Two stages between which a source stays are one for it; it stays through none, where others stream.
+    """
+    opened, finished, dropped = state
+    free, saved = set(finished.values()) | set(dropped.values()), 0
+
+    def loads(s: int, stays: set[int]) -> int:
+        stage = {k: k - sum(b < k for b in stays) for k in range(1, len(dropped) + 2)}
+        own = stage[dropped[s]] if s in dropped else 0
+        left = [(stage[opened[t]], stage[finished[t]]) for t in network.targets[network.sources == s].tolist()]
+        left, points = [(a, f) for a, f in left if a > own], 0
+        while left:
+            point, points = min(f for _, f in left), points + 1
+            left = [(a, f) for a, f in left if a > point]
+        return points
+
+    for s in sources:
+        stays: set[int] = set()
+        for k in sorted(free):
+            if k - 1 not in stays and loads(s, stays | {k}) < loads(s, stays):
+                stays.add(k)
+        free -= stays
+        saved += len(stays)
+    return saved
+
+
 def earliest(network: Network, s: int, state: tuple[dict[int, int], dict[int, int], dict[int, int]]) -> list[int]:
     """Return the same number of stages, each as early as it can be."""
     opened, finished, dropped = state

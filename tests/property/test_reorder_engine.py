@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles.residency_oracle import Annealing, cost
+from oracles.residency_oracle import Annealing, cost, intervals
 from oracles.residency_oracle import anneal as annealed
+from oracles.residency_oracle import carried as carried_by_oracle
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
@@ -107,6 +108,25 @@ def test_annealing_keeps_the_cost_the_oracle_finds(
     reads = count_io(network, order_found, memory=slots + 2).reads_neurons
     inputs = int((network.touched & (network.in_degree == 0)).sum())
     assert reads <= expected + len(items.items) + inputs
+    # Each source that stays from a stage into the next saves a load, and nothing is loaded in its place.
+    ranks = (items.items[opens].tolist(), items.items[drops].tolist())
+    saved = carried_by_oracle(network, intervals(network, *ranks, slots), items.sources.tolist())
+    order_carried = items.carried(search)
+    check_order(network, order_carried)
+    reads = count_io(network, order_carried, memory=slots + 2).reads_neurons
+    assert reads <= expected - saved + len(items.items) + inputs
+
+
+def test_a_source_stays_from_a_stage_into_the_next() -> None:
+    """Two targets of two inputs each, M = 3: one target at a time, and the input used last is there for the other."""
+    network = Network(np.array([0, 1, 0, 1]), np.array([2, 2, 3, 3]), 4, np.array([0, 1]), np.array([2, 3]))
+    items = Items(network)
+    search = items.search(1)
+    search.set_state(np.array([0, 1], np.int32), np.array([0, 1], np.int32))
+    order_plain, order_carried = items.decode(search), items.carried(search)
+    assert network.sources[order_plain].tolist() == [0, 1, 0, 1]
+    assert network.sources[order_carried].tolist() == [1, 0, 0, 1]
+    assert [count_io(network, o, memory=3).reads_neurons for o in (order_plain, order_carried)] == [6, 5]
 
 
 @pytest.mark.parametrize("wide", [False, True])

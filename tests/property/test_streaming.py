@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
+from oracles.residency_oracle import carried as saved_loads
+from oracles.residency_oracle import intervals
 from oracles.streaming_oracle import Stream, random_weights
 
-from cython_ext.edges.intervals import grouped, latest_opens
+from cython_ext.edges.intervals import carried, grouped, latest_opens
 from cython_ext.edges.streaming import _Streaming
 from reorder.base import check_order
 from reorder.edges.search.base_orders import two_optimal_order
@@ -58,6 +60,28 @@ def test_bounded_looks_leave_nothing_out(network: Network, slots: int, window: i
         assert run.finished < len(items.items)
     for part in run.state():
         assert sorted(part) == list(range(len(items.items)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(dags(max_neurons=14, max_connections=40), st.integers(1, 4))
+def test_sources_stay_as_the_oracle_lets_them(network: Network, slots: int) -> None:
+    items = Items(network)
+    state = items.state_of(two_optimal_order(network), slots)
+    search = items.search(slots)
+    search.set_state(state.opens, state.drops)
+    opened, finish, drop = (stages.astype(np.int32) for stages in search.intervals)
+    start, target = items.by_source
+    release = np.where(items.item >= 0, drop[items.item], 0).astype(np.int32)
+    stage, place = np.divmod(carried(start, opened[target], finish[target], release, len(items.items)), 4)
+    assert (opened[target] <= stage).all() and (stage <= finish[target]).all()
+    source = np.repeat(np.arange(len(release)), np.diff(start))
+    assert ((place == 3) == (opened[target] <= release[source])).all()
+    loads = set(zip(source[place != 3].tolist(), stage[place != 3].tolist(), strict=True))
+    stays = {(s, k) for s, k, at in zip(source.tolist(), stage.tolist(), place.tolist(), strict=True) if at == 0}
+    assert len(stays) == len({k for _, k in stays})  # one from each stage
+    ranks = items.items[state.opens].tolist(), items.items[state.drops].tolist()
+    saved = saved_loads(network, intervals(network, *ranks, slots), items.sources.tolist())
+    assert len(stays) == saved and len(loads - stays) <= search.cost - saved
 
 
 @settings(max_examples=100, deadline=None)

@@ -243,6 +243,8 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         chosen.run(rest, left, best, parameters.temperature)
         if chosen.order is not None and applies(best):
             offer_refreshed(best, items.network, chosen.order, chosen.horizon)
+        if best.task.sees_future and best.has_time:
+            best.offer(items.carried(chosen.search), slots=chosen.slots)
     elif best.edges is None:  # a limit that the constructions alone used up
         chosen.offer(best)
     return chosen

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cython_ext.edges.intervals import grouped, in_groups, latest_opens
+from cython_ext.edges.intervals import carried, grouped, in_groups, latest_opens
 from cython_ext.residency.residency import _Residency
 from reorder.base import Task
 from reorder.edges.search.budget import Budget
@@ -149,6 +149,19 @@ class Items:
             later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
             stages = np.maximum(stages, later.astype(np.int32)[self.by_source[1]])
         order: Int64Array = in_groups(self.edges_by_source, stages, len(self.items) + 2)
+        return order
+
+    def carried(self, search: _Residency) -> Int64Array:
+        """Return the edge order int64[W] of the search's state.
+
+        The last source of a stage may stay and be the first one of the next.
+        """
+        start, target = self.by_source
+        n = len(self.items)
+        opened, finish, drop = (stages.astype(np.int32) for stages in search.intervals)
+        release = np.where(self.item >= 0, drop[self.item], np.int32(0))
+        keys = carried(start, opened[target], finish[target], release, n)
+        order: Int64Array = in_groups(self.edges_by_source, keys, 4 * (n + 1))
         return order
 
     def state_of(self, order: Int64Array, slots: int) -> IntervalState:
