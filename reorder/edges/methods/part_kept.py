@@ -29,11 +29,18 @@ class PartKeptParameters:
         count_of("targets", self.targets, 1)
 
 
+def is_dense(network: Network) -> bool:
+    """Return whether there are half the connections that whole layers have, at least."""
+    width = np.bincount(network.depth)
+    return 2 * network.n_connections >= int(width[:-1] @ width[1:])
+
+
 @ORDERINGS.register(
     "part-kept",
     summary="tiles of targets; part of each layer stays for the next one, for dense layers",
     parameters=PartKeptParameters,
     portfolio=0.55,
+    suits=is_dense,
     effort=0.05,
 )
 def part_kept(network: Network, task: Task, parameters: PartKeptParameters) -> Ordering:
