@@ -24,7 +24,7 @@ class _Builder:
         return name
 
 
-# -- randomly wired networks -------------------------------------------------------------------------------------------
+# -- randomly wired networks --
 
 
 def _erdos_renyi(networkx: Any, n: int, p: float, k: int, m: int, seed: int) -> Any:
@@ -112,7 +112,7 @@ def _stage(build: _Builder, graph: Any, prefix: str, before: str, shape: tuple[i
     return build.add(f"{prefix}_out", "MEAN", sinks, shape)
 
 
-# -- cells from genotypes ----------------------------------------------------------------------------------------------
+# -- cells from genotypes --
 
 # Normal cells as published: per intermediate node two (operation, index of its input), 0 and 1 being the two cells
 # before; then the nodes that are concatenated. Sources: Liu et al. 2019 (DARTS), Zoph et al. 2018 (NASNet-A),

@@ -285,7 +285,7 @@ class Network(OneLineRepr):
         edge = into[neuron]
         return f"{edge} ({self.sources[edge]} -> {self.targets[edge]})"
 
-    # -- sizes and structure ---------------------------------------------------------------------------------------
+    # -- sizes and structure --
 
     @property
     def n_connections(self) -> int:
@@ -333,7 +333,7 @@ class Network(OneLineRepr):
         """Activations of the neurons with incoming connections, each once."""
         return [ACTIVATIONS[code] for code in np.unique(self.codes[self.in_degree > 0]).tolist()]
 
-    # -- changed copies --------------------------------------------------------------------------------------------
+    # -- changed copies --
 
     def with_(self, **changes: Any) -> Self:
         """Return a validated copy with some fields replaced; another activation takes the place of mixed ones."""

@@ -103,7 +103,7 @@ def whole(values: Array) -> list[int]:
     return [int(v) for v in np.rint(np.asarray(values, np.float64).reshape(-1))]
 
 
-# -- windows -----------------------------------------------------------------------------------------------------------
+# -- windows --
 
 
 def _windows(node: Operator, x: Array, window: tuple[int, int], fill: Any) -> tuple[Array, Array]:
@@ -206,7 +206,7 @@ def _resize(node: Operator, operands: list[Array], constants: list[Array]) -> li
     return [x]
 
 
-# -- matrices ----------------------------------------------------------------------------------------------------------
+# -- matrices --
 
 
 def _fully_connected(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
@@ -227,7 +227,7 @@ def _softmax(node: Operator, operands: list[Array], constants: list[Array]) -> l
     return [e / e.sum(axis=-1, keepdims=True)]
 
 
-# -- shapes ------------------------------------------------------------------------------------------------------------
+# -- shapes --
 
 
 def _split(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:

@@ -113,7 +113,7 @@ class OpGraph(OneLineRepr):
         object.__setattr__(self, "quantization", MappingProxyType(dict(self.quantization)))
         _Validation(self).run()
 
-    # -- what stands where -----------------------------------------------------------------------------------------
+    # -- what stands where --
 
     @property
     def n_nodes(self) -> int:
@@ -198,7 +198,7 @@ class OpGraph(OneLineRepr):
         shared = {row: tuple(sorted(i for key in row for i in waiting[key])) for row in set(map(tuple, rows))}
         return tuple(shared[tuple(row)] for row in rows)
 
-    # -- changed copies --------------------------------------------------------------------------------------------
+    # -- changed copies --
 
     def with_(self, **changes: Any) -> Self:
         return replace(self, **changes)

@@ -140,7 +140,7 @@ class _Reader:
         except (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError) as error:
             raise self.fail(f"truncated or damaged ({type(error).__name__}: {brief(error)})") from error
 
-    # -- guarded access --------------------------------------------------------------------------------------------
+    # -- guarded access --
 
     def length(self, table: Any, field: str, size: int = 4) -> int:
         count = int(getattr(table, f"{field}Length")())
@@ -182,7 +182,7 @@ class _Reader:
         options.Init(table.Bytes, table.Pos)
         return options
 
-    # -- the model -----------------------------------------------------------------------------------------------------
+    # -- the model --
 
     def subgraph(self) -> Any:
         self.model = self.schema.Model.GetRootAs(self.data, 0)

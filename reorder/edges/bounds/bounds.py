@@ -131,7 +131,7 @@ def stay_costs(network: Network) -> Int64Array:
     return np.where(computed & ~(network.is_output & (network.out_degree > 0)), 2, 1)
 
 
-# -- sparse ------------------------------------------------------------------------------------------------------------
+# -- sparse --
 
 
 def cores(network: Network) -> Int64Array:
@@ -177,7 +177,7 @@ def _cheapest_thinning(degree: Int64Array, costs: Int64Array, connections: int, 
     return min(nearly_all, int(np.ceil(cover - 1e-6)))
 
 
-# -- trees -------------------------------------------------------------------------------------------------------------
+# -- trees --
 
 
 def trees_extra(network: Network, memory: int) -> int:
@@ -197,7 +197,7 @@ def trees_extra(network: Network, memory: int) -> int:
     return extra + 2 * int((needs[~alone] >= memory).sum())
 
 
-# -- expansion ---------------------------------------------------------------------------------------------------------
+# -- expansion --
 
 
 def expansion_extra(network: Network, memory: int, costs: Int64Array) -> Int64Array:

@@ -171,7 +171,7 @@ class _Lowering:
             self.quantization.setdefault(tensor.name, self.quantization[parts[0]])
         self._add(Operator(name, CONCAT, tuple(dict.fromkeys(parts)), (tensor,), (), attributes))
 
-    # -- partial operators ---------------------------------------------------------------------------------------------
+    # -- partial operators --
 
     def _sliced(self, name: str, axis: int, first: int, last: int) -> str:
         whole = self.graph.constants[name]

@@ -144,7 +144,7 @@ class _Rewriter:
         slot = self.slot_of[name]
         return slot, self.slots[slot].index(name)
 
-    # -- concatenations ------------------------------------------------------------------------------------------------
+    # -- concatenations --
 
     def fold_concats(self, takers: Sequence[str]) -> None:
         """Remove every concatenation along the channels all of whose consumers are `takers` of one operand."""
@@ -173,7 +173,7 @@ class _Rewriter:
         axis, rank = concat.attributes.get("axis", -1), len(concat.output.shape)
         return bool(axis % rank == channel_axis(concat) % rank) if isinstance(axis, int) and rank else False
 
-    # -- partitioning --------------------------------------------------------------------------------------------------
+    # -- partitioning --
 
     def _channel_ranges(self, node: Operator) -> list[tuple[str, int, int]] | None:
         """Return (tensor, first channel, last channel + 1) of the gathered operand; None if it is not to be split."""
@@ -250,7 +250,7 @@ class _Rewriter:
             names = tuple(piece.name for piece in pieces) if apart else (pieces[-1].name,)
             self._replace(node, pieces, {out.name: names})
 
-    # -- additions -----------------------------------------------------------------------------------------------------
+    # -- additions --
 
     def absorb_adds(self) -> None:
         for add in self._of_kind(ADD):
@@ -291,7 +291,7 @@ class _Rewriter:
             )
         )
 
-    # -- storage -------------------------------------------------------------------------------------------------------
+    # -- storage --
 
     def share_storage(self, kinds: Sequence[str]) -> None:
         """Let results of these operators take the storage of an operand that is not needed any more."""
@@ -323,7 +323,7 @@ class _Rewriter:
             )
         )
 
-    # -- replacing -----------------------------------------------------------------------------------------------------
+    # -- replacing --
 
     def _replace(self, node: Operator, pieces: list[Operator], names: dict[str, tuple[str, ...]]) -> None:
         """Put `pieces` in the place of `node`; whoever read a tensor of `names` reads the given ones instead."""

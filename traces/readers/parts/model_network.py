@@ -70,7 +70,7 @@ class Unrolled:
     notes: list[str] = field(default_factory=list)
     n_layers: int = 0
 
-    # -- neurons -------------------------------------------------------------------------------------------------------
+    # -- neurons --
 
     def image(self, channels: int, height: int, width: int) -> Ids:
         """Return new neurons (C, H, W), a layer of their own."""
@@ -101,7 +101,7 @@ class Unrolled:
         self.slopes = np.append(self.slopes, np.full(n, SLOPE))
         return ids
 
-    # -- connections ---------------------------------------------------------------------------------------------------
+    # -- connections --
 
     def convolution(
         self, image: Ids, kernel: npt.NDArray[np.float32], window: Window, where: str, *, groups: int = 1,
@@ -295,7 +295,7 @@ class Unrolled:
         if pattern:
             self.notes.append(f"{where} is {pattern}")
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- the end --
 
     def network(self, inputs: Ids, outputs: Ids, *, name: str, activation: str | None = None) -> Network:
         """Return the network: connections by layer of their target, then target, then source (two-optimal)."""
@@ -497,7 +497,7 @@ class _Model:
         last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
         return int(weights.shape[-1 if last or node.attributes.get("transposed") else 0])
 
-    # -- operators -----------------------------------------------------------------------------------------------------
+    # -- operators --
 
     def _operator(self, node: Operator, at: str) -> None:
         name, op = node.output.name, node.op
@@ -790,7 +790,7 @@ class _Model:
         columns = OPERATIONS[node.op](node, [x[None, None], size], [])[0][0, 0]
         self._finish(node, self._as_stored(self.made.mapped(image, rows, columns, at), node.output.shape, at), at)
 
-    # -- activations ---------------------------------------------------------------------------------------------------
+    # -- activations --
 
     def _finish(self, node: Operator, ids: Ids, at: str, *, own: bool = True) -> None:
         activation = node.attributes.get("activation", "NONE")
@@ -811,7 +811,7 @@ class _Model:
         elif "LEAKY" in op:
             self.made.slopes[ids] = node.attributes.get("alpha", SLOPE)
 
-    # -- tensors -------------------------------------------------------------------------------------------------------
+    # -- tensors --
 
     def _given(self, name: str, at: str) -> Ids:
         if name not in self.ids:

@@ -197,7 +197,7 @@ class TfliteWriting:
         self.read = needed
         return kept[::-1]
 
-    # -- what is there ---------------------------------------------------------------------------------------------
+    # -- what is there --
 
     def _at(self, table: Any, field: int) -> int | None:
         at = table._tab.Offset(4 + 2 * field)
@@ -224,7 +224,7 @@ class TfliteWriting:
                 fields[k] = Old(self._target(at))
         return fields
 
-    # -- what is new -----------------------------------------------------------------------------------------------
+    # -- what is new --
 
     def _free_unread(self) -> None:
         """Give the room of constants that no operator reads any more to others, where no other tensor shares it."""

@@ -165,7 +165,7 @@ def _exported(torch: Any, module: Any, example: Any, where: str) -> Any:
         raise InputError(f"{where}: torch.export cannot trace the module ({brief(error)})") from error
 
 
-# -- operators ---------------------------------------------------------------------------------------------------------
+# -- operators --
 
 
 def _pair(value: Any) -> tuple[int, int]:
