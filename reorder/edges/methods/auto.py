@@ -111,7 +111,11 @@ class Portfolio:
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
-        """Try constructions, each on a small share of the limit, two-optimal always; then what to fuse."""
+        """Try constructions, each on a small share of the limit, two-optimal always; then what to fuse.
+
+        Under a short limit, slow constructions that take less than looking for locality come before plans of what to
+        fuse, unless a construction by locality is the best one, and the others after them.
+        """
         for edges in self.items.orders:
             with self.noting("given"):
                 self.best.offer(edges)
@@ -119,30 +123,37 @@ class Portfolio:
         for name, method in known:
             if not method.only_local and not self.skips(method):
                 self.offer(name, method)
-        early = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons > SHARES.constructions * self.limit
-        if early:
-            self.make_slow(known)
-        self.look_for_locality(known)
-        if not early and neuron_coordinates(self.items) is not None:  # else the search makes those that matter itself
-            self.make_slow(known)
+        looking = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons
+        made = 0.0  # seconds of the slowest tried
+        if looking > SHARES.constructions * self.limit:
+            self.make_slow(known, made, looking)
+            made = looking
+        before = self.best.value
+        local = not self.done and neuron_coordinates(self.items) is not None
+        if local:
+            self.make_local(known)
+        if self.best.value == before:
+            self.make_slow(known, made, looking)
+            made = looking
+        if local:  # else the search makes those that matter itself
+            with self.noting("sweep"):
+                fuse(self.items, self.best, self.bound, before - self.bound)
+            self.make_slow(known, made, math.inf)
 
-    def make_slow(self, known: list[tuple[str, Method]]) -> None:
-        """Try constructions that take more than their share of a short limit, but little."""
+    def make_slow(self, known: list[tuple[str, Method]], above: float, most: float) -> None:
+        """Try constructions that take more than their share of a short limit, but little: between so many seconds."""
         for name, method in known:
             takes = self.takes(method)
-            if not method.only_local and self.slow(method) and takes <= min(SHARES.short_s, self.left(1.0)):
+            if method.only_local or self.done or not self.slow(method):
+                continue
+            if above < takes <= min(most, SHARES.short_s, self.left(1.0)):
                 self.offer(name, method, takes)
 
-    def look_for_locality(self, known: list[tuple[str, Method]]) -> None:
-        """Find out whether the network has locality, and if so look for what to fuse."""
-        if self.done or neuron_coordinates(self.items) is None:
-            return
-        others = self.best.value - self.bound
+    def make_local(self, known: list[tuple[str, Method]]) -> None:
+        """Try constructions for networks with locality."""
         for name, method in known:
             if method.only_local and (not self.slow(method) or self.takes(method) <= SHARES.short_s):
                 self.offer(name, method)
-        with self.noting("sweep"):
-            fuse(self.items, self.best, self.bound, others)
 
     def skips(self, method: Method) -> bool:
         """Whether a construction has nothing to gain on this network, or too little time."""

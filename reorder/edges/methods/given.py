@@ -16,7 +16,13 @@ from traces.base.memory import read_within
 from traces.networks.network import Network
 
 
-@ORDERINGS.register("own", summary="the order of the network's own file", portfolio=1.5, suits=own_is_topological)
+@ORDERINGS.register(
+    "own",
+    summary="the order of the network's own file",
+    portfolio=1.5,
+    suits=own_is_topological,
+    effort=0.02,
+)
 def own(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the connections as they stand; an error, from the check of every order, if that is not topological."""
     return Ordering(np.arange(network.n_connections), "own")

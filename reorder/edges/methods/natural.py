@@ -24,6 +24,7 @@ from traces.networks.network import Network
     summary="target by target in topological order (Theorem 1's upper bound under MIN)",
     portfolio=0,
     whole_rows=True,
+    effort=0.02,
 )
 def two_optimal(network: Network, task: Task, parameters: None) -> Ordering:
     """Sort by topological rank of target, target, source (proof of Theorem 1, Gleinig et al. 2023)."""

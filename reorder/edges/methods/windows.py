@@ -93,7 +93,7 @@ def streams(network: Network, best: Best) -> Iterator[Int64Array]:
     "windows",
     summary="every second layer streams past windows of the others, in the order in which those can be done",
     portfolio=0.6,
-    effort=1.2,
+    effort=1.6,
 )
 def windows(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best order in which every second layer streams."""
