@@ -243,7 +243,7 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         chosen.run(rest, left, best, parameters.temperature)
         if chosen.order is not None and applies(best):
             offer_refreshed(best, items.network, chosen.order, chosen.horizon)
-        if best.task.sees_future and best.has_time:
+        if (best.task.sees_future or best.task.keeps_touched) and best.has_time:
             best.offer(items.carried(chosen.search), slots=chosen.slots)
     elif best.edges is None:  # a limit that the constructions alone used up
         chosen.offer(best)
@@ -306,7 +306,8 @@ class SlotSearch:
         elif best.budget.spent() >= ends:
             tries = 0
         else:
-            step = PROBE.step if self.probe(share * PROBE.step) < self.probe(share) else 1 / PROBE.step
+            step = min(PROBE.step, 1 - 1 / max(2, self.slots_of(share)))  # one slot fewer at least
+            step = step if self.probe(share * step) < self.probe(share) else 1 / step
         for _ in range(tries):  # a step made already costs nothing again
             if best.budget.spent() >= ends:
                 break
