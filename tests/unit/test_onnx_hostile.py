@@ -1,5 +1,6 @@
 """ONNX models on which ONNX's own shape inference ends the process, takes all memory or never ends: one message."""
 
+import contextlib
 import random
 from pathlib import Path
 from typing import Any
@@ -80,3 +81,23 @@ def test_odd_models(kind: str, tmp_path: Path) -> None:
     first = random.Random(kind).randrange(1000)
     counts = read_all(kind, range(first, first + 60), tmp_path, tmp_path / "seed")
     assert set(counts) <= {"read", "refused", "ended inference"}, counts
+
+
+MANY_SIDES: dict[str, tuple[Any, ...]] = {
+    "a sum": (make("Add", ["x", "z"], ["y"]), {"x": (1,) * 40, "z": (1,) * 40}),
+    "a product": (make("MatMul", ["x", "z"], ["y"]), {"x": (1,) * 40, "z": (1,) * 40}),
+    "copies": (make("Expand", ["c", "x"], ["y"]), {"x": (1, 3, 4, 5)}, FLOAT, {"c": [0, 2]}, 23),
+}
+
+
+@pytest.mark.parametrize("what", MANY_SIDES)
+@pytest.mark.parametrize("kind", ["opgraph", "network"])
+def test_more_axes_than_arrays_have(what: str, kind: str, tmp_path: Path) -> None:
+    """NumPy broadcasts 32 axes and raises a RuntimeError beyond."""
+    file = tmp_path / "m.onnx"
+    made = onnx.load_from_string(model(*MANY_SIDES[what]))
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", FLOAT, (8, 8)))
+    made.graph.value_info.append(helper.make_tensor_value_info("y", FLOAT, (5, 3, 1, 1)))
+    file.write_bytes(made.SerializeToString())
+    with contextlib.suppress(InputError):
+        ew.load(file, kind=kind)

@@ -423,7 +423,8 @@ def to_network(graph: OpGraph) -> Network:
         return _Model(graph).network()
     except InputError:
         raise
-    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:  # they contradict each other
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError) as error:
+        # they contradict each other, or have more axes than NumPy broadcasts
         raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
 
 
