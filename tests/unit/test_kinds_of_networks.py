@@ -11,6 +11,7 @@ from orderbench.instances import Pairs
 
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.edges.methods.auto import constructions
+from reorder.edges.search.budget import Budget
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import neuron_coordinates
 from reorder.order import order
@@ -38,6 +39,15 @@ def test_a_tree_has_no_locality_and_the_heaviest_subtree_comes_first() -> None:
         assert order(network, "auto", memory=8, policy=policy, moves=0).parameters["found_by"] == "sethi-ullman"
     found = order(network, "auto", memory=8, moves=0)
     assert count_io(network, found, memory=8).total <= io_bounds(network).lower_total + 2
+
+
+def test_windows_that_slide_are_found_in_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a network whose connections are too many for what one construction may take at first."""
+    monkeypatch.setattr(Budget, "clock", staticmethod(lambda: 0.0))
+    network = network_of(instances.windows(Random("windows"), 384, 1000, 60, 24))
+    assert network.n_connections > 40_000
+    found = order(network, "auto", memory=123, moves=0, time_limit_s=1.0)
+    assert count_io(network, found, memory=123).total <= io_bounds(network).lower_total + 20
 
 
 KINDS = {

@@ -26,7 +26,7 @@ from edgewatt.orders.request import OrderRequest, find_order
 from reorder.base import ORDERINGS
 from reorder.edges.machine import candidates
 from reorder.edges.machine.search import MachineParameters, order_for_machine
-from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, Surrogate
+from reorder.edges.machine.surrogate import LEAST_ERROR, WINDOW, MachineShape, Surrogate
 from reorder.edges.search.budget import Budget
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
@@ -63,6 +63,19 @@ def test_a_limit_too_short_for_all_constructions_still_finds_the_best(
     for name in constructions():
         other = ew.order(network, name, memory=shape.memory, policy=shape.policy)
         assert found.parameters["value"] <= judge(other.edges), name
+
+
+@pytest.mark.parametrize(("likely", "kept_s"), [(3, 3.0), (0, 0.0), (8, 0.0)])
+def test_searches_end_early_for_what_may_win_alone(network: Network, likely: int, kept_s: float) -> None:
+    budget = Budget(10.0)
+    pool = candidates.CandidatePool(lambda edges: 0.0, budget, Surrogate(network, MachineShape(20, "min", "literal")))
+    pool.value, pool.evaluation_s = 100.0, 1.0  # error of predictions: 30 %
+    order = np.arange(network.n_connections)
+    for k in range(10):
+        pool.waiting[bytes([k])] = order, np.zeros(4)
+        pool.estimates[bytes([k])] = 120.0 if k < likely else 140.0
+    pool.keep_time()
+    assert pool.ends == pytest.approx(1 - kept_s / 10)
 
 
 def test_the_best_orders_are_judged_in_each_layout(network: Network) -> None:

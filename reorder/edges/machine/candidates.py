@@ -184,21 +184,29 @@ class CandidatePool:
             self.waiting[key] = edges, self.surrogate.counts(edges)
         return key
 
-    def likeliest(self) -> tuple[bytes, float]:
-        """Return the digest of the construction that waits and that is expected to be best, and what is expected; the
-        surrogate does not compare with samples, so what was not sampled comes after."""
+    def expected(self) -> dict[bytes, float]:
+        """Return what is expected of each construction that waits, by digest."""
         off = [
             self.evaluated[key] / sampled
             for key, sampled in self.estimates.items()
             if key in self.evaluated and sampled
         ]
         scale = float(np.median(off)) if off else 1.0
-        expected = {
+        return {
             key: scale * self.estimates[key] if key in self.estimates else self.surrogate.predict(counts)
             for key, (_, counts) in self.waiting.items()
         }
+
+    def likeliest(self) -> tuple[bytes, float]:
+        """Return the digest of the construction that waits and that is expected to be best, and what is expected; the
+        surrogate does not compare with samples, so what was not sampled comes after."""
+        expected = self.expected()
         key = min(expected, key=lambda key: (bool(self.estimates) and key not in self.estimates, expected[key]))
         return key, expected[key]
+
+    def may_win(self, expected: float) -> bool:
+        """Whether the best order is no further below what is expected than expectations err."""
+        return expected <= (1 + self.surrogate.error) * self.value
 
     def call(self, key: bytes) -> None:
         """Evaluate a construction that waits."""
@@ -210,9 +218,8 @@ class CandidatePool:
         a grace after the limit itself, what may still be the best."""
         while self.waiting:
             key, expected = self.likeliest()
-            unlikely = expected > (1 + self.surrogate.error) * self.value
             within = self.before(share) or self.before(0.0, LIMITS.grace_s)
-            if not within and (unlikely or not self.before(1.0, LIMITS.grace_s)):
+            if not within and not (self.may_win(expected) and self.before(1.0, LIMITS.grace_s)):
                 return
             self.call(key)
 
@@ -224,9 +231,9 @@ class CandidatePool:
         }
 
     def keep_time(self) -> None:
-        """Let searches end early enough for what still waits, if that leaves them half of the time."""
-        if self.budget.limit_s and self.waiting:
-            rest = len(self.waiting) * self.evaluation_s / self.budget.limit_s
+        """Let searches end early enough for what waits and may win, if that leaves them half of the time."""
+        if self.budget.limit_s:
+            rest = sum(map(self.may_win, self.expected().values())) * self.evaluation_s / self.budget.limit_s
             if rest <= LIMITS.reserve:
                 self.ends = min(self.ends, 1 - rest)
 

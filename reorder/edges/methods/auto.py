@@ -24,7 +24,7 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; short_s: seconds that one may take, later, however short the limit.
+    construction: of one construction at most; slow, short_s: of one later, and seconds however short the limit.
     constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
     changing them; plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
@@ -37,6 +37,7 @@ class Shares:
     """
 
     construction: float = 0.05
+    slow: float = 0.2
     short_s: float = 0.06
     constructions: float = 0.4
     plans: float = 0.65
@@ -146,7 +147,7 @@ class Portfolio:
             takes = self.takes(method)
             if method.only_local or self.done or not self.slow(method):
                 continue
-            if above < takes <= min(most, SHARES.short_s, self.left(1.0)):
+            if above < takes <= min(most, max(SHARES.short_s, SHARES.slow * self.limit), self.left(1.0)):
                 self.offer(name, method, takes)
 
     def make_local(self, known: list[tuple[str, Method]]) -> None:
