@@ -99,16 +99,17 @@ cdef class _Row:
         return False
 
 
-def fewest_at_a_time(const int32_t[::1] group, const int32_t[::1] item, int64_t n_groups, int64_t n, over):
+def fewest_at_a_time(
+    const int32_t[::1] group, const int32_t[::1] item, int64_t n_groups, int64_t n, over, bint moved=True
+):
     """Return int64[n]: items 0 to n - 1 in a row, so that few are there at a time on average.
 
     group, item: int32[P], who is in which group. All of an item's groups must be there before it is done and goes. Next
-    is the item that needs the fewest new ones; then each moves to where that is least, until none does or `over()`
-    says that time is up. O(n^3 / 64) for each time that all are looked at.
+    is the item that needs the fewest new ones; then, if `moved`, each moves to where that is least, until none does or
+    `over()` says that time is up. O(n^3 / 64) for each time that all are looked at.
     """
     cdef _Row row = _Row(group, item, n_groups, n)
     cdef int64_t k
-    cdef bint moved = True
     for k in range(n):
         if over():
             moved = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def fewest_at_a_time(pairs: list[tuple[int, int]], n: int) -> list[int]:
+def fewest_at_a_time(pairs: list[tuple[int, int]], n: int, moved: bool = True) -> list[int]:
     """Return the row that `cython_ext.edges.rows.fewest_at_a_time` finds. pairs: (group, item)."""
     members: dict[int, set[int]] = {}
     for group, item in pairs:
@@ -15,7 +15,7 @@ def fewest_at_a_time(pairs: list[tuple[int, int]], n: int) -> list[int]:
         row.append(min(set(range(n)) - set(row), key=lambda k: (len(needs[k] - there), k)))
         there |= needs[row[-1]]
     before: list[int] = []
-    while before != row:
+    while moved and before != row:
         before = list(row)
         for k in before:
             others = [other for other in row if other != k]

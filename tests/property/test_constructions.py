@@ -149,11 +149,11 @@ def test_a_network_pruned_for_a_memory_meets_the_bound_whatever_its_neurons_are_
     assert mask.proved and found == mask.bound
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 8)), max_size=40))
-def test_rows_are_those_of_the_oracle(pairs: list[tuple[int, int]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 8)), max_size=40), st.booleans())
+def test_rows_are_those_of_the_oracle(pairs: list[tuple[int, int]], moved: bool) -> None:
     group, item = (np.array([pair[k] for pair in pairs], np.int32) for k in (0, 1))
-    found = fewest_at_a_time(group, item, 10, 9, lambda: False)
-    assert found.tolist() == rows_oracle.fewest_at_a_time(pairs, 9)
+    found = fewest_at_a_time(group, item, 10, 9, lambda: False, moved)
+    assert found.tolist() == rows_oracle.fewest_at_a_time(pairs, 9, moved)
 
 
 def test_rows_of_more_items_than_a_word_has_bits() -> None:

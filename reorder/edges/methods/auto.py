@@ -24,7 +24,8 @@ from traces.networks.network import Network
 class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
-    construction: of one construction at most; slow, short_s: of one later, and seconds however short the limit.
+    construction: of one construction at most; spare: times what it is expected to take, where that is more, for a busy
+    machine; short_s: seconds that one may take, later, however short the limit; slow: of one after plans.
     constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
     changing them; plans are made until the latter while the best of them is younger than `patience`.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
@@ -37,8 +38,9 @@ class Shares:
     """
 
     construction: float = 0.05
-    slow: float = 0.2
     short_s: float = 0.06
+    slow: float = 0.2
+    spare: float = 3.0
     constructions: float = 0.4
     plans: float = 0.65
     changed_plans: float = 0.75
@@ -127,28 +129,27 @@ class Portfolio:
         looking = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons
         made = 0.0  # seconds of the slowest tried
         if looking > SHARES.constructions * self.limit:
-            self.make_slow(known, made, looking)
+            self.make_slow(known, made, min(looking, SHARES.short_s))
             made = looking
         before = self.best.value
         local = not self.done and neuron_coordinates(self.items) is not None
         if local:
             self.make_local(known)
         if self.best.value == before:
-            self.make_slow(known, made, looking)
+            self.make_slow(known, made, min(looking, SHARES.short_s))
             made = looking
         if local:  # else the search makes those that matter itself
             with self.noting("sweep"):
                 fuse(self.items, self.best, self.bound, before - self.bound)
-            self.make_slow(known, made, math.inf)
+            self.make_slow(known, made, max(SHARES.short_s, SHARES.slow * self.limit))
 
     def make_slow(self, known: list[tuple[str, Method]], above: float, most: float) -> None:
         """Try constructions that take more than their share of a short limit, but little: between so many seconds."""
         for name, method in known:
-            takes = self.takes(method)
             if method.only_local or self.done or not self.slow(method):
                 continue
-            if above < takes <= min(most, max(SHARES.short_s, SHARES.slow * self.limit), self.left(1.0)):
-                self.offer(name, method, takes)
+            if above < self.takes(method) <= min(most, self.left(1.0)):
+                self.offer(name, method)
 
     def make_local(self, known: list[tuple[str, Method]]) -> None:
         """Try constructions for networks with locality."""
@@ -170,10 +171,13 @@ class Portfolio:
         """Whether a construction takes too much of the limit."""
         return self.takes(method) > SHARES.construction * self.limit
 
-    def offer(self, name: str, method: Method, seconds: float = 1e-9) -> None:
-        """Offer a construction's order, made within its share of the limit, or so many seconds."""
+    def offer(self, name: str, method: Method) -> None:
+        """Offer a construction's order, made within its share of the limit, or more where it is expected to take it."""
         self.best.work += 1
-        limit = None if self.task.time_limit_s is None else max(SHARES.construction * self.limit, seconds)
+        limit = None
+        if self.task.time_limit_s is not None:
+            spared = min(SHARES.spare * self.takes(method), self.left(1.0))
+            limit = max(SHARES.construction * self.limit, spared)
         self.items.least = self.best.value
         task = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
