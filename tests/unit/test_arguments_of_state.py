@@ -59,8 +59,10 @@ def test_two_interrupts_end_worker_processes(tmp_path: Path) -> None:
         "import time\n\n\ndef slow(data: bytes) -> int:\n    time.sleep(60)\n    return len(data)\n"
     )
     code = (
+        "import signal\n"
         "from slow_piece import slow\n"
         "from traces.base.workers import Workers\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
         "print('go', flush=True)\n"
         "with Workers(2, 'processes') as team:\n"
         "    list(team.map(slow, ((k, (bytes(1 << 22),)) for k in range(99)), 99))\n"
