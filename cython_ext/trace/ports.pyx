@@ -40,8 +40,9 @@ cdef class EngineClock:
     """Takes the accesses of a trace, chunk by chunk, and says when the engine makes each.
 
     kinds: of each stream, uint8[streams]: 0 element of a connection, 1 row pointer, 2 row of a neuron, 3 access of a
-    recorded trace. values: of a row, multiply-adds of a connection. A connection begins with its elements, and goes on
-    with the rows that it loads and stores; with one port for all accesses each is an operation of its own.
+    recorded trace. values: of a row, multiply-adds of a connection. A connection begins with its elements, two of one
+    stream side by side where it stores two ids, and goes on with the rows that it loads and stores; with one port for
+    all accesses each is an operation of its own.
     """
 
     cdef ew_ports ports
@@ -49,6 +50,7 @@ cdef class EngineClock:
     cdef const uint8_t[::1] kinds
     cdef uint8_t[::1] seen
     cdef bint rows, single
+    cdef int64_t last  # stream of the access before
     cdef double before
     cdef int64_t values, made, instructed
     cdef uint8_t source
@@ -73,7 +75,7 @@ cdef class EngineClock:
         cdef Py_ssize_t i, n = op.shape[0]
         cdef int64_t taken
         cdef uint8_t kind
-        cdef bint bad = False
+        cdef bint bad = False, again
         need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
         cycles = np.empty(n, np.float64)
         cdef double[::1] out = cycles
@@ -84,8 +86,10 @@ cdef class EngineClock:
                     break
                 kind = self.kinds[stream[i]]
                 taken = (size[i] + self.ports.access_bytes - 1) // self.ports.access_bytes
-                if self.single or kind == ALONE or kind == HEADER or (kind == ELEMENT and (self.rows or self.seen[stream[i]])):
+                again = self.rows or (self.seen[stream[i]] and stream[i] != self.last)
+                if self.single or kind == ALONE or kind == HEADER or (kind == ELEMENT and again):
                     self.begin()
+                self.last = stream[i]
                 if kind <= HEADER:
                     self.now.elements += taken
                     self.seen[stream[i]] = 1

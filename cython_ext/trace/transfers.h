@@ -19,10 +19,12 @@ typedef struct {
     int64_t descriptor_array;       /* of 4 bytes for each move; -1: none */
     const int64_t *element_array, *event_array; /* the array that an element or structure load lies in */
     const uint8_t *is_computed;     /* of each neuron */
+    int64_t pointers;               /* the stream of structure loads that are operations of their own */
     int64_t n_neurons, row_accesses, sum_accesses; /* accesses that a row, and a row of partial sums, takes */
     ew_ports ports; /* of the engine */
     int64_t *fetched;  /* of each array, up to where */
     uint8_t *finished; /* of each neuron: whether its value is final */
+    int64_t elements; /* structure loads so far of the next connection: ids of layouts that code them by their steps */
     int64_t move, row_reads, row_writes, connection_accesses, instructions;
     int64_t sum_reads, sum_writes; /* of rows read and written, those of partial sums */
     int64_t multiply_adds;
@@ -70,7 +72,8 @@ static int ew_fetch_structure(ew_transfers *t, ew_sink *out, int64_t k) {
         const int64_t end = walk->event_offset[walk->event] + walk->event_size[walk->event];
         if (!ew_fetch(t, out, t->event_array[walk->event], end)) return 0;
         const ew_operation header = {1, 0, 0, 0, 0, 0};
-        ew_operate(t, &header);
+        if (t->arrays[t->event_array[walk->event]].stream == t->pointers) ew_operate(t, &header);
+        else t->elements++;
         t->connection_accesses++;
     }
     return 1;
@@ -142,6 +145,7 @@ static void ew_fill_transfers(ew_transfers *t, ew_sink *out) {
             if (!keeps) o.stores = t->in_registers, t->in_registers = 0;
             t->multiply_adds += o.values;
             t->connection_accesses += o.elements;
+            o.elements += t->elements, t->elements = 0;
             t->row_reads += o.sources + o.targets;
             t->row_writes += o.stores;
             t->sum_reads += o.targets;

@@ -20,6 +20,7 @@ class TransferWalk(ForwardWalk):
         descriptor_array: int,
         row_accesses: list[int],
         engine: Any,
+        pointers: int,
     ) -> None: ...
     @property
     def counts(self) -> tuple[int, int, int, int, int]: ...

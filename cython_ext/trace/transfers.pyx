@@ -25,11 +25,11 @@ cdef extern from "trace/transfers.h" nogil:
         const int64_t *element_array
         const int64_t *event_array
         const uint8_t *is_computed
-        int64_t n_neurons, row_accesses, sum_accesses
+        int64_t pointers, n_neurons, row_accesses, sum_accesses
         ew_ports ports
         int64_t *fetched
         uint8_t *finished
-        int64_t row_reads, row_writes, sum_reads, sum_writes, connection_accesses, instructions, multiply_adds
+        int64_t elements, row_reads, row_writes, sum_reads, sum_writes, connection_accesses, instructions, multiply_adds
         int32_t in_registers
         double cycles
     void ew_start_arrays(ew_transfers *transfers)
@@ -76,14 +76,15 @@ cdef class TransferWalk(ForwardWalk):
     offset, end, bytes of a piece, stream), each read from its start to its end, piece by piece. element_array,
     event_array: which array an element or structure load lies in; scalar_array: the one with bias scalars;
     descriptor_array: the one with 4 bytes for each move, -1 for none. row_accesses: engine accesses that a row, and a
-    row of partial sums, takes. engine: hwmodel.machine.EngineSpec, whose time is counted.
+    row of partial sums, takes. engine: hwmodel.machine.EngineSpec, whose time is counted. pointers: the stream whose
+    loads are operations of their own; other structure loads are of the next connection.
     """
 
     cdef ew_transfers transfers
     cdef object kept_too
 
     def __init__(self, plan, uint8_t[::1] image, streams, moves, scalars, arrays, element_array, event_array,
-                 int64_t scalar_array, int64_t descriptor_array, row_accesses, engine):
+                 int64_t scalar_array, int64_t descriptor_array, row_accesses, engine, int64_t pointers):
         cdef const int32_t[::1] step, neuron
         cdef const uint8_t[::1] kind, is_computed = plan.is_computed.astype(np.uint8)
         cdef const int64_t[::1] scalar = scalars, of_element = element_array, of_event = event_array
@@ -113,7 +114,8 @@ cdef class TransferWalk(ForwardWalk):
         transfers.scalar_array, transfers.descriptor_array = scalar_array, descriptor_array
         transfers.row_accesses, transfers.sum_accesses = row_accesses
         transfers.ports, transfers.cycles, transfers.instructions = open_ports(engine), 0, 0
-        transfers.multiply_adds = transfers.in_registers = 0
+        transfers.multiply_adds = transfers.in_registers = transfers.elements = 0
+        transfers.pointers = pointers
         transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
         transfers.sum_reads = transfers.sum_writes = 0
         ew_start_arrays(transfers)

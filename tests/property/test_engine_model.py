@@ -20,6 +20,7 @@ from hwmodel.replay.hierarchy import EngineSide
 from hwmodel.system.bounds import issue_time
 from hwmodel.system.simulation import simulate
 from reorder.order import order as order_edges
+from traces.generators.networks import uniform_layers
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
 
@@ -129,7 +130,8 @@ def cycles_by_hand(engine, accesses, values):
         pieces = -(-size // engine.access_bytes)
         element = stream in ("ids", "values", "tuples", "biases")
         rows = any(kind not in ("ids", "values", "tuples", "biases") for kind, _, _ in now)
-        if stream in ("external", "row_pointers") or (element and (rows or stream in {kind for kind, _, _ in now})):
+        again = bool(now) and stream in {kind for kind, _, _ in now} and stream != now[-1][0]  # coo has two ids
+        if stream in ("external", "row_pointers") or (element and (rows or again)):
             operations.append(now)
             now = []
         now.append((stream, store, pieces))
@@ -170,7 +172,7 @@ engines = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
-@given(engine=engines, network=networks(), kind=st.sampled_from(("tuples", "csr", "runs", "coo")),
+@given(engine=engines, network=networks(), kind=st.sampled_from(("tuples", "csr", "runs", "runs-delta", "coo")),
        lanes=st.sampled_from((1, 3, 16)))  # fmt: skip
 def test_cycles_are_the_sum_of_the_most_that_each_connection_takes(engine, network, kind, lanes):
     trace = build_trace(network, order_edges(network, "two-optimal", memory=3), layout=kind, lanes=lanes)
@@ -189,6 +191,16 @@ def test_cycles_are_the_sum_of_the_most_that_each_connection_takes(engine, netwo
         for _ in pad.trace:
             pass
         assert pad.work.cycles == pytest.approx(side.work.cycles) and pad.work.accesses == side.work.accesses
+
+
+@pytest.mark.parametrize("cached", (True, False))
+def test_a_connection_and_a_header_take_a_cycle_in_every_layout(cached):
+    """Coordinates, too, whose two ids are two accesses, and ids that are coded in bytes beside the others."""
+    network = uniform_layers([20, 20, 20], 0.3, seed=1)
+    machine = Machine() if cached else Machine(scratchpad=ScratchpadSpec(2**16), bus=BusSpec(2, 32))
+    for kind, headers in (("tuples", 0), ("coo", 0), ("runs", 40), ("runs-delta", 40)):
+        side = EngineSide(build_trace(network, layout=kind, lanes=3), machine)
+        assert sum(len(chunk) for chunk in side.trace) and side.work.cycles == network.n_connections + headers, kind
 
 
 @settings(max_examples=40, deadline=None)

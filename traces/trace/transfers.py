@@ -109,6 +109,7 @@ def transfers(
         made = TransferWalk(
             plan, memory.image.copy(), NEURON_STREAMS, moves, scalars, arrays, lookup(plan.element[:, 0]),
             lookup(plan.event_offset), len(starts) - 1, descriptors, row_accesses, engine_spec,
+            STREAMS.index("row_pointers"),
         )  # fmt: skip
         buffers = ChunkBuffers(chunk_accesses, max(piece, plan.widest_access))
         while not made.done:
