@@ -26,8 +26,8 @@ class CandidateLimits:
     sample: connections of a sample. probe: connections of a shorter one, which tells how long each takes. least_ratio:
     sample only orders that are this many times as long as a sample. memory_rows: the connections of each quarter of a
     sample, in values that fast memory holds. simulate_all: simulate all constructions without samples if that takes at
-    most this share of the limit. reserve: share of the limit kept at most for candidates that wait. leaders: orders
-    that are simulated in other layouts.
+    most this share of the limit, or a simulation takes less than `gain` samples. reserve: share of the limit kept at
+    most for candidates that wait. leaders: orders that are simulated in other layouts.
     """
 
     grace_s: float = 0.8
@@ -36,6 +36,7 @@ class CandidateLimits:
     least_ratio: int = 4
     memory_rows: int = 2
     simulate_all: float = 0.3
+    gain: float = 2.0
     reserve: float = 0.5
     leaders: int = 2
 
@@ -125,9 +126,9 @@ class CandidatePool:
         return self.estimates[key]
 
     def measure(self, orders: int) -> None:
-        """Learn from samples of a construction that waits how long the simulation would take. If that is too long for
-        so
-        many orders they are all to be sampled first, else none."""
+        """Learn from samples of a construction that waits how long the simulation would take, and from the simulation
+        where that leaves time. If it is too long for so many orders they are all to be sampled first, else none; none
+        either where a sample takes as long."""
         if self.sampler is None:
             return
         key, (edges, counts) = next(iter(self.waiting.items()))
@@ -138,7 +139,9 @@ class CandidatePool:
         self.estimate(key, edges, counts)
         each_s = max(self.sample_s - short_s, self.sample_s / 4) / (self.sample_size - LIMITS.probe)
         self.evaluation_s = each_s * self.surrogate.network.n_connections
-        if self.fits(LIMITS.simulate_all, orders):
+        if not self.fits(LIMITS.simulate_all, orders) and self.before(LIMITS.simulate_all):
+            self.call(key)
+        if self.fits(LIMITS.simulate_all, orders) or self.evaluation_s < LIMITS.gain * self.sample_s:
             self.sampler = None
 
     def sample_waiting(self) -> None:
@@ -231,11 +234,13 @@ class CandidatePool:
         }
 
     def keep_time(self) -> None:
-        """Let searches end early enough for what waits and may win, if that leaves them half of the time."""
+        """Let searches end early enough for what waits, but leave them half of the time: on a scratchpad, whose moves
+        are counted exactly, for what may win; on a cache for all, as far as that goes, the likeliest first."""
         if self.budget.limit_s:
-            rest = sum(map(self.may_win, self.expected().values())) * self.evaluation_s / self.budget.limit_s
-            if rest <= LIMITS.reserve:
-                self.ends = min(self.ends, 1 - rest)
+            cached = self.surrogate.shape.cache is not None
+            waits = sum(cached or self.may_win(expected) for expected in self.expected().values())
+            rest = min(LIMITS.reserve, waits * self.evaluation_s / self.budget.limit_s)
+            self.ends = min(self.ends, 1 - rest)
 
     @property
     def not_evaluated(self) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ def sweep_ranks(items: Items) -> Iterator[tuple[dict[str, Any], Int64Array]]:
 @ORDERINGS.register(
     "sweep",
     summary="crosses layers along smooth coordinates of the whole network; for convolutions and other local networks",
+    effort=8,
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of some sweeps under the objective; two-optimal without locality, or time to look for it."""
