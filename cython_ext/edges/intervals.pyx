@@ -70,7 +70,7 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     first: int32[W], the order in which equal keys follow each other, instead of 0, 1, ... Raises ValueError for a key
     out of range.
     """
-    need(first is None or (first.shape[0] == keys.shape[0] and within32(first, 0, keys.shape[0])), "a place for each key")
+    need(first is None or (first.shape[0] == keys.shape[0] and _each_once(first)), "a place for each key")
     order = np.empty(keys.shape[0], np.int32)
     if _ascend(keys, groups) and first is None:
         order[:] = np.arange(len(order), dtype=np.int32)
@@ -160,6 +160,17 @@ def in_groups(const int32_t[::1] values, const int32_t[::1] keys, int64_t groups
     found = np.empty(keys.shape[0], np.int64)
     _group[int64_t](keys, groups, None, values, found)
     return found
+
+
+cdef bint _each_once(const int32_t[::1] places):
+    """Whether each of 0 to n - 1 is there once."""
+    cdef int64_t k, n = places.shape[0]
+    cdef uint8_t[::1] seen = np.zeros(n, np.uint8)
+    for k in range(n):
+        if places[k] < 0 or places[k] >= n or seen[places[k]]:
+            return False
+        seen[places[k]] = 1
+    return True
 
 
 cdef bint _ascend(const int32_t[::1] keys, int64_t groups) except -1:

@@ -119,10 +119,13 @@ def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const u
     cdef ew_processing given
     cdef played work
     cdef int32_t[::1] later, seen
-    cdef bint valid = True
+    cdef bint valid = True, alike = False
     counts, next_use = np.zeros(5, np.int64), None
     need(0 < w <= MAX_CONNECTIONS and order.shape[0] == w, "an order has a place for each connection")
     need(memory >= 3 and ends_within(ends, is_output.shape[0]), "a memory of at least 3, neurons that are there")
+    for start in range(w):
+        alike |= ends[start, 0] == ends[start, 1]
+    need(not alike, "no connection from a neuron to itself")
     given.ends, given.order, given.w = &ends[0, 0], &order[0], w
     given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
     work.source = work.target = NULL
@@ -197,9 +200,14 @@ def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
 
 
 cdef int _check(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n) except -1:
+    cdef int64_t k
+    cdef bint alike = False
     need(0 < sources.shape[0] <= MAX_CONNECTIONS and targets.shape[0] == sources.shape[0],
          "as many sources as targets, at least one")
     need(0 < n < 2**31 and within32(sources, 0, n) and within32(targets, 0, n), "neurons that are there")
+    for k in range(sources.shape[0]):
+        alike |= sources[k] == targets[k]
+    need(not alike, "no connection from a neuron to itself")
     return 0
 
 

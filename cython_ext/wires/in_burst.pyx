@@ -156,7 +156,7 @@ def cheapest_shares(const uint8_t[:, ::1] data, uint8_t[:, ::1] flags, const int
                 at -= rows
                 a = 0
                 for s in range(step[k, 1], step[k, 2]):
-                    a |= <int64_t>flags[i, scope[s]] << (s - step[k, 1])
+                    a |= <int64_t>(flags[i, scope[s]] & 1) << (s - step[k, 1])
                 flags[i, step[k, 0]] = choice[at + a]
             for w in range(wires):
                 level[w] = <uint8_t>_on_wire(data[i], flags[i], source[beats - 1, w], given[beats - 1, w], share_bits)

@@ -31,13 +31,15 @@ from traces.networks.network import Network
 class StageEnds:
     """Ends of stages as shares of a time limit; moves take the rest.
 
-    made: of making constructions, at the latest. simulated: of simulating them, but for those that may be the best.
-    rebuilt: of tiles that bring sources together, after that. plain: of what is then left for a scratchpad, for the
-    search by I/Os alone; from its order, runs count in the rest. searched: of searches for a cache. layouts: the last
-    share of the limit, for the best orders in other layouts.
+    made, made_on_pad: of making constructions, at the latest; on scratchpads the search for I/Os wins mostly.
+    simulated: of simulating them, but for those that may be the best. rebuilt: of tiles that bring sources together,
+    after that. plain: of what is then left for a scratchpad, for the search by I/Os alone; from its order, runs count
+    in the rest. searched: of searches for a cache. layouts: the last share of the limit, for the best orders in other
+    layouts.
     """
 
     made: float = 0.5
+    made_on_pad: float = 0.35
     simulated: float = 0.2
     rebuilt: float = 0.2
     plain: float = 0.85
@@ -197,13 +199,14 @@ def construct(
     (plain, _), *others = methods
     others.sort(key=lambda one: one[1].item.effort + (LATER_US if one[1].item.portfolio is None else 0))
     network, budget = pool.surrogate.network, pool.budget
+    ends = (ENDS.made_on_pad if pool.surrogate.shape.cache is None else ENDS.made) * (budget.limit_s or math.inf)
     its = pool.wait(plain, _made(pool, task, plain))
     pool.measure(1 + len(given) if given else len(methods))
     for name, edges in given:
         if holds(edges):
             pool.offer(edges, name)
     for tile in () if given else tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing):
-        if budget.limit_s is not None and budget.spent() > ENDS.made * budget.limit_s:
+        if budget.spent() > ends:
             pool.missed.append(f"tiles of {tile.targets} x {tile.sources}")
         elif holds(edges := tile.order(network)):
             key = pool.wait(f"tiles of {tile.targets} x {tile.sources}", edges)
@@ -214,7 +217,7 @@ def construct(
         if entry.item.suits is not None and not entry.item.suits(network):
             continue
         expected_s = 1e-6 * entry.item.effort * network.n_connections
-        if budget.limit_s is not None and budget.spent() + expected_s > ENDS.made * budget.limit_s + LIMITS.grace_s / 2:
+        if budget.spent() + expected_s > ends + LIMITS.grace_s / 2:
             pool.missed.append(name)
             continue
         edges = _made(pool, task, name)
