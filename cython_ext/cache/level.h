@@ -29,9 +29,9 @@ typedef struct { /* what became of misses: those of stores, displaced lines, dir
 /* Return the loop of a compiled policy for sets of `stride` words, and the policy; null for an unknown name. */
 static ew_loop ew_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy) {
 #if EDGEWATT_X86
-    if (strcmp(name, "lru") == 0 && stride == 8 && ew_has_masks()) {
+    if (strcmp(name, "lru") == 0 && stride == 8 && ew_simd_level() >= EDGEWATT_LEVEL_AVX2) {
         *policy = &edgewatt_policy_lru;
-        return ew_lru8_avx512;
+        return ew_has_masks() ? ew_lru8_avx512 : ew_lru8_avx2;
     }
 #endif
     (void)stride;
