@@ -124,14 +124,22 @@ class CacheLevel:
         """
         if self.spec.bypass and stream is not None:
             return self._access_some(np.asarray(op), np.asarray(address), np.asarray(size), np.asarray(stream))
-        arrays = self._checked(op, address, size)
-        return LineTransactions(*self._kernel.access(*arrays, True))
+        return LineTransactions(*self._accessed(op, address, size, True))
+
+    def _accessed(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike, transactions: bool) -> Any:
+        """Make the accesses by the kernel, which looks at each before any is made; say which one it does not take."""
+        arrays = self._arrays(op, address, size)
+        try:
+            return self._kernel.access(*arrays, transactions)
+        except ValueError:
+            self._refuse_bad(*arrays)
+            raise
 
     def _access_some(self, op: Array, address: Array, size: Array, stream: Array) -> LineTransactions:
         """Do as `access` for the streams that do not pass by, and ask for the lines of those that do."""
         passes = self._passing[stream]
         own, passing = np.flatnonzero(~passes), np.flatnonzero(passes)
-        out = LineTransactions(*self._kernel.access(*self._checked(op[own], address[own], size[own]), True))
+        out = LineTransactions(*self._accessed(op[own], address[own], size[own], True))
         line_bytes = self.spec.line_bytes
         lines, access = touched_lines(np.ascontiguousarray(address[passing]), size[passing], line_bytes)
         of, new = stream[passing][access], np.zeros(len(lines), bool)
@@ -164,7 +172,7 @@ class CacheLevel:
 
     def count(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
         """Make the accesses for their counts only."""
-        self._kernel.access(*self._checked(op, address, size), False)
+        self._accessed(op, address, size, False)
 
     def lines(
         self, address: npt.ArrayLike, size: npt.ArrayLike, stream: npt.ArrayLike | None = None
@@ -226,14 +234,22 @@ class CacheLevel:
         self._checked(op, address, size)
 
     def _checked(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
-        from cython_ext.cache.level import first_bad_access
+        arrays = self._arrays(op, address, size)
+        self._refuse_bad(*arrays)
+        return arrays
 
+    def _arrays(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
         ops = whole_numbers(op, "op", np.uint8, item="access")
         where = whole_numbers(address, "address", np.uint64, item="access")
         sizes = np.asarray(size)
         sizes = whole_numbers(size, "size", np.uint8 if sizes.dtype == np.uint8 else np.uint16, item="access")
         if not len(ops) == len(where) == len(sizes):
             raise InputError(f"op, address and size differ in length: {len(ops)}, {len(where)}, {len(sizes)}")
+        return ops, where, sizes
+
+    def _refuse_bad(self, ops: Array, where: Array, sizes: Array) -> None:
+        from cython_ext.cache.level import first_bad_access
+
         # With one-byte lines the last line number would be the mark of an empty way.
         limit = 2**63 - (self.spec.line_bytes == 1)
         bad = first_bad_access(where, sizes, ops, limit)
@@ -243,7 +259,6 @@ class CacheLevel:
             what = f"{sizes[bad]} bytes at address {where[bad]:#x}"
             reason = "it touches no byte" if sizes[bad] == 0 else "it does not end below 2^63"
             raise InputError(f"access {bad} ({what}): {reason}")
-        return ops, where, sizes
 
 
 def simulate_cache(
