@@ -10,7 +10,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cython_ext.common.checks cimport need
 from cython_ext.common.processing cimport EW_AHEAD, EW_BLOCK, ew_processing, ew_take_asked, ew_take_backwards
-from cython_ext.common.ranges cimport ends_within, within32
 
 cdef extern from "iomodel/fast_memory.h" nogil:
     enum: EW_NEVER, EW_NEVER_OUTPUT, EW_MAX_LEVELS, EW_HIGHEST
@@ -119,13 +118,11 @@ def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const u
     cdef ew_processing given
     cdef played work
     cdef int32_t[::1] later, seen
-    cdef bint valid = True, alike = False
+    cdef bint valid = True
     counts, next_use = np.zeros(5, np.int64), None
     need(0 < w <= MAX_CONNECTIONS and order.shape[0] == w, "an order has a place for each connection")
-    need(memory >= 3 and ends_within(ends, is_output.shape[0]), "a memory of at least 3, neurons that are there")
-    for start in range(w):
-        alike |= ends[start, 0] == ends[start, 1]
-    need(not alike, "no connection from a neuron to itself")
+    need(memory >= 3 and ends.shape[1] == 2, "a memory of at least 3, two ends")
+    _check_ends(&ends[0, 0], &ends[0, 0] + 1, 2, w, is_output.shape[0])
     given.ends, given.order, given.w = &ends[0, 0], &order[0], w
     given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
     work.source = work.target = NULL
@@ -200,14 +197,20 @@ def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
 
 
 cdef int _check(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n) except -1:
-    cdef int64_t k
-    cdef bint alike = False
     need(0 < sources.shape[0] <= MAX_CONNECTIONS and targets.shape[0] == sources.shape[0],
          "as many sources as targets, at least one")
-    need(0 < n < 2**31 and within32(sources, 0, n) and within32(targets, 0, n), "neurons that are there")
-    for k in range(sources.shape[0]):
-        alike |= sources[k] == targets[k]
-    need(not alike, "no connection from a neuron to itself")
+    return _check_ends(&sources[0], &targets[0], 1, sources.shape[0], n)
+
+
+cdef int _check_ends(const int32_t *source, const int32_t *target, int64_t step, int64_t w, int64_t n) except -1:
+    cdef int64_t k
+    cdef uint32_t wrong = 0, most = <uint32_t> n
+    need(0 < n < 2**31, "neurons that are there")
+    for k in range(w):  # without branches
+        wrong |= <uint32_t> (<uint32_t> source[k * step] >= most) | <uint32_t> (<uint32_t> target[k * step] >= most)
+        wrong |= <uint32_t> (source[k * step] == target[k * step]) << 1
+    need(not wrong & 1, "neurons that are there")
+    need(not wrong, "no connection from a neuron to itself")
     return 0
 
 
