@@ -154,8 +154,11 @@ def _seal(key: str, content: memoryview) -> bytes:
 def _locked(folder: Path, key: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(folder / "locks", os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                descriptor = os.open(folder / "locks", os.O_RDWR | os.O_CREAT, 0o666)
+            except FileNotFoundError:
+                folder.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(folder / "locks", os.O_RDWR | os.O_CREAT, 0o666)
             stack.callback(os.close, descriptor)  # which ends the lock
             lock(descriptor, byte_of(key), wait=True)
         yield

@@ -16,7 +16,7 @@ whose connections a segment gets cheaply. Proofs: docs/concepts/bounds.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -50,6 +50,7 @@ class Sides:
     rows: FloatArray
     columns: FloatArray
     spread: float
+    _most: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def neurons(self) -> int:
@@ -57,7 +58,12 @@ class Sides:
         return len(self.rows) + len(self.columns) - 2
 
     def most(self, v: int) -> float:
-        """Return E(v): an upper bound on the weight of the connections among any v neurons. O(v)."""
+        """Return E(v): an upper bound on the weight of the connections among any v neurons. O(v), once."""
+        if v not in self._most:
+            self._most[v] = self._most_among(v)
+        return self._most[v]
+
+    def _most_among(self, v: int) -> float:
         a = np.arange(max(0, v - len(self.columns) + 1), min(v, len(self.rows) - 1) + 1)
         if not len(a):
             return self.weight
@@ -74,6 +80,8 @@ class Sides:
                 continue
             each = self.most(slots - 1 + r)
             whole = int(np.ceil(left / each * (1 - MARGIN))) - 1
+            if r * (2 + whole) <= best:
+                continue
             low, high = 1, r  # reads of the last stretch, which may be shorter
             while low < high:
                 middle = (low + high) // 2
