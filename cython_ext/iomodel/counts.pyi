@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -32,9 +30,17 @@ def count_many(
     memories: npt.NDArray[np.int64],
     policy: int,
     pinning: int,
-    next_use: Any = None,
 ) -> npt.NDArray[np.int64]: ...
-def count_in_order(
+def _count_many(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    is_output: npt.NDArray[np.uint8],
+    memories: npt.NDArray[np.int64],
+    policy: int,
+    pinning: int,
+    next_use: npt.NDArray[np.int32] | None,
+) -> npt.NDArray[np.int64]: ...
+def _count_in_order(
     ends: npt.NDArray[np.int32],
     order: npt.NDArray[np.int64],
     is_output: npt.NDArray[np.uint8],

@@ -84,31 +84,32 @@ def count(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
 
 
 def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
-               const int64_t[::1] memories, int policy, int pinning, next_use=None):
-    """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N)).
+               const int64_t[::1] memories, int policy, int pinning):
+    """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N))."""
+    _check(sources, targets, is_output.shape[0])
+    for memory in memories:
+        need(memory >= 3, "a memory of at least 3")
+    next_use = find_next_uses(sources, targets, is_output) if policy == MIN else None
+    return _count_many(sources, targets, is_output, memories, policy, pinning, next_use)
 
-    next_use: what `find_next_uses` returned for MIN, where it is there already.
-    """
+
+def _count_many(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output,
+                const int64_t[::1] memories, int policy, int pinning, next_use):
+    """Return what `count_many` returns for arrays that were checked. next_use: of `find_next_uses`; None but for MIN."""
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
-    _check(sources, targets, is_output.shape[0])
     cdef played work = _arrays(sources, targets, pinning)
     cdef int64_t k
-    need(next_use is None or _are_later(next_use, 2 * sources.shape[0]), "a later use for each end of a connection")
-    for k in range(memories.shape[0]):
-        need(memories[k] >= 3, "a memory of at least 3")
-    if policy == MIN and next_use is None:
-        next_use = find_next_uses(sources, targets, is_output)
     for k in range(memories.shape[0]):
         _run(&work, is_output, memories[k], policy, next_use, rows[k])
     return result
 
 
-def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const uint8_t[::1] is_output, int64_t memory,
-                   int policy, int pinning):
+def _count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const uint8_t[::1] is_output, int64_t memory,
+                    int policy, int pinning):
     """Return (what `count` returns, runs, whether the order is a valid one); it is checked while it is played.
 
-    ends: int32[W, 2], source and target of each connection as stored. order: int64[W], any values. Valid: a permutation
+    ends: int32[W, 2], source and target of each connection as stored, checked before. order: int64[W], any values. Valid: a permutation
     in which no connection out of a neuron stands before one into it; the counts of another one mean nothing. runs:
     stretches of consecutive connections with one target. O(W + N) time; memory W / 8 + O(N), and 9 W more for MIN.
     """
@@ -122,7 +123,6 @@ def count_in_order(const int32_t[:, ::1] ends, const int64_t[::1] order, const u
     counts, next_use = np.zeros(5, np.int64), None
     need(0 < w <= MAX_CONNECTIONS and order.shape[0] == w, "an order has a place for each connection")
     need(memory >= 3 and ends.shape[1] == 2, "a memory of at least 3, two ends")
-    _check_ends(&ends[0, 0], &ends[0, 0] + 1, 2, w, is_output.shape[0])
     given.ends, given.order, given.w = &ends[0, 0], &order[0], w
     given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
     work.source = work.target = NULL
@@ -197,36 +197,16 @@ def moves(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neur
 
 
 cdef int _check(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n) except -1:
-    need(0 < sources.shape[0] <= MAX_CONNECTIONS and targets.shape[0] == sources.shape[0],
-         "as many sources as targets, at least one")
-    return _check_ends(&sources[0], &targets[0], 1, sources.shape[0], n)
-
-
-cdef int _check_ends(const int32_t *source, const int32_t *target, int64_t step, int64_t w, int64_t n) except -1:
-    cdef int64_t k
+    cdef int64_t k, w = sources.shape[0]
     cdef uint32_t wrong = 0, most = <uint32_t> n
+    need(0 < w <= MAX_CONNECTIONS and targets.shape[0] == w, "as many sources as targets, at least one")
     need(0 < n < 2**31, "neurons that are there")
     for k in range(w):  # without branches
-        wrong |= <uint32_t> (<uint32_t> source[k * step] >= most) | <uint32_t> (<uint32_t> target[k * step] >= most)
-        wrong |= <uint32_t> (source[k * step] == target[k * step]) << 1
+        wrong |= <uint32_t> (<uint32_t> sources[k] >= most) | <uint32_t> (<uint32_t> targets[k] >= most)
+        wrong |= <uint32_t> (sources[k] == targets[k]) << 1
     need(not wrong & 1, "neurons that are there")
     need(not wrong, "no connection from a neuron to itself")
     return 0
-
-
-cdef bint _are_later(const int32_t[::1] next_use, int64_t n) except -1:
-    """Whether there is one for each of n positions: of a later connection, of no other position, or never."""
-    cdef int64_t k, x
-    cdef bint later = next_use.shape[0] == n
-    cdef uint64_t[::1] met = np.zeros((n + 63) // 64, np.uint64)
-    for k in range(n if later else 0):
-        x = next_use[k]
-        if x >= EW_NEVER_OUTPUT:
-            continue
-        if x <= (k | 1) or x >= n or met[x >> 6] >> (x & 63) & 1:
-            return False
-        met[x >> 6] |= <uint64_t> 1 << (x & 63)
-    return later
 
 
 cdef played _arrays(const int32_t[::1] sources, const int32_t[::1] targets, int pin_both):

@@ -129,7 +129,7 @@ def io_curve(
     work = known_processing(network, order)
     if work is None and order is not None and len(sizes) == 1:
         edges = as_order(network, getattr(order, "edges", order))
-        row, runs, valid = kernel.count_in_order(  # nothing is kept, so nothing is laid out
+        row, runs, valid = kernel._count_in_order(  # nothing is kept, so nothing is laid out
             network.ends, edges, network.is_output.view(np.uint8), sizes[0], *codes
         )
         if not valid:
@@ -148,13 +148,13 @@ def _rows(
     network: Network, work: Processing, sizes: npt.NDArray[np.int64], policy: str, code: int, pinning: int
 ) -> npt.NDArray[np.int64]:
     """Return int64[K, 3 or more]: reads_neurons, writes_live and writes_outputs for each memory size."""
-    n, outputs = network.n_neurons, network.is_output.view(np.uint8)
+    outputs = network.is_output.view(np.uint8)
     if policy == "lru" and len(sizes) > 3:  # the one pass costs about as much as three
-        table: npt.NDArray[np.int64] = kernel.lru_curve(work.sources, work.targets, n, outputs, pinning)
-        return table[np.minimum(sizes - 1, n)]
+        table: npt.NDArray[np.int64] = kernel.lru_curve(work.sources, work.targets, network.n_neurons, outputs, pinning)
+        return table[np.minimum(sizes - 1, network.n_neurons)]
     next_uses = work.next_uses if policy == "min" else None
-    rows: npt.NDArray[np.int64] = kernel.count_many(
-        work.sources, work.targets, n, outputs, sizes, code, pinning, next_uses
+    rows: npt.NDArray[np.int64] = kernel._count_many(
+        work.sources, work.targets, outputs, sizes, code, pinning, next_uses
     )
     return rows
 

@@ -18,26 +18,6 @@ def test_entries_survive_wrong_arguments() -> None:
     assert done.returncode == 0, "\n".join(wrong) + done.stderr[-2000:]
 
 
-def test_a_false_next_use_is_refused() -> None:
-    """Two positions of one next use took a value out of a memory that had none."""
-    import numpy as np
-
-    from cython_ext.iomodel.counts import MIN, PIN_BOTH, count_many, find_next_uses
-
-    sources, targets = np.array([0, 0, 1, 1, 2], np.int32), np.array([3, 4, 3, 4, 4], np.int32)
-    outputs, memory = np.array([0, 0, 0, 1, 1], np.uint8), np.array([3], np.int64)
-    uses = find_next_uses(sources, targets, outputs)
-    true = count_many(sources, targets, 5, outputs, memory, MIN, PIN_BOTH)
-    assert (count_many(sources, targets, 5, outputs, memory, MIN, PIN_BOTH, uses) == true).all()
-    for k in range(len(uses) - 1):
-        for twice in (uses[k + 1], k | 1, len(uses), -1):
-            false = uses.copy()
-            false[k] = twice
-            if twice < 2**31 - 2 and (twice <= k | 1 or twice >= len(uses) or list(false).count(twice) > 1):
-                with pytest.raises(ValueError, match="later use"):
-                    count_many(sources, targets, 5, outputs, memory, MIN, PIN_BOTH, false)
-
-
 def test_the_tests_that_make_calls_are_there() -> None:
     """One that was removed ended the recording, and every entry stood uncalled."""
     for name in TESTS:
@@ -48,13 +28,11 @@ def test_a_connection_to_itself_is_refused() -> None:
     """Its next use lies in the same connection: MIN read before a neuron's side."""
     import numpy as np
 
-    from cython_ext.iomodel.counts import LITERAL, MIN, count, count_in_order
+    from cython_ext.iomodel.counts import LITERAL, MIN, count
 
     zero = np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="to itself"):
         count(zero, zero, 2, np.zeros(1, np.uint8), 3, MIN, LITERAL)
-    with pytest.raises(ValueError, match="to itself"):
-        count_in_order(np.zeros((1, 2), np.int32), np.zeros(1, np.int64), np.zeros(1, np.uint8), 3, MIN, LITERAL)
 
 
 def test_an_order_of_equal_keys_that_has_one_twice_is_refused() -> None:
