@@ -143,9 +143,9 @@ def test_sources_with_very_many_points_have_those_of_the_oracle(wide: bool) -> N
     start = [items.items[part].tolist() for part in (state.opens, state.drops)]
     assert search.cost == cost(network, *start, 2)
     search.tune(0.3, 151, 0.2, 0.2, doubt=1, scans=0.3)
-    search.run(100)
+    search.run(40)
     opens_now, drops_now = (items.items[part].tolist() for part in search.state())
-    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 100, 1, 0.3))
+    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 40, 1, 0.3))
     assert (search.cost, opens_now, drops_now) == expected
 
 

@@ -65,7 +65,7 @@ def assert_moves_what_is_counted(network: Network, memory: int, policy: str, pin
     assert int(found.store_bytes.sum()) == (counts.writes_live + counts.writes_outputs) * 4 * lanes
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(dags(), st.integers(3, 9), st.sampled_from([1, 5, 16]), st.integers(0, 2**32))
 def test_rows_moved_are_those_counted(network: Network, memory: int, lanes: int, seed: int) -> None:
     network = with_weights(network, np.random.default_rng(seed))

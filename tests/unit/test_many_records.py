@@ -88,6 +88,7 @@ def peak_bytes(*command: object) -> int:
     return int(ran.stderr.split()[-1])
 
 
+@pytest.mark.application
 def test_memory_grows_by_little_with_the_records(tmp_path: Path) -> None:
     """100,000 records within 300 MB: the start takes 60 MB, so 2,400 bytes a record."""
     pytest.importorskip("vl_convert")
