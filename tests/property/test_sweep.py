@@ -130,6 +130,23 @@ def test_coordinates_from_cells_are_nearly_the_same(strides: list[int] | None, m
     assert coordinates(Items(random_layered(4, 300, 0.1, seed=1))) is None
 
 
+@pytest.mark.parametrize(("points", "steps"), [(1000, 30), (1500, 16)])
+def test_wide_stencils_have_locality(points: int, steps: int) -> None:
+    """What rounding left of the means at each depth grew to values above 1: no coordinates, the order of the file."""
+    here = np.arange(points)
+    sources = np.concatenate([k * points + (here + d) % points for k in range(steps) for d in (-1, 0, 1)])
+    targets = np.concatenate([(k + 1) * points + here for k in range(steps) for _ in range(3)])
+    n = points * (steps + 1)
+    new = np.random.default_rng(0).permutation(n)
+    network = Network(new[sources], new[targets], n_neurons=n, inputs=new[:points], outputs=new[-points:])
+    found = coordinates(Items(network))
+    assert found is not None
+    around = np.stack([turn(2 * np.pi * here / points) for turn in (np.cos, np.sin)], axis=1)
+    middle = found[new[steps // 2 * points :][:points], 0]  # the smoothest on a circle: a turned cosine
+    left = middle - around @ np.linalg.lstsq(around, middle, rcond=None)[0]
+    assert np.linalg.norm(left) < 0.2 * np.linalg.norm(middle)
+
+
 def test_plans_of_large_networks_are_known_however_little_time_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     network = local_network(20, [4] * 4, 0.6, seed=9)
     monkeypatch.setattr(plans, "LARGE", 0)

@@ -230,7 +230,7 @@ def _from_cells(graph: _Graph, far: Int32Array, count: int) -> tuple[FloatArray,
             layers.append(layer / np.sqrt(_dot(layer, layer)))
 
     def product(x: FloatArray) -> FloatArray:
-        x = x / root
+        x = _without(layers, x) / root  # on both sides: what rounding leaves there would grow without bound
         sums = np.bincount(one, times * x[other], cells) + np.bincount(other, times * x[one], cells)
         return _without(layers, sums / root)
 
