@@ -37,6 +37,7 @@ LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are look
 LARGEST_WORK = 1 << 33  # entries times the smaller side, over all pairs: some seconds of singular values
 SPARSE_WORK = 100  # operations of the sparse argument per connection
 TREES_WORK = 500  # of the trees argument
+PATHS_WORK = 16  # of looking for disjoint paths, before the first run of depths
 PAIR_WORK = 1 << 14  # of the expansion argument per pair of sets, however small
 
 
@@ -88,7 +89,8 @@ def _reads_and_writes(network: Network, memory: int, work: int, writes: int) -> 
     """Return the reads of values after the first plus the writes of computed values that are read again, and an
     argument. writes: as many of them are proved already."""
     live: Runs = {}
-    if np.bincount(network.depth[network.touched]).max(initial=0) >= memory:  # or all values of a depth fit
+    widest = np.bincount(network.depth[network.touched]).max(initial=0)
+    if widest >= memory and PATHS_WORK * network.n_connections <= work:  # or all values of a depth fit
         if work not in (joined := _paths.setdefault(network, {})):
             joined[work] = joined_paths(network, work)
         live = reloaded(joined[work], memory - 1)

@@ -14,7 +14,7 @@ from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.edge_moves import applies, offer_refreshed
 from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_state
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import neuron_coordinates
+from reorder.edges.search.locality import give_up_coordinates, neuron_coordinates
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.small import SMALL, anneal_sequence, prove, suits
 from traces.networks.network import Network
@@ -102,7 +102,7 @@ class Portfolio:
         self.items = Items.of(network, task)
         self.limit = task.time_limit_s or math.inf
         self.found_by = ""
-        self.proved = False
+        self.local = self.proved = False
 
     @property
     def done(self) -> bool:
@@ -127,20 +127,25 @@ class Portfolio:
             if not method.only_local and not self.skips(method):
                 self.offer(name, method)
         looking = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons
+        first = min(looking, SHARES.short_s)
         made = 0.0  # seconds of the slowest tried
         if looking > SHARES.constructions * self.limit:
-            self.make_slow(known, made, min(looking, SHARES.short_s))
-            made = looking
+            self.make_slow(known, made, first)
+            made = first
         before = self.best.value
-        local = not self.done and neuron_coordinates(self.items) is not None
-        if local:
+        looks = self.done or looking <= self.left(1.0)
+        if not looks:
+            give_up_coordinates(self.items)
+        self.local = not self.done and neuron_coordinates(self.items) is not None
+        if self.local:
             self.make_local(known)
         if self.best.value == before:
-            self.make_slow(known, made, min(looking, SHARES.short_s))
-            made = looking
-        if local:  # else the search makes those that matter itself
+            self.make_slow(known, made, first)
+            made = first
+        if self.local:
             with self.noting("sweep"):
                 fuse(self.items, self.best, self.bound, before - self.bound)
+        if self.local or not looks:  # else the search makes those that matter itself
             self.make_slow(known, made, max(SHARES.short_s, SHARES.slow * self.limit))
 
     def make_slow(self, known: list[tuple[str, Method]], above: float, most: float) -> None:
@@ -203,7 +208,7 @@ class Portfolio:
             if not self.done:
                 with self.noting("proof"):
                     self.proved = prove(self.best, self.network, SHARES.sequence * self.left(1.0))
-        if not self.done:
+        if self.local and not self.done:
             with self.noting("sweep"):
                 start_from_plans(self.items, self.best, self.bound)
         if not self.done:

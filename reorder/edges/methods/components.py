@@ -69,8 +69,8 @@ def choices(memory: int, policy: str) -> list[ComponentsParameters]:
     "components",
     summary="connected components of ranges of depths, recursively: FFTs, stencils, blocks",
     parameters=ComponentsParameters,
-    portfolio=0.4,
-    effort=0.08,
+    portfolio=0.58,
+    effort=0.4,
 )
 def components(network: Network, task: Task, parameters: ComponentsParameters) -> Ordering:
     """Return the best of some splits and blocks under the objective, as far as time allows."""

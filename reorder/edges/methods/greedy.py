@@ -23,6 +23,9 @@ CHECK_S = 0.02  # between two looks at the clock
 BEFORE_US, AFTER_US, OVERRUN_S = 0.3, 0.1, 0.5
 
 
+PORTFOLIO_DEGREE = 8  # connections a neuron, above which EGO takes longer than orders that have fewer I/Os
+
+
 @dataclass(frozen=True)
 class WindowParameters:
     """window: how many of the last processed ones count; None is the memory size M."""
@@ -37,7 +40,9 @@ class WindowParameters:
     "ego",
     summary="greedily the connection nearest to the last few (Kamatar 2023)",
     parameters=WindowParameters,
-    effort=2,
+    portfolio=2.9,
+    suits=lambda network: network.n_connections <= PORTFOLIO_DEGREE * network.n_neurons,
+    effort=0.6,
 )
 def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     """Run Algorithm 3 of Kamatar 2023 as docs/concepts/orderings.md reads it; the published listing leaves steps out.

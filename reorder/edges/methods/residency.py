@@ -23,10 +23,13 @@ from traces.base.workers import Workers
 from traces.networks.network import Network
 
 MOVES_PER_ITEM = 2000  # the default budget
+# In dense layers, where a move looks at this share of all connections for each value that fits: looks of the default
+# budget, some seconds (80 x 80, M = 4: 33 s without it, and nothing found after tiles).
+DENSE, DENSE_LOOKS = 0.125, 1 << 25
 CHECKPOINTS = 24  # exact counts of the decoded order along one annealing run
 CHECKPOINT_SHARE = 0.04  # of the time at most, for those counts
 DELAYS = (0, 1, 2, 4, 8, 16, 32)  # tried first, in stages
-FIRST_CHECK, CHUNKS = 1024, 50  # swaps before a first check of the clock, checks of a search
+FIRST_CHECK, CHUNKS = 16, 50  # swaps before a first check of the clock, checks of a search
 SWAP_TARGETS = 1 << 22  # targets of one source that the swaps before the first check of the clock visit at most
 REACH = 8  # the longest swap in slots: an item stays for about as many drops as there are slots
 SCANNED = 1000  # items, from which scans have been found to pay
@@ -101,7 +104,8 @@ FEW_MOVES = MoveShares(0.0, 0.1, 0.2, 1.0, 4.0, hottest=0.5, end=0.07)
 
 @dataclass(frozen=True)
 class ResidencyParameters:
-    """moves: how many swaps are proposed; None: until the time limit, or 2000 per neuron without one.
+    """moves: how many swaps are proposed; None: until the time limit, or 2000 per neuron without one (fewer in
+    dense layers).
 
     slots: neurons resident at once; None: tried out. temperature: at the start, in I/Os; None: by the budget.
     starts: independent searches, each with all the moves, a seed and a temperature of its own; the best is returned.
@@ -213,6 +217,14 @@ class Annealing:
         return self.offer(best) if done or self.offered == math.inf else self.offered
 
 
+def default_moves(items: Items, memory: int) -> int:
+    """Return the moves of a search without a limit. A move of a neuron looks at the targets of all its sources."""
+    n = len(items.items)
+    looks = float((np.diff(items.by_source[0]).astype(np.float64) ** 2).sum()) / n
+    most = MOVES_PER_ITEM * n
+    return most if looks < DENSE * items.network.n_connections else min(most, int(DENSE_LOOKS * memory / looks) + n)
+
+
 def anneal(
     items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float = 1.0
 ) -> Annealing | None:
@@ -233,7 +245,7 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         return None
     moves = parameters.moves
     if moves is None and seconds == math.inf:
-        moves = MOVES_PER_ITEM * len(items.items)
+        moves = default_moves(items, best.task.memory)
     ends = best.budget.spent() + seconds
     search = SlotSearch(items, best, moves, seconds, heat)
     chosen = search.start(min(parameters.slots, len(items.items))) if parameters.slots else search.choose(ends)
@@ -444,7 +456,7 @@ def anneal_and_polish(
         share = PLANNED_SHARE if items.planned else SHARE[best.task.policy]
     began, moves = best.budget.spent(), parameters.moves
     if moves is None and seconds == math.inf:
-        moves = MOVES_PER_ITEM * len(items.items)
+        moves = default_moves(items, best.task.memory)
     swaps = None if moves is None else moves - round(moves * share)
     progress = best.task.progress
     with best.reporting(progress and part(progress, 0, 1 - share)):

@@ -34,10 +34,11 @@ ALIKE = 0.6  # ratio from which two eigenvalues count as one
 SAMPLED = 8192  # neurons, about, by which a turn is chosen
 NEAR = 0.15  # mean distance of a connection's ends in a picture, at most; at random a third
 NOISE = 0.1  # added to the start, so that it is orthogonal to nothing
-# Above so many connections or neurons, coordinates are those of cells: neurons in one, and how many cells, at least and
-# at most; rounds that make them smooth; depths at most.
-LARGE, MANY = 1 << 18, 1 << 14
-PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED, MOST_DEPTHS = 32, 1024, 4096, 2, 64
+# Above so many connections or neurons, coordinates are those of cells, but with more depths only above so many neurons
+# (where fewer steps than they need are left); neurons in a cell, and how many cells, at least and at most; rounds that
+# make them smooth.
+LARGE, MANY, DEPTHS, MANY_DEEP = 1 << 18, 1 << 14, 64, 1 << 16
+PER_CELL, FEWEST_CELLS, MOST_CELLS, SMOOTHED = 32, 1024, 4096, 2
 
 
 def image_coordinates(network: Network) -> FloatArray | None:
@@ -78,6 +79,11 @@ def neuron_coordinates(items: Items) -> FloatArray | None:
     return cached
 
 
+def give_up_coordinates(items: Items) -> None:
+    """Take the network for one without locality: there is no time to look for it."""
+    items.facts.setdefault("neuron_coordinates", None)
+
+
 def coordinates(items: Items) -> FloatArray | None:
     """Return float64[N, 2], smoothest first; None where the network has no locality. Kept with the items.
 
@@ -100,7 +106,8 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     start = graph.centred(graph.root * (np.maximum(far, 0) + NOISE * noise))
     if _dot(start, start) < 1e-18:
         return None
-    large = (network.n_connections > LARGE or network.n_neurons > MANY) and len(graph.weight) <= MOST_DEPTHS
+    large = network.n_connections > LARGE or network.n_neurons > MANY
+    large = large and (len(graph.weight) <= DEPTHS or network.n_neurons > MANY_DEEP)
     most = FIRST_STEPS if large else max(FEWEST, min(STEPS, BASIS_NUMBERS // network.n_neurons))
     values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
