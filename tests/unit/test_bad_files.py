@@ -93,6 +93,12 @@ def test_messages_are_short_whatever_they_quote(tmp_path: Path, text: str) -> No
     assert len(str(found.value)) < 600
 
 
+def test_a_tensor_without_rows_is_an_empty_matrix(tmp_path: Path) -> None:
+    save_file({"empty": np.zeros((0, 5))}, tmp_path / "0.safetensors")
+    with pytest.raises(InputError, match=r"0.safetensors: tensor 'empty': an empty matrix of shape .0, 5."):
+        load(tmp_path / "0.safetensors")
+
+
 @pytest.mark.parametrize("number", ["\u00b2", "\u2460", "9" * 5000])
 def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: str) -> None:
     """Superscripts and circled digits are digits to str.isdigit; int() reads neither them nor endless numbers."""

@@ -9,7 +9,7 @@ from hwmodel.processor.inference import compile_inference
 from traces.base.errors import InputError
 from traces.networks.forward import forward
 from traces.operators.execute import execute
-from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
 from traces.readers import load
 from traces.readers.parts.model_network import part_of, to_network
 from traces.trace.build import build_trace, stored_activations
@@ -210,6 +210,25 @@ def test_sizes_that_constants_ask_for_are_claimed_first(op: str, numbers: object
     b.add("y", "CONV_2D", ["m"], (1, 4, 4, 1), [b.kernel("w", 1, 1, 1, 1, density=1)])
     with pytest.raises(InputError, match=rf"operator 'm' .{op}.*bytes of memory"):
         to_network(b.graph("y"))
+
+
+@pytest.mark.parametrize(("fill", "zero_point"), [(0, None), (7, None), (3, 3), (7, 3)])
+def test_a_padding_of_tensorflow_lite_holds_zeros(fill: int, zero_point: int | None) -> None:
+    b = Builder(False, 5)
+    b.add("x", INPUT, (), (1, 3, 3, 1))
+    b.constants.update(n=np.array([[0, 0], [1, 0], [1, 0], [0, 0]], np.int32), fill=np.array([fill], np.int8))
+    b.add("m", "PADV2", ["x"], (1, 4, 4, 1), ["n", "fill"])
+    b.add("y", "MAX_POOL_2D", ["m"], (1, 2, 2, 1), window=(2, 2), strides=(2, 2))
+    scale = {} if zero_point is None else {"fill": Quantization(np.array([0.5]), np.array([zero_point]))}
+    graph = b.graph("y").with_(quantization=scale)
+    if fill != (zero_point or 0):
+        with pytest.raises(InputError, match=f"operator 'm' .PADV2. puts the constant {'7' if not scale else '2'} int"):
+            to_network(graph)
+        return
+    x = -np.arange(1, 10, dtype=np.float32)
+    network = to_network(graph)
+    assert forward(network, x.reshape(1, -1))[0, network.outputs].tolist() == [0, 0, 0, -5]
+    assert execute(graph, {"x": x.reshape(1, 3, 3, 1)})["y"].ravel().tolist() == [0, 0, 0, -5]
 
 
 def test_some_operators_of_a_model() -> None:

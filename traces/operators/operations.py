@@ -211,8 +211,9 @@ def _resize(node: Operator, operands: list[Array], constants: list[Array]) -> li
 
 def _fully_connected(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
     weights = constants[0].T if node.attributes.get("transposed") else constants[0]
-    y = operands[0].reshape(-1, weights.shape[1]) @ weights.T
-    return [y + constants[1] if len(constants) > 1 else y]
+    alpha, beta = (node.attributes.get(key, 1) for key in ("alpha", "beta"))  # of ONNX's Gemm
+    y = alpha * (operands[0].reshape(-1, weights.shape[1]) @ weights.T)
+    return [y + beta * constants[1] if len(constants) > 1 else y]
 
 
 def _matmul(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:

@@ -26,6 +26,7 @@ OPERATORS = {
     "Add": "ADD",
     "Sub": "SUB",
     "Mul": "MUL",
+    "Mean": "ELEMENTWISE_MEAN",  # MEAN reduces
     "Concat": "CONCATENATION",
     "MaxPool": "MAX_POOL_2D",
     "AveragePool": "AVERAGE_POOL_2D",
@@ -311,9 +312,16 @@ class _Reader:
         if node.op_type == "MatMul" and len(operands) == 2 and operands[1] in self.constants:
             op, known["transposed"] = "FULLY_CONNECTED", True
         if node.op_type == "Gemm":
-            if attributes.get("transA") or {attributes.get("alpha", 1.0), attributes.get("beta", 1.0)} != {1.0}:
+            if attributes.get("transA"):
                 op = "GEMM"
             known["transposed"] = not attributes.get("transB", 0)
+        if node.op_type == "Clip":
+            known["limits"] = tuple(
+                float(np.asarray(self.constants.get(name, attributes.get(key, without))).flat[0])
+                for name, key, without in zip(
+                    [*node.input, "", ""][1:3], ("min", "max"), (-math.inf, math.inf), strict=True
+                )
+            )
         if node.op_type == "Conv":
             weights = self.constants.get(constants[0]) if constants else None
             groups = int(attributes.get("group", 1))
@@ -345,7 +353,7 @@ class _Reader:
                 known["window"] = tuple(int(v) for v in given["kernel_shape"])
             if kind == "AveragePool":
                 known["count_include_pad"] = bool(given.get("count_include_pad", 0))
-        for key in ("axis", "axes", "perm", "alpha", "epsilon", "approximate"):
+        for key in ("axis", "axes", "perm", "alpha", "epsilon", "approximate", "beta", "ceil_mode"):
             if key in given:
                 known[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
         return known

@@ -147,7 +147,10 @@ def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix
 
 def _matrices(path: str | Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
     return dense_layers(
-        [(each.weights.reshape(len(each.weights), -1), f"{path}: tensor {each.name!r}", each.bias) for each in layers]
+        [
+            ((w := each.weights).reshape(len(w), math.prod(w.shape[1:])), f"{path}: tensor {each.name!r}", each.bias)
+            for each in layers
+        ]
     )
 
 

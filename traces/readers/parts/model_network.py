@@ -24,7 +24,9 @@ from traces.readers.parts.layers import MOST_SCANNED, claim_network, zero_patter
 Ids = npt.NDArray[np.int64]
 RELU = ACTIVATIONS.index("relu")
 _BYTES = 96  # a connection, at the peak: 92 measured at 54 million connections
-NOBODY = -1
+NOBODY, ABSENT = -1, -2
+"""In place of a neuron: a padding of 0, and one that no maximum takes."""
+_NOT_NEGATIVE = [ACTIVATIONS.index(name) for name in ("relu", "relu6", "sigmoid")]
 
 
 @dataclass(frozen=True)
@@ -202,8 +204,11 @@ class Unrolled:
 
     def maximum(self, one: Ids, other: Ids, where: str) -> Ids:
         """Return neurons of max(one, other) = one + relu(other - one): two more neurons, four connections for each."""
-        both = (one != NOBODY) & (other != NOBODY)
-        made = np.where(one == NOBODY, other, one)
+        made, low = np.maximum(one, other), np.minimum(one, other)
+        both, above_zero = low >= 0, (low == NOBODY) & (made >= 0)
+        if above_zero.any():
+            made[above_zero] = self.identity(made[above_zero], self.like(made[above_zero]), where)
+            self.codes[made[above_zero]] = RELU
         if both.any():
             one, other = one[both], other[both]
             above = self.like(one)
@@ -220,6 +225,11 @@ class Unrolled:
             pairs = self.maximum(given[:half], given[half : 2 * half], where)
             given = np.concatenate((pairs, given[2 * half :]))
         return np.asarray(given[0])
+
+    def without_zeros(self, ids: Ids) -> Ids:
+        """Return ids with padding of 0 as ABSENT where maxima need it not: no neuron gives less than 0."""
+        rectified = np.isin(self.codes[ids[ids >= 0]], _NOT_NEGATIVE).all()
+        return np.where(ids == NOBODY, ABSENT, ids) if rectified else ids
 
     def mean(self, given: Ids, where: str) -> Ids:
         out = self.like(given[0])
@@ -317,8 +327,8 @@ class Unrolled:
             used[neurons] = True
         keep = np.flatnonzero(used)
         number: Any = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
-        fed = np.zeros(self.n_neurons, bool)
-        fed[target] = True
+        fed = used.copy()  # or biased alone
+        fed[inputs] = False
         biases, codes, slopes = self.biases, self.codes, self.slopes
         if activation is None:
             activation = self._one_activation(outputs, fed)
@@ -430,7 +440,7 @@ def to_network(graph: OpGraph) -> Network:
 
 def _most_moved(op: str, values: Sequence[Any], shape: tuple[int, ...]) -> int:
     given: tuple[int, ...] = values[0].shape
-    numbers = [abs(int(v)) for v in np.ravel(values[1])] if len(values) > 1 else []
+    numbers = [abs(int(v)) for v in np.ravel(values[1].real)] if len(values) > 1 else []
     if "PAD" in op:
         return math.prod(side + sum(numbers) for side in given)
     if op == "RESIZE_NEAREST_NEIGHBOR":
@@ -513,7 +523,7 @@ class _Model:
             ids = self._given(gated, at)
             self.ids[name] = ids if alone else self.made.identity(ids, self.made.like(ids), at)
             self._activate(self.ids[name], "SILU", node, at)
-        elif op in WEIGHTED and node.constants and len(node.inputs) == 1:
+        elif op in WEIGHTED and node.constants and node.operands == (*node.inputs[:1], *node.constants):
             add = self._weighted(node, at)
             total = self._sum_of(node)
             if total is not None:
@@ -580,28 +590,43 @@ class _Model:
         return ids if self._owned(node.inputs[0]) else self.made.identity(ids, self.made.like(ids), at)
 
     def _move(self, node: Operator, at: str) -> None:
-        values = [
-            self._given(name, at) + 1 if name not in self.graph.constants else self.graph.constants[name]
-            for name in node.operands
-        ]  # 0: padding
-        claim(16 * _most_moved(node.op, values, node.output.shape), at, "what it moves")
-        if "compute" in node.attributes:
-            results = node.attributes["compute"](values)
-        else:
-            results = OPERATIONS[node.op](node, values, [])
-        if any(name in self.graph.constants for name in node.operands) and node.op in ("CONCATENATION", "PACK"):
-            raise InputError(f"{at} has constants among what it joins: {AS_OPERATORS}")
+        joins = node.op in ("CONCATENATION", "PACK")
+        axis_first = node.op == "SPLIT" and "compute" not in node.attributes
+        if not joins and {*node.inputs} != {node.operands[axis_first]}:
+            raise InputError(f"{at} moves values by what is computed: {AS_OPERATORS}")
+        values = [self._moved(name, at) for name in node.operands]
+        claim(32 * _most_moved(node.op, values, node.output.shape), at, "what it moves")
+        try:
+            if "compute" in node.attributes:
+                results = node.attributes["compute"](values)
+            else:
+                results = OPERATIONS[node.op](node, values, [])
+        except (InputError, ValueError) as error:
+            crop = "; a Slice crops" * ("PAD" in node.op)
+            raise InputError(f"{at} is not read ({error}{crop}): {AS_OPERATORS}") from error
         own = all(self._owned(name) for name in node.inputs)
         for tensor, result in zip(node.outputs, results, strict=True):
-            ids = self._shaped(np.asarray(result).astype(np.int64) - 1, tensor.shape, at)
+            moved = np.asarray(result)
+            if (constants := moved.real[moved.real != 0]).size:
+                value = f"the constant {constants.flat[0]:g}"
+                raise InputError(f"{at} puts {value} into {tensor.name!r}, only 0 is read: {AS_OPERATORS}")
+            ids = self._shaped(moved.imag.astype(np.int64) - 1, tensor.shape, at)
             self.ids[tensor.name] = ids
             if own and len(np.unique(ids)) == ids.size and NOBODY not in ids:
                 self.own.add(tensor.name)
 
+    def _moved(self, name: str, at: str) -> npt.NDArray[Any]:
+        """Return an operand of what moves: neurons as imaginary numbers from 1, constants as real ones."""
+        if name not in self.graph.constants:
+            return np.asarray((self._given(name, at) + 1) * 1j)
+        return real_values(self.graph, name) if name in self.graph.quantization else self.graph.constants[name]
+
     def _weighted(self, node: Operator, at: str) -> Callable[[Ids | None], Ids]:
         given = self._given(node.inputs[0], at)
         weights = real_values(self.graph, node.constants[0])
-        bias = real_values(self.graph, node.constants[1]).reshape(-1) if len(node.constants) > 1 else None
+        if (alpha := node.attributes.get("alpha", 1)) != 1:
+            weights = weights * np.float32(alpha)
+        bias = self._bias(node, at) if len(node.constants) > 1 else None
         if not np.isfinite(weights).all() or (bias is not None and not np.isfinite(bias).all()):
             raise InputError(f"{at}: a weight is not finite")
         shape = node.output.shape
@@ -635,6 +660,14 @@ class _Model:
             return self._as_stored(ids, shape, at)
 
         return connect
+
+    def _bias(self, node: Operator, at: str) -> npt.NDArray[np.float32]:
+        bias = real_values(self.graph, node.constants[1]) * np.float32(node.attributes.get("beta", 1))
+        if node.op == "FULLY_CONNECTED" and bias.size == 1:
+            return np.broadcast_to(bias.reshape(-1), node.output.shape[-1:])
+        if node.op == "FULLY_CONNECTED" and bias.size != bias.shape[-1]:
+            raise InputError(f"{at}: a bias of shape {list(bias.shape)}, not one for each output: {AS_OPERATORS}")
+        return bias.reshape(-1)
 
     def _rows(self, given: Ids, matrix: Any, bias: Any, out: Ids | None, at: str) -> Ids:
         into = None if out is None else out.reshape(len(given), -1).T[:, :, None]
@@ -707,24 +740,27 @@ class _Model:
         image = self._channels_first(self._given(node.inputs[0], at), at)
         sides = tuple(node.attributes.get("window", image.shape[1:]))
         window = self._window(node, image, sides, at)
+        at += " with ceil_mode=1, which is not read" * bool(node.attributes.get("ceil_mode"))
         if node.op == "AVERAGE_POOL_2D":
             counted = bool(node.attributes.get("count_include_pad"))
             out = self.made.pool(image, sides, window, at, count_padding=counted)
             self._finish_mean(node, image, self._as_stored(out, node.output.shape, at), at)
             return
         else:
-            out = image
+            out, own = self.made.without_zeros(image), math.prod(sides) > 1
             size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
             claim(16 * len(image) * math.prod(size) * math.prod(sides), at, "its windows")
             for axis in (0, 1):  # along y, then x
                 low, high = window.padding[axis], window.padding[axis + 2]
                 padding = [(0, 0), *((low, high) if a == axis else (0, 0) for a in (0, 1))]
-                out = np.pad(out, padding, constant_values=NOBODY)
+                out = np.pad(out, padding, constant_values=ABSENT)
                 reach = (size[axis] - 1) * window.strides[axis] + 1
                 taps = [slice(t, t + reach, window.strides[axis])
                         for t in range(0, sides[axis] * window.dilations[axis], window.dilations[axis])]  # fmt: skip
-                out = self.made.highest(np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps]), 0, at)
-        self._finish(node, self._as_stored(out, node.output.shape, at), at, own=math.prod(sides) > 1)
+                held = np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps])
+                own &= bool(((held >= 0).sum(axis=0) >= min(2, len(taps))).all())
+                out = self.made.highest(held, 0, at)
+        self._finish(node, self._as_stored(np.maximum(out, NOBODY), node.output.shape, at), at, own=own)
 
     def _reduce(self, node: Operator, at: str) -> None:
         ids, listed = self._given(node.inputs[0], at), node.attributes.get("axes")
@@ -739,8 +775,9 @@ class _Model:
             out = self._shaped(self.made.mean(values, at), node.output.shape, at)
             self._finish_mean(node, values, out, at)
         else:
-            out = self._shaped(self.made.highest(values, 0, at), node.output.shape, at)
-            self._finish(node, out, at, own=n > 1)
+            highest = self.made.highest(self.made.without_zeros(values), 0, at)
+            out = self._shaped(np.maximum(highest, NOBODY), node.output.shape, at)
+            self._finish(node, out, at, own=n > 1 and NOBODY not in values)
 
     def _finish_mean(self, node: Operator, given: Ids, out: Ids, at: str) -> None:
         """As `_finish`; the mean of what ReLU gave is no lower than 0, so it has ReLU too, as all neurons may then."""
@@ -755,10 +792,11 @@ class _Model:
         if node.constants:
             self._finish(node, self._limited(self._given(node.inputs[0], at), constant, node.op[:3] == "MIN", at), at)
             return
-        one, other = (np.broadcast_to(self._given(name, at), node.output.shape) for name in node.operands)
+        both = np.stack([np.broadcast_to(self._given(name, at), node.output.shape) for name in node.operands])
         if node.op[:3] == "MIN":
             raise InputError(f"{at} has no place in a network: {AS_OPERATORS}")
-        self._finish(node, self.made.maximum(one, other, at), at)
+        out = self.made.highest(self.made.without_zeros(both), 0, at)
+        self._finish(node, np.maximum(out, NOBODY), at, own=NOBODY not in both)
 
     def _limited(self, ids: Ids, bound: Any, is_upper: bool, at: str) -> Ids:
         """Return neurons of max(ids, bound) = bound + relu(ids - bound), or of min = bound - relu(bound - ids)."""
@@ -772,14 +810,17 @@ class _Model:
         return out
 
     def _clip(self, node: Operator, at: str) -> None:
-        ids, bounds = self._given(node.inputs[0], at), [real_values(self.graph, name) for name in node.constants]
-        if len(bounds) == 2 and (float(bounds[0].ravel()[0]), float(bounds[1].ravel()[0])) == (0, 6):
-            self.ids[node.output.name] = self._changeable(node, at)
-            self._activate(self.ids[node.output.name], "RELU6", node, at)
-            return
-        if len(bounds) != 2 or len(node.operands) != 3:
+        ids, limits = self._given(node.inputs[0], at), node.attributes.get("limits", ())
+        if node.operands != (*node.inputs[:1], *node.constants) or len(limits) != 2:
             raise InputError(f"{at}: only constant lower and upper limits are read")
-        self._finish(node, self._limited(self._limited(ids, bounds[0], False, at), bounds[1], True, at), at)
+        if name := {(0, 6): "RELU6", (0, math.inf): "RELU"}.get(limits):
+            self.ids[node.output.name] = self._changeable(node, at)
+            self._activate(self.ids[node.output.name], name, node, at)
+            return
+        for is_upper, bound in enumerate(limits):
+            if math.isfinite(bound):
+                ids = self._limited(ids, bound, bool(is_upper), at)
+        self._finish(node, ids, at, own=any(map(math.isfinite, limits)))
 
     def _resize(self, node: Operator, at: str) -> None:
         image = self._channels_first(self._given(node.inputs[0], at), at)
