@@ -9,7 +9,7 @@
 
 METHOD: of `edgewatt list orderings`, `tuple-orders`, `schedulers` or `allocators`. Solvers of others write {"order":
 [...]}, for buffers {"offsets": [...]}; check.py counts one with Python alone. Results are {"method": name, "recipe":
-command, "rows": {task: {"cost": c, "seconds": s, "floor": proved or null, "answer": [...]}}}; `add` counts again.
+command, "rows": {task: {"cost": c, "seconds": s, "floor": proved or null, "answer": [...]}}}; all are counted again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import getoutput
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -31,8 +32,6 @@ from orderbench.page import page  # noqa: E402
 
 BEST = HERE / "best.json"
 Answer = tuple[Any, Callable[[], float]]  # whole numbers, and how to find a floor
-
-
 KINDS = {"connections": "orderings", "entries": "tuple-orders", "operators": "schedulers", "buffers": "allocators"}
 
 
@@ -72,55 +71,85 @@ def solve(task: Task, method: str, limit: float | None, parameters: dict[str, An
 
 def run(method: str, limit: float | None, only: str, floors: bool, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the results of a method on all tasks that it is for and whose name begins with `only`."""
+    from edgewatt import __version__
     from edgewatt.plugins import registry
 
     known, rows = [things for things, kind in KINDS.items() if method in registry(kind)], {}
     tasks = [task for task in instances() if task["name"].startswith(only) and any(things in task for things in known)]
     if not tasks:
-        raise ValueError(f"{method!r} is no method of a task whose name begins with {only!r}")
+        names = ", ".join(sorted({name for kind in KINDS.values() for name in registry(kind)}))
+        raise ValueError(f"{method!r} is no method of a task whose name begins with {only!r}; methods: {names}")
     solve(tasks[0], method, limit, parameters)  # so that no row has the time of imports
     for task in tasks:
         began = time.process_time()
         numbers, floor = solve(task, method, limit, parameters)
         seconds = time.process_time() - began
-        rows[task["name"]] = row_of(task, [int(k) for k in numbers], seconds, int(floor()) if floors else None)
+        rows[task["name"]] = row = row_of(task, [int(k) for k in numbers], seconds, int(floor()) if floors else None)
+        print(f"{task['name']:16} {row['cost']:8,}  {seconds:6.2f} s", file=sys.stderr)
     options = [f" -s {name}={value}" for name, value in parameters.items()] + [f" --time {limit}"] * (limit is not None)
-    return {"method": method, "recipe": f"python scripts/orderbench run {method}{''.join(options)}", "rows": rows}
+    commit = getoutput(f"git -C '{HERE}' describe --always --abbrev=8 --dirty --exclude='*' 2>/dev/null || echo '?'")
+    recipe = f"python scripts/orderbench run {method}{''.join(options)}  # edgewatt {__version__}, commit {commit}"
+    return {"method": method, "recipe": recipe, "rows": rows}
 
 
-def row_of(task: Task, answer: dict[str, Any] | list[int], seconds: float, floor: int | None) -> dict[str, Any]:
-    """Return the row of an answer, counted; ValueError naming the task if it is none."""
+def row_of(task: Task, answer: Any, seconds: Any, floor: Any, where: str = "") -> dict[str, Any]:
+    """Return the row of an answer, counted; ValueError naming the task if the answer, seconds or floor cannot be."""
     try:
         cost = count(task, answer)
-    except (KeyError, TypeError, ValueError) as error:
-        raise type(error)(f"{task['name']}: {error}") from None
-    print(f"{task['name']:16} {cost:8,}  {seconds:6.2f} s", file=sys.stderr)
+        if type(seconds) not in (int, float) or not 0 <= seconds < 1e9:
+            raise ValueError(f"wanted: seconds, a number from 0; given: {seconds!r:.40}")
+        if floor is not None and (type(floor) is not int or not 0 <= floor <= cost):
+            raise ValueError(f"wanted: a floor up to the answer's cost, {cost}, or null; given: {floor!r:.40}")
+    except ValueError as error:
+        raise ValueError(f"{where}{task['name']}: {error}") from None
     return {"cost": cost, "seconds": round(seconds, 3), "floor": floor, "answer": answer}
 
 
+def read(path: Path) -> Any:
+    """Return what a JSON file holds; ValueError naming the file if that is none."""
+    try:
+        return json.loads(path.read_text(), parse_constant=int)  # int("NaN") raises
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"{path}: {error}; wanted: JSON without NaN") from None
+
+
+def recounted(path: Path) -> dict[str, Any]:
+    """Return results, every answer counted again; ValueError naming the file, the task and what is wanted."""
+    results, tasks = read(path), {task["name"]: task for task in instances()}
+    rows = results.get("rows") if isinstance(results, dict) else None
+    if not rows or not isinstance(rows, dict) or not {"method", "recipe"} <= results.keys():
+        raise ValueError(f"{path}: wanted: method, recipe and rows of at least one task")
+    for name, row in rows.items():
+        if name not in tasks or not isinstance(row, dict) or not {"cost", "seconds", "answer"} <= row.keys():
+            raise ValueError(f"{path}: {name!r:.60}: wanted: a task's name, with cost, seconds and answer")
+        cost = row_of(tasks[name], row["answer"], row["seconds"], row.get("floor"), f"{path}: ")["cost"]
+        if repr(row["cost"]) != repr(cost):
+            raise ValueError(f"{path}: {name}: the answer costs {cost}, not {row['cost']!r:.40}")
+    return dict(results)
+
+
 def counted(folder: Path, recipe: str) -> dict[str, Any]:
-    """Return the results of a folder of answers, which may also have "seconds" and a proved "floor"."""
-    rows, tasks = {}, {task["name"]: task for task in instances()}
-    for path in sorted(folder.iterdir()):
-        if path.stem not in tasks:
-            raise ValueError(f"{path}: there is no task {path.stem!r}")
-        try:
-            given = json.loads(path.read_text())
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        seconds, floor = (given.get(key) if isinstance(given, dict) else None for key in ("seconds", "floor"))
-        rows[path.stem] = row_of(tasks[path.stem], given, seconds or 0, floor)
+    """Return the results of a folder of answers TASK.json, which may also have "seconds" and a proved "floor"."""
+    rows, tasks = {}, {f"{task['name']}.json": task for task in instances()}
+    names = {path.name for path in folder.iterdir()}
+    if others := sorted(names - tasks.keys()):
+        print(f"{folder}: left out, no TASK.json: {', '.join(others)}"[:500], file=sys.stderr)
+    for name in sorted(names & tasks.keys()):
+        given = read(folder / name)
+        seconds, floor = (given.get("seconds", 0), given.get("floor")) if isinstance(given, dict) else (0, None)
+        rows[name.removesuffix(".json")] = row = row_of(tasks[name], given, seconds, floor, f"{folder / name}: ")
+        print(f"{name:21} {row['cost']:8,}", file=sys.stderr)
+    if not rows:
+        raise ValueError(f"{folder}: no answers: wanted: files TASK.json")
     return {"method": folder.name, "recipe": recipe, "rows": rows}
 
 
 def add(results: dict[str, Any], best: dict[str, Any]) -> int:
-    """Take what is better into the best known; return how many of its costs and floors changed."""
-    changed, tasks = 0, {task["name"]: task for task in instances()}
+    """Take what is better, of recounted results, into the best known; return how many costs and floors changed."""
+    changed = 0
     for name, row in results["rows"].items():
         known = best.setdefault(name, {"cost": None, "by": "", "recipe": "", "floor": 0})
         if known["cost"] is None or row["cost"] < known["cost"]:
-            if row["cost"] != row_of(tasks[name], row["answer"], row["seconds"], None)["cost"]:
-                raise ValueError(f"{name}: the answer does not cost {row['cost']}")
             known.update(cost=row["cost"], by=results["method"], recipe=results["recipe"])
             changed += 1
         if (row.get("floor") or 0) > known["floor"]:
@@ -152,10 +181,11 @@ def main() -> None:
         command.add_argument("-o", "--output", type=Path, help="Write here, not to standard output.")
     asked = parser.parse_args()
     try:
-        made = perform(asked)
+        if output := getattr(asked, "output", None):
+            output.open("a").close()  # not after all the work
+        (output.write_text if output else print)(perform(asked))
     except (KeyError, OSError, TypeError, ValueError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
-    (asked.output.write_text if getattr(asked, "output", None) else print)(made)
+        sys.exit(f"{type(error).__name__}: {error}"[:2000])
 
 
 def perform(asked: argparse.Namespace) -> str:
@@ -167,13 +197,13 @@ def perform(asked: argparse.Namespace) -> str:
             (asked.folder / f"{task['name']}.json").write_text(json.dumps(task))
         return f"{len(best)} tasks"
     if asked.command == "add":
-        changed = add(json.loads(asked.results.read_text()), best)
+        changed = add(recounted(asked.results), best)
         BEST.write_text("{\n" + ",\n".join(f'"{name}": {json.dumps(best[name])}' for name in sorted(best)) + "\n}\n")
         return f"{changed} better"
     if asked.command == "page":
-        return page(list(instances()), best, [json.loads(path.read_text()) for path in asked.results])
+        return page(list(instances()), best, [recounted(path) for path in asked.results])
     if asked.command == "count":
-        return json.dumps(counted(asked.folder, asked.recipe))
+        return json.dumps(counted(asked.folder, asked.recipe), allow_nan=False)
     from edgewatt.cli.parts.output import read_value, split_parameter
 
     parameters = {name: read_value(value) for name, value in map(split_parameter, asked.set)}

@@ -82,10 +82,10 @@ MEASURES = {"connections": ios, "entries": ones, "operators": peak, "buffers": h
 
 def count(task: dict, answer: dict | list) -> int:
     things, n = next((name, len(task[name])) for name in MEASURES if name in task)
-    numbers = answer["offsets" if things == "buffers" else "order"] if isinstance(answer, dict) else answer
-    wrong = [k for k in numbers if type(k) is not int or k < 0]
+    numbers = answer.get("offsets" if things == "buffers" else "order") if isinstance(answer, dict) else answer
+    wrong = [k for k in numbers if type(k) is not int or k >> 63] if isinstance(numbers, list) else [numbers]
     if wrong or len(numbers) != n:
-        raise ValueError(f"wanted: whole numbers of {n} {things}, from 0; given: {len(numbers)}, wrong: {wrong[:1]}")
+        raise ValueError(f"wanted: order or offsets, {n} whole numbers from 0, not {wrong[:1] or len(numbers)!s:.40}")
     twice = [(k, times) for k, times in Counter(numbers).items() if times > 1 or k >= n]
     if twice and things != "buffers":
         raise ValueError("number {} occurs {} times, of 0 to {} each once".format(*twice[0], n - 1))
@@ -96,5 +96,5 @@ if __name__ == "__main__":
     try:
         task, given = (json.loads(Path(name).read_text()) for name in sys.argv[1:])
         print(task["name"], count(task, given))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"{type(error).__name__}: {error}" if len(sys.argv) == 3 else __doc__)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        sys.exit(f"{type(error).__name__}: {error}"[:500] if len(sys.argv) == 3 else __doc__)
