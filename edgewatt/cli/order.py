@@ -91,6 +91,7 @@ def order_network(
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, save
     from edgewatt.orders.timed import describe_speed
+    from traces.base.errors import InputError
     from traces.base.files import check_writable, whole_file
     from traces.base.progress import left_of
 
@@ -103,6 +104,14 @@ def order_network(
     say(f"{network.files[0]}: {sizes_of(loaded)}", err=True)
     parameters = {name: read_value(value) for name, value in map(split_parameter, parameter)}
     if smallest:
+        others = {
+            "--memory": memory, "--objective": objective, "--system": system, "--layout": layout, "--timing": timing,
+            "--format": value_format, "--target": target, "--lanes": lanes, "--renumber": renumber,
+            "--save-network": save_network, "--explain": explain, "--policy": None if policy == "min" else policy,
+            "--pinning": None if pinning == "literal" else pinning,
+        }  # fmt: skip
+        if wrong := [name for name, value in others.items() if value is not None]:
+            raise InputError(f"--smallest-memory finds M under MIN, pinning literal: leave out {', '.join(wrong)}")
         _show_smallest(loaded, method, parameters, seed, left(), output, json_file)
         return
     request = OrderRequest(
@@ -165,7 +174,8 @@ def _show_smallest(
     if write_json(result, json_file):
         return
     whose = "this order has" if parameters else f"an order by {smallest.ordering.method} has"
-    say(f"{network.name}: at M = {smallest.memory}, {whose} W + N + S I/Os; with less, that order has more (Theorem 2)")
+    known = f"at M = {smallest.memory}, {whose} W + N + S I/Os under MIN"
+    say(f"{network.name}: {known}; with less, that order has more (Theorem 2)")
     if smallest.exact:
         say(f"no order does with less: {smallest.argument}")
     else:

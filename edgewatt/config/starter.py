@@ -69,13 +69,12 @@ def starter(network: Network, source: NetworkFiles, *, system: str, folder: str 
         named.append(json.dumps(Path(file).stem if shipped else os.path.relpath(file, folder)))
     files = f"file: {named[0]}" if len(named) == 1 else f"files: [{', '.join(named)}] # one a layer, input first"
     how = "".join(f"\n  {key}: {json.dumps(value)}" for key, value in source.options.items())
-    widths = _widths(network)
     layout = "" if network.weight_ids is None else ", kind: tuples"  # scratchpads stream a weight with each connection
     moves, blocking = 10 * network.n_connections, BLOCKING
     weights = "" if network.weights is not None else "\n# It has no weights: ones and toggles are those of weights 1."
     name = "".join(c if c.isprintable() else " " for c in network.name)
     return f"""\
-# {name}: {network.n_connections:,} connections, {network.n_neurons:,} neurons{_layers(widths)}.{weights}
+# {name}: {network.n_connections:,} connections, {network.n_neurons:,} neurons{_layers(network)}.{weights}
 # Whatever the order, one inference takes at least {bounds.lower_total:,} I/Os of a fast memory, and the 2-optimal order
 # at most {bounds.upper_total:,} (Gleinig et al. 2023, Theorem 1).
 #
@@ -116,13 +115,12 @@ layout: {{lanes: 16{layout}}}               # input vectors at a time
 """
 
 
-def _widths(network: Network) -> list[int]:
+def _layers(network: Network) -> str:
     if network.layer is None:
-        return []
+        return ""
     layers = range(int(network.layer.min()), int(network.layer.max()) + 1)
     targets = [len(np.unique(network.targets[network.layer == layer])) for layer in layers]
-    return [len(network.inputs), *targets]
-
-
-def _layers(widths: Sequence[int]) -> str:
-    return f", layers of {' -> '.join(f'{width:,}' for width in widths)}" if 1 < len(widths) <= 12 else ""
+    widths = [len(network.inputs), *targets]
+    rest = network.n_neurons - len(np.union1d(network.inputs, network.targets))
+    fed = f" and {rest:,} that nothing feeds" if rest else ""
+    return f", layers of {' -> '.join(f'{width:,}' for width in widths)}{fed}" if 1 < len(widths) <= 12 else ""

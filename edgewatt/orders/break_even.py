@@ -107,8 +107,8 @@ class BreakEven(OneLineRepr):
     still save at the largest size. verdict: one sentence for the first choice, and why. crossings: choice -> metric ->
     changes found, ascending: (largest size before it in bytes, whether that one saves). searched: choice -> the metrics
     for which every legal size in the range was looked at, which makes their answer that of the full grid. made_for: the
-    machine that orders by a method's name were made for, in words; empty where both were given. note: what a time limit
-    left open, empty for nothing."""
+    machine that orders by a method's name were made for, in words; empty where none but two-optimal was. note: what
+    a time limit left open, empty for nothing."""
 
     verdict: str
     points: tuple[BreakEvenPoint, ...]

@@ -157,8 +157,9 @@ class PlayedOrders:
     """Which two orders are played on a machine: those given on every one; those by a method's name as the method makes
     them, once for the machine of `model` or, with `each`, for every one. The model of a machine stands for it.
 
-    names: what both are called. made: which of these a method makes. notes: what time limits left open, by machine ('':
-    of the one for all). Orders for I/Os alone (`by_io`) are made for `memory`, or that of the machine.
+    names: what both are called. made: which of these a method makes, but for two-optimal, which depends on no machine.
+    notes: what time limits left open, by machine ('': of the one for all). Orders for I/Os alone (`by_io`) are made for
+    `memory`, or that of the machine.
     """
 
     def __init__(
@@ -182,7 +183,7 @@ class PlayedOrders:
             for order in orders
         )  # fmt: skip
         names = tuple(map(_name_of, orders))
-        self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str)))
+        self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str) and order != "two-optimal"))
         if names[0] == names[1]:  # two orders of one method
             names = tuple(_with_parameters(name, order) for name, order in zip(names, orders, strict=True))
         self.names: tuple[str, str] = (names[0], names[1])
@@ -190,7 +191,8 @@ class PlayedOrders:
         self._once: tuple[Int64Array, Int64Array] | None = None
         if each and not self.made:
             raise InputError(
-                "each makes an order by a method's name for every machine: both orders are given, name a method"
+                "each makes an order by a method's name for every machine: both orders are given, name a method "
+                "(two-optimal depends on no machine)"
             )
         if each and memory is not None:
             raise InputError(

@@ -180,6 +180,18 @@ def test_a_simple_blocking_says_its_numbers(tmp_path: Path) -> None:
     )
 
 
+def test_an_order_from_a_file_is_said_to_be_of_it_alone(tmp_path: Path) -> None:
+    """It was said to be made for the M and the machine of the configuration."""
+    save(network := random_layered(3, 30, 0.3), tmp_path / "net.npz")
+    np.save(tmp_path / "mine.npy", np.arange(network.n_connections))
+    order = f"orderings=[{{kind: file, path: {tmp_path / 'mine.npy'}}}]"
+    for more in ([], ["-s", "measure=all", "-s", "system=scratchpad-8k"]):
+        arguments = ["export", str(tmp_path / "net.npz"), "-f", "c", "-s", order, *more, "-o", str(tmp_path / "out.c")]
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        assert (tmp_path / "out.c").read_text().startswith("/* order: mine.npy */\n")
+
+
 def test_a_name_that_looks_like_the_file_s_own_words(tmp_path: Path) -> None:
     save(random_layered(3, 10, 0.3).with_(name="x_ARENA_BYTES y */ #define z_ARENA_BYTES 7"), tmp_path / "net.npz")
     done = CliRunner().invoke(

@@ -231,8 +231,8 @@ def test_sentences_are_broken_between_words_on_a_terminal():
     os.close(ours)
     assert done.wait() == 0
     lines = said.decode().splitlines()
-    sentence = lines[next(k for k, line in enumerate(lines) if " were made for " in line) :]
-    assert sentence[0] == "by-source and two-optimal were made for 8 KiB, lpddr4-3200, fp32, 16 lanes, min."
+    sentence = lines[next(k for k, line in enumerate(lines) if " was made for " in line) :]
+    assert sentence[0] == "by-source was made for 8 KiB, lpddr4-3200, fp32, 16 lanes, min."
     assert sentence[1].startswith("by-source against two-optimal on") and max(map(len, sentence)) <= 80 < len(said)
 
 
@@ -294,14 +294,14 @@ def test_an_order_by_name_is_made_for_the_machine_that_is_asked_for(layers, one)
     assert (own.order["energy"], own.against["energy"]) == (mine.parameters["value"], mine.parameters["two_optimal"])
     assert own.size_bytes == caches["size_bytes"]
     choice = f"{keys['dram']['part']}, {layout.value_format}, {layout.lanes} lanes, {caches['policy']}"
-    assert study.made_for == f"auto and two-optimal were made for {own.size_bytes // 1024} KiB, {choice}."
+    assert study.made_for == f"auto was made for {own.size_bytes // 1024} KiB, {choice}."
     assert str(own.choice) == choice and study.made_for in str(study)
 
 
 def test_of_several_values_an_order_is_made_for_the_first(layers):
     asked = {"parts": ["hbm2", "lpddr4-3200"], "lanes": [4, 16], "sizes": [16384, 4096]}
     study = ew.pays(layers, "depth-first", system="edge", **asked)
-    assert study.made_for == "depth-first and two-optimal were made for 16 KiB, hbm2, fp32, 4 lanes, plru."
+    assert study.made_for == "depth-first was made for 16 KiB, hbm2, fp32, 4 lanes, plru."
     assert [(point.size_bytes, str(point.choice)) for point in study.points if point.own] == [
         (16384, "hbm2, fp32, 4 lanes, plru")
     ]
@@ -315,8 +315,12 @@ def test_given_orders_are_made_for_no_machine(layers):
     assert study.made_for == "" and not any(point.own for point in study.points)
     half = ew.pays(layers, plain, against="depth-first", system="edge", sizes=[8192])
     assert half.made_for == "depth-first was made for 8 KiB, lpddr4-3200, fp32, 16 lanes, plru."
+    rows = ew.pays(layers, plain, system="edge", sizes=[4096, 8192])  # two-optimal depends on no machine
+    assert rows.made_for == "" and not any(point.own for point in rows.points)
+    both = ew.pays(layers, "by-source", against="depth-first", system="edge", sizes=[8192])
+    assert both.made_for.startswith("by-source and depth-first were made for 8 KiB, ")
     fast = ew.pays(layers, "depth-first", system="edge", memory=20, sizes=[8192])
-    assert fast.made_for.endswith("were made for M = 20 on 8 KiB, lpddr4-3200, fp32, 16 lanes, plru.")
+    assert fast.made_for.endswith("was made for M = 20 on 8 KiB, lpddr4-3200, fp32, 16 lanes, plru.")
     assert not any(point.own for point in fast.points)
 
 
@@ -327,7 +331,7 @@ def test_with_an_order_for_each_row_no_row_is_worse(layers, system):
     study = ew.pays(layers, "auto", each=True, **asked)
     assert len(study.points) == study.evaluations == 4 and all(point.own for point in study.points)
     assert all(point.order["energy"] <= point.against["energy"] for point in study.points)
-    assert study.made_for == "auto and two-optimal were made for each machine anew."
+    assert study.made_for == "auto was made for each machine anew."
     once = ew.pays(layers, "auto", **asked)
     for mine, one in zip(study.points, once.points, strict=True):
         assert one.against == mine.against
@@ -351,6 +355,8 @@ def test_what_each_cannot_be_is_said(layers):
     plain = ew.order(layers, "two-optimal", memory=8)
     with pytest.raises(InputError, match="both orders are given, name a method"):
         ew.pays(layers, plain, against=plain, each=True)
+    with pytest.raises(InputError, match="two-optimal depends on no machine"):
+        ew.pays(layers, plain, each=True)
     with pytest.raises(InputError, match="memory is for one order on all machines, each for"):
         ew.pays(layers, "auto", memory=20, each=True)
 
@@ -359,7 +365,7 @@ def test_the_machine_that_orders_were_made_for_is_marked(tmp_path, layers):
     save(layers, tmp_path / "net.npz")
     call = ["pays", str(tmp_path / "net.npz"), "--order", "depth-first", "--part", "hbm3", "--timing", "replay"]
     call += ["--system", "edge"]
-    made = "depth-first and two-optimal were made for 8 KiB, hbm3, fp32, 16 lanes, plru.\n"
+    made = "depth-first was made for 8 KiB, hbm3, fp32, 16 lanes, plru.\n"
     page = tmp_path / "pays.html"
     done = CliRunner().invoke(app, [*call, "-o", str(page)], env={"COLUMNS": "240"})
     assert done.exit_code == 0 and f"\n* {made}" in done.output and done.output.count("* 8 KiB") == 1
@@ -367,7 +373,7 @@ def test_the_machine_that_orders_were_made_for_is_marked(tmp_path, layers):
     done = CliRunner().invoke(app, [*call, "--size", "8KiB"])
     assert f"\n{made}" in done.output and "* " not in done.output  # one row needs no mark
     done = CliRunner().invoke(app, [*call, "--each", "-o", str(page)])
-    assert "\ndepth-first and two-optimal were made for each machine anew.\n" in done.output
+    assert "\ndepth-first was made for each machine anew.\n" in done.output
     assert "* " not in done.output and '">* ' not in page.read_text()
 
 

@@ -148,6 +148,10 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
     save(uniform_layers([4, 4], 0.5).with_(name="n\udcff"), "inside.npz")
     assert CliRunner().invoke(app, ["init", "inside.npz", "-o", "odd.yaml"]).exit_code == 0
     assert yaml.safe_load(Path("odd.yaml").read_text())["name"] == "n?"
+    matrices = [sp.csr_array([[1, 1], [0, 0]]), sp.csr_array([[1, 1]])]  # a hidden neuron has no incoming connection
+    save(ew.from_matrices(matrices), "unfed.npz")
+    assert CliRunner().invoke(app, ["init", "unfed.npz", "-o", "unfed.yaml"]).exit_code == 0
+    assert "5 neurons, layers of 2 -> 1 -> 1 and 1 that nothing feeds." in Path("unfed.yaml").read_text()
     again = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml"])
     assert isinstance(again.exception, InputError) and "there already" in str(again.exception)
     replaced = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml", "--force"])

@@ -57,7 +57,7 @@ def test_command(tmp_path):
     order = tmp_path / "order.npz"
     found = CliRunner().invoke(app, ["order", NETWORK, "--smallest-memory", "-m", "two-optimal", "-o", str(order)])
     assert found.exit_code == 0, found.output
-    assert "an order by two-optimal has W + N + S I/Os" in found.output and "every order needs M" in found.output
+    assert "by two-optimal has W + N + S I/Os under MIN;" in found.output and "every order needs M" in found.output
     again = CliRunner().invoke(
         app, ["order", NETWORK, "--smallest-memory", "-m", "file", "-s", f"path={order}", "--json", "-"]
     )
@@ -65,6 +65,13 @@ def test_command(tmp_path):
     network = ew.load(NETWORK)
     assert result["memory"] == ew.orders.smallest_memory(network, np.load(order)["edges"]).memory
     assert result["lower_bound"] <= result["memory"] and not result["exact"]
+
+
+@pytest.mark.parametrize("words", ["--policy lru", "--pinning pin_both", "-M 40", "--lanes 4", "--system edge"])
+def test_options_that_it_does_not_follow_are_refused(words):
+    found = CliRunner().invoke(app, ["order", NETWORK, "--smallest-memory", *words.split()])
+    assert isinstance(found.exception, InputError) and not found.stdout
+    assert "leave out " + words.replace("-M", "--memory").split()[0] in str(found.exception)
 
 
 def test_bad_input():
