@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -98,10 +99,12 @@ def validate(
     matrix: str | Path | None = None,
     reordered: str | Path | None = None,
     stride: int | None = None,
+    names: Sequence[str] = (),
 ) -> list[Check]:
     """Return the results of the checks that the given files ask for.
 
-    order: of `network`. reordered: `matrix` with tuples in another order, inside pieces of `stride`.
+    order: of `network`. reordered: `matrix` with tuples in another order, inside pieces of `stride`. names: the tensor
+    that is meant of a `matrix` with several, and of a `reordered` folder.
 
     Raises InputError where a file cannot be used, one of a pair is missing, or there is nothing to check.
     """
@@ -122,7 +125,10 @@ def validate(
     if matrix is not None and reordered is not None:
         from reorder.tuples.files import read_matrix
 
-        checks += validate_matrix(read_matrix(matrix), read_matrix(reordered), stride=stride)
+        of_many = names if Path(reordered).is_dir() else ()
+        checks += validate_matrix(
+            read_matrix(matrix, names=names), read_matrix(reordered, names=of_many), stride=stride
+        )
     if not checks:
         raise InputError("nothing to check: give --order with --network, or --matrix with --reordered")
     return checks

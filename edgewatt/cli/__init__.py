@@ -161,6 +161,8 @@ def _as_setting(error: Any) -> str:
 def _run(command: typer.Typer) -> None:
     try:
         status = command(standalone_mode=False)
+        if status == 130:
+            raise KeyboardInterrupt  # which Typer made a status of
         if isinstance(status, int) and status:
             sys.exit(status)
     except _UsageError as error:  # it repeats words of the command line, which a shell may have taken from file names

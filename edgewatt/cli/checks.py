@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _ORDER = reads("an order of connections", "order", to=Path)
 _NETWORK = reads("a network", *NETWORKS, to=Path)
-_MATRIX = reads("a sparse matrix", "matrix", to=Path)
+_MATRIX = reads("a sparse matrix", "matrix", "weights", to=Path)
 
 
 def validate(
@@ -37,6 +37,9 @@ def validate(
         None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
     ),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
+    names: list[str] = typer.Option(
+        [], "--names", metavar="TENSOR", help="Of a file with several: these of --network, this one of --matrix."
+    ),
     json_file: str = json_option("the checks"),
 ) -> None:
     """Check orders and matrices.
@@ -47,15 +50,18 @@ def validate(
 
       edgewatt validate --matrix w.npz --reordered w128.npz --stride 128
     """
+    from dataclasses import replace
+
     from edgewatt.checks import run
     from edgewatt.cli.parts.output import show_table, write_json
 
     checks = run.validate(
-        network=None if network is None else network_of(network, "validate"),
+        network=None if network is None else network_of(replace(network, names=tuple(names) or None), "validate"),
         order=order,
         matrix=matrix,
         reordered=reordered,
         stride=stride,
+        names=names,
     )
     failed = sum(not check.passed for check in checks)
     passed = sum(check.passed for check in checks)

@@ -15,9 +15,10 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
-from traces.base.errors import shown, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.layout.settings import AUTO, BEST, BOTH_INT8, INT8, Layout
 from traces.networks.network import ACTIVATIONS
+from traces.readers.reader import reader_name
 from traces.trace.partition import EnginesSpec
 
 M = TypeVar("M", bound="OnChipSection | RunConfig")
@@ -33,7 +34,20 @@ def _existing(value: str) -> str:
     return value
 
 
-FilePath = Annotated[str, AfterValidator(_existing)]
+def _no_folder(value: str) -> str:
+    if Path(value).is_dir():
+        raise InputError(f"{value}: is a folder, not a file")
+    return value
+
+
+def _no_other_folder(value: str) -> str:
+    if Path(value).is_dir():
+        reader_name(value, "network")  # refuses a folder without a network, all of which would be read otherwise
+    return value
+
+
+Existing = Annotated[str, AfterValidator(_existing)]
+FilePath = Annotated[Existing, AfterValidator(_no_folder)]
 GeneratorChoice = Annotated[Any, KindChoice("generators")]
 
 
@@ -68,7 +82,7 @@ class Prune(Section):
 class NetworkSection(Section):
     """The work: a network from files or from a generator, pruned if wished."""
 
-    file: FilePath | None = Field(
+    file: Annotated[Existing, AfterValidator(_no_other_folder)] | None = Field(
         default=None, description="network file or folder, relative to the configuration file"
     )
     files: list[FilePath] | None = Field(default=None, description="one file per layer, first layer first")

@@ -44,6 +44,7 @@ class Store:
         self.plans = self.folder / "sweeps"
 
     def open(self) -> Store:
+        self._made = [each for each in (self.folder, self.records, self.failures, self.plans) if not each.exists()]
         for folder in (self.records, self.failures, self.plans):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,12 @@ class Store:
                     f"{folder}: the results cannot be stored here ({reason}); choose another folder"
                 ) from error
         return self
+
+    def drop_empty(self) -> None:
+        """Remove the folders that `open` made and that still hold nothing."""
+        for folder in reversed(self._made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
     def path(self, config_hash: str) -> Path:
         return self.records / f"{config_hash}.json"

@@ -90,7 +90,11 @@ def run(
     if results is None:
         return Records(run_points(plan.points, progress=progress))
     store = Store(results).open()
-    records = Records(run_points(plan.points, stages=store.folder / "stages", progress=progress))
+    try:
+        records = Records(run_points(plan.points, stages=store.folder / "stages", progress=progress))
+    except BaseException:
+        store.drop_empty()
+        raise
     store.put_plan(plan.name, [record.hash for record in records])
     for record in records:
         store.put(record)

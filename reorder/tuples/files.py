@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from traces.base.memory import claim
 from traces.base.sparse import checked_sparse
 from traces.formats.convert import from_bits
 from traces.readers import NETWORK_READERS, MatrixReader
+from traces.readers.parts.layers import as_float32, float32_values
 from traces.readers.parts.weights import ModelWeights
 
 WRITERS = (".npz", ".safetensors", ".mtx")
@@ -60,7 +61,9 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
     if reader is None:
         raise InputError(f"{path}: no {suffix} file that holds a matrix")
     m = _one_of(reader, path, names)
-    values = np.ones(len(m.rows), np.float32) if m.values is None else np.asarray(m.values, np.float32)
+    values = float32_values(m)
+    if m.values is not None:
+        _check_whole(m.values, values, m.name_entry)
     for name, ids, size in (("row", m.rows, m.shape[0]), ("column", m.columns, m.shape[1])):
         bad = np.flatnonzero((ids < 0) | (ids >= size))
         if bad.size:
@@ -102,12 +105,23 @@ def _one_of(reader: MatrixReader, path: Path, names: Sequence[str] | None) -> An
     return matrices[0]
 
 
+def _check_whole(given: np.ndarray, single: np.ndarray, entry: Callable[[int], str]) -> None:
+    """Raise InputError for a whole number that float32 rounds: a copy of the matrix would hold another one."""
+    if given.dtype.kind in "iu" and (lost := np.flatnonzero(single != given.astype(np.longdouble))).size:
+        raise InputError(f"{entry(int(lost[0]))} is {given.flat[lost[0]]}: float32 does not hold this whole number")
+
+
 def _csr(arrays: dict[str, np.ndarray], where: str) -> Any:
     import scipy.sparse
 
+    def entry(k: int) -> str:
+        return f"{where}: entry {k}"
+
+    data = as_float32(arrays["data"], where, entry)
+    _check_whole(arrays["data"], data, entry)
     try:
         matrix = scipy.sparse.csr_matrix(
-            (arrays["data"].astype(np.float32), arrays["indices"], arrays["indptr"]),
+            (data, arrays["indices"], arrays["indptr"]),
             shape=tuple(int(size) for size in arrays["shape"]),
         )
     except (ValueError, TypeError, OverflowError) as error:

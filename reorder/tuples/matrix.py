@@ -14,6 +14,7 @@ from traces.base.errors import InputError, shown, unknown_name
 from traces.base.sparse import checked_sparse
 from traces.base.workers import PART, Each, in_turn
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
+from traces.networks.network import is_real
 
 RESTARTS = ("row", "continuous")
 _CHUNK = 1 << 15
@@ -82,7 +83,12 @@ class Entries:
 def _converted(array: Any, dtype: type, each: Each) -> Any:
     """Return a copy of another type."""
     own: Any = np.empty(len(array), dtype)
-    each(lambda start, stop: np.copyto(own[start:stop], array[start:stop], casting="unsafe"), len(array), PART)
+
+    def copy(start: int, stop: int) -> None:
+        with np.errstate(over="ignore"):  # what becomes infinite is refused
+            np.copyto(own[start:stop], array[start:stop], casting="unsafe")
+
+    each(copy, len(array), PART)
     return own
 
 
@@ -100,13 +106,13 @@ def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entri
         matrix = scipy.sparse.csr_matrix(dense)
     matrix = checked_sparse(matrix)
     major, minor, data = layout.read(matrix, each)
-    if np.iscomplexobj(data):
-        raise InputError("complex values have no number format here")
+    if data.dtype != bool and not is_real(data.dtype):
+        raise InputError(f"{data.dtype} values have no number format here: real numbers are wanted")
     major = _converted(major, np.int64, each) if layout.rows_mix else major
     minor, values = _converted(minor, np.int64, each), _converted(data, np.float32, each)
     if not np.isfinite(values).all():
         k = int(np.argmin(np.isfinite(values)))
-        raise InputError(f"entry ({major[k]}, {minor[k]}) is {values[k]}: only finite numbers can be sent")
+        raise InputError(f"entry ({major[k]}, {minor[k]}) is {data[k]}: only finite float32 numbers can be sent")
     if (twice := _first_duplicate(major, minor)) is not None:
         k = twice
         raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")

@@ -137,3 +137,27 @@ def test_very_many_problems_are_counted(tmp_path: Path, words: str) -> None:
     assert len(lines) <= 51 and all(f"{tmp_path / 'c.yaml'}:" in line for line in lines)
     if words[0] == "*":
         assert lines[-1].endswith("more problems from here on") and len(found.value.problems) > 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD + "engine: {clock_ghz: 1e-30}", "4:1: engine clock_ghz must be from 1e-05 to 1e+06, not 1e-30"),
+        (GOOD + "engine: {values_per_cycle: 1e-12}", "4:1: engine values_per_cycle must be from 0.001 to 1e+06"),
+        (GOOD + "engine: {instruction_pj: 1e308}", "4:1: engine instruction_pj must be from 0 to 1e+06, not 1e+308"),
+        (GOOD.replace("0.5", "0"), "1:11: density is above 0 and at most 1, not 0"),
+        ("network: {generate: {kind: bert-ffn, density: 1.5}}", "1:11: density is above 0 and at most 1, not 1.5"),
+        ("network: {generate: {kind: uniform-layers, widths: [], density: 1}}", "1:11: a network needs at least two"),
+        ("network: {file: .}", "1:17: "),
+        ("network: {files: [.]}", "1:19: "),
+    ],
+)
+def test_what_no_run_can_be_made_of(tmp_path: Path, text: str, expected: str) -> None:
+    (said,) = problems(tmp_path, text)
+    assert said.startswith(f"run.yaml:{expected}")
+
+
+def test_a_folder_without_a_network_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "rglob", lambda *_: pytest.fail("walked"))
+    (said,) = problems(tmp_path, "network: {file: .}")
+    assert "holds no layer files" in said

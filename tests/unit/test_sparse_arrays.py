@@ -97,3 +97,24 @@ def test_pointers_of_a_file(read: Callable[[Path], object], kind: str | None, tm
     np.savez(tmp_path / "m.npz", **arrays)
     with pytest.raises(InputError, match=r"m\.npz"):
         read(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("scipys", [True, False], ids=["scipy", "four arrays"])
+@pytest.mark.parametrize(("data", "said"), [
+    ([1 + 2j, 3], "must be real numbers, not complex128"), (np.zeros(2, "M8[s]"), "not datetime64"),
+    (["a", "b"], "must be real numbers, not <U1"), (np.zeros(2, "f4,i4"), "must be real numbers"),
+    ([1e300, 1], r"is 1e\+300: not a finite float32"), ([1, 2**60 + 1], "is 1152921504606846977: float32 does not"),
+])  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_values_of_a_file_that_float32_does_not_hold(tmp_path: Path, data: Any, said: str, scipys: bool) -> None:
+    more = {"format": np.bytes_("csr")} if scipys else {}
+    np.savez(tmp_path / "m.npz", data=data, indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], **more)
+    with pytest.raises(InputError, match=rf"m\.npz.* {said}"):
+        read_matrix(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize("value", [1e300, 2j])
+@pytest.mark.filterwarnings("error")
+def test_values_in_memory_that_float32_does_not_hold(value: complex) -> None:
+    with pytest.raises(InputError, match=r"is 1e\+300: only finite float32|complex128 values"):
+        ew.order_tuples(np.array([[value, 0], [0, 1]]), value_format="fp32", stride="row")

@@ -14,7 +14,7 @@ from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import Record, canonical_json
 from edgewatt.runs.estimate import estimate
 from edgewatt.runs.plan import load_sweep
-from edgewatt.runs.sweep import sweep
+from edgewatt.runs.sweep import run, sweep
 from tests.small_sweep import BASE, GRID, canonical
 from traces.base.document import ConfigError
 from traces.base.errors import InputError
@@ -223,13 +223,11 @@ def test_record_file_tells_how_to_repeat_it(tmp_path: Path) -> None:
 
 
 def test_commands_that_go_on_say_so_when_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
-    import typer
-
     from edgewatt.cli.parts.output import resumable
 
-    with pytest.raises(typer.Exit) as stopped, resumable():
+    with pytest.raises(SystemExit) as stopped, resumable():
         raise KeyboardInterrupt
-    assert stopped.value.exit_code == 130
+    assert stopped.value.code == 130
     assert "finished work is kept: run the same command to continue" in capsys.readouterr().err
 
 
@@ -258,3 +256,13 @@ def test_points_of_a_sweep_are_those_of_each_configuration_alone() -> None:
         "['seed'][3]",
         "['fast_memory.size'][1]",
     }
+
+
+def test_a_run_that_cannot_be_made_leaves_no_folders(tmp_path: Path) -> None:
+    network = {"generate": {"kind": "uniform-layers", "widths": [3, 2], "density": 1.0}}
+    with pytest.raises(InputError, match="sample 99 does not exist"):
+        run({"network": network, "sample": 99}, results=tmp_path / "made")
+    (tmp_path / "own").mkdir()
+    with pytest.raises(InputError, match="cannot be kept"):
+        run({"network": {**network, "prune": {"n_connections": 99}}}, results=tmp_path / "own")
+    assert {path.name for path in tmp_path.rglob("*")} <= {"made", "own", "stages", "locks"}

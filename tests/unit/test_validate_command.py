@@ -1,11 +1,13 @@
 """edgewatt validate: files of others."""
 
+import contextlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from edgewatt.checks.run import Check, equal, validate
@@ -52,6 +54,27 @@ def test_a_matrix_of_another_tool(tmp_path: Path) -> None:
     sp.save_npz(tmp_path / "b.npz", swapped)
     assert failures(validate(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz")) == []
     assert failures(validate(matrix=tmp_path / "a.npz", reordered=tmp_path / "b.npz", stride=2)) != []
+
+
+def test_one_tensor_of_a_file_of_weights(tmp_path: Path) -> None:
+    tensors = {f"l{k}.weight": np.arange(1.0, 13, dtype=np.float32).reshape(3, 4) * k for k in (1, 2)}
+    save_file(tensors, tmp_path / "w.safetensors")
+    one = ["w.safetensors", "--names", "l1.weight"]
+    check = ["validate", "--reordered", "r.safetensors", "--matrix", *one]
+    for call in (["order-tuples", *one, "-o", "r.safetensors"], check):
+        with contextlib.chdir(tmp_path):
+            done = CliRunner().invoke(app, call)
+        assert done.exit_code == 0, done.output or done.exception
+    other = validate(matrix=tmp_path / "w.safetensors", reordered=tmp_path / "r.safetensors", names=["l2.weight"])
+    assert failures(other)
+
+
+def test_a_named_tensor_of_a_network(tmp_path: Path) -> None:
+    save_file({f"l{k}": np.ones((k, 2), np.float32) for k in (1, 2)}, tmp_path / "w.safetensors")
+    np.save(tmp_path / "o.npy", np.arange(4))
+    files = ["--network", str(tmp_path / "w.safetensors"), "--order", str(tmp_path / "o.npy")]
+    call = ["validate", *files, "--names", "l2"]
+    assert CliRunner().invoke(app, call).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,16 @@ def _as_list(hint: Any) -> Any:
     return hint
 
 
+class _Checked:
+    """Parameters that are checked before a network is made: what `density` and `widths` mean everywhere."""
+
+    def __post_init__(self) -> None:
+        if hasattr(self, "density"):
+            check_density(self.density)
+        if hasattr(self, "widths"):
+            check_widths(self.widths)
+
+
 def _parameters(function: Callable[..., Network]) -> type:
     hints = typing.get_type_hints(function)
     fields: list[Any] = []
@@ -56,7 +66,8 @@ def _parameters(function: Callable[..., Network]) -> type:
             fields.append((name, hint))
         else:
             fields.append((name, hint, dataclasses.field(default=parameter.default)))
-    return dataclasses.make_dataclass(f"{function.__name__}_parameters", fields, frozen=True, kw_only=True)
+    name = f"{function.__name__}_parameters"
+    return dataclasses.make_dataclass(name, fields, bases=(_Checked,), frozen=True, kw_only=True)
 
 
 _CONNECTION, _NEURON = 120, 180  # bytes of memory at the most while one is made, measured on every generator
@@ -66,6 +77,17 @@ def check_size(n_neurons: int, n_connections: int) -> None:
     if n_connections > MAX_CONNECTIONS or n_neurons > MAX_NEURONS:
         raise InputError(f"{n_neurons} neurons and {n_connections} connections are too many to be held")
     claim(_CONNECTION * n_connections + _NEURON * n_neurons, "generate", f"a network of {n_connections} connections")
+
+
+def check_density(density: float) -> None:
+    if not 0 < density <= 1:
+        raise InputError(f"density is above 0 and at most 1, not {density}")
+
+
+def check_widths(widths: Sequence[int]) -> list[int]:
+    if len(widths) < 2:
+        raise InputError(f"a network needs at least two layers of neurons, not {len(widths)}")
+    return [at_least(f"widths[{number}]", width, 1) for number, width in enumerate(widths)]
 
 
 def at_least(what: str, value: int, least: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.generators.generator import at_least, check_size, checked_seed, generator
+from traces.generators.generator import at_least, check_density, check_size, check_widths, checked_seed, generator
 from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
 
@@ -35,7 +35,7 @@ def random_layered(
     for a next layer of n. Hidden neurons may stay without incoming connections. Stored by layer, target, source.
     The rule ends near half of all connections. Raises InputError beyond, where uniform_layers goes on.
     """
-    _check_density(density)
+    check_density(density)
     n_layers, width = at_least("n_layers", n_layers, 1), at_least("width", width, 1)
     n_outputs = at_least("n_outputs", n_outputs, 1)
     cells = (n_layers - 1) * width * width + width * n_outputs
@@ -64,17 +64,15 @@ def uniform_layers(widths: Sequence[int], density: float, seed: int = 0, *, name
 
     widths: neurons per layer, inputs first. Stored by layer, target, source. Raises InputError for a bad width.
     """
-    _check_density(density)
-    if len(widths) < 2:
-        raise InputError(f"a network needs at least two layers of neurons, not {len(widths)}")
-    widths = [at_least(f"widths[{number}]", width, 1) for number, width in enumerate(widths)]
+    check_density(density)
+    widths = check_widths(widths)
     check_size(sum(widths), round(density * sum(a * b for a, b in pairwise(widths))))
     topology = np.random.default_rng((checked_seed(seed), 0))
     pairs = []
     for n_in, n_out in pairwise(widths):
         cells = topology.choice(n_in * n_out, max(1, round(density * n_in * n_out)), replace=False, shuffle=False)
         pairs.append((cells // n_out, cells % n_out))
-    return _layered(list(widths), pairs, seed, name)
+    return _layered(widths, pairs, seed, name)
 
 
 @generator
@@ -166,8 +164,3 @@ def _choose_targets(rng: np.random.Generator, counts: Int64Array, n: int) -> tup
         every = (inverted[:, None] * n + np.arange(n)).reshape(-1)
         drawn = np.concatenate((drawn[~left_out[drawn // n]], np.setdiff1d(every, drawn, assume_unique=True)))
     return drawn // n, drawn % n
-
-
-def _check_density(density: float) -> None:
-    if not 0 < density <= 1:
-        raise InputError(f"density is above 0 and at most 1, not {density}")

@@ -170,13 +170,11 @@ def write_json(value: Any, file: str | None) -> bool:
 @contextmanager
 def resumable() -> Iterator[None]:
     """End a command that keeps what is finished with status 130 on Ctrl-C, and say that it goes on."""
-    import typer
-
     try:
         yield
     except KeyboardInterrupt:
         sys.stderr.write("edgewatt: interrupted; finished work is kept: run the same command to continue\n")
-        raise typer.Exit(130) from None
+        sys.exit(130)
 
 
 @contextmanager

@@ -147,7 +147,7 @@ def from_layers(
         source, target = (matrix.columns, matrix.rows) if outputs_first else (matrix.rows, matrix.columns)
         key = target * n_in + source  # both ids are below 2^31
         order = slice(None) if (np.diff(key) > 0).all() else np.argsort(key, kind="stable")
-        values = np.ones(len(source), np.float32) if matrix.values is None else _as_float32(matrix)
+        values = float32_values(matrix)
         parts.append((source[order] + first, target[order] + first + n_in, values[order]))
         biases.append(np.zeros(n_out) if matrix.bias is None else matrix.bias)
     n = sum(sizes)
@@ -213,13 +213,7 @@ def _check(matrix: Matrix) -> None:
     )
     if bad.size:
         raise InputError(f"{matrix.name_entry(int(bad[0]))} lies outside the shape {matrix.shape}")
-    if matrix.values is not None:
-        if matrix.values.dtype != bool and not is_real(matrix.values.dtype):
-            raise InputError(f"{matrix.where}: weights must be real numbers, not {matrix.values.dtype}")
-        bad = np.flatnonzero(~np.isfinite(_as_float32(matrix)))
-        if bad.size:
-            value = matrix.values[bad[0]]
-            raise InputError(f"{matrix.name_entry(int(bad[0]))} is {value}: not a finite float32 number")
+    float32_values(matrix)
     pair = matrix.rows * n_columns + matrix.columns
     if not (np.diff(pair) > 0).all() and (np.diff(np.sort(pair)) == 0).any():
         by_pair = np.argsort(pair, kind="stable")
@@ -227,7 +221,19 @@ def _check(matrix: Matrix) -> None:
         raise InputError(f"{matrix.name_entry(int(again))} is there twice: every connection may appear once")
 
 
-def _as_float32(matrix: Matrix) -> npt.NDArray[np.float32]:
-    assert matrix.values is not None
+def float32_values(matrix: Matrix) -> npt.NDArray[np.float32]:
+    if matrix.values is None:
+        return np.ones(len(matrix.rows), np.float32)
+    return as_float32(matrix.values, matrix.where, matrix.name_entry)
+
+
+def as_float32(values: npt.NDArray[Any], where: str, entry: Callable[[int], str]) -> npt.NDArray[np.float32]:
+    """Return weights as float32. Raises InputError naming the entry that is no finite one, and for other types."""
+    if values.dtype != bool and not is_real(values.dtype):
+        raise InputError(f"{where}: weights must be real numbers, not {values.dtype}")
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
-        return matrix.values.astype(np.float32)
+        single = values.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(single))
+    if bad.size:
+        raise InputError(f"{entry(int(bad[0]))} is {values.flat[bad[0]]}: not a finite float32 number")
+    return single
