@@ -14,7 +14,16 @@ from cython_ext.residency.residency import _Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part, so_far
-from reorder.edges.search.edge_moves import PLANNED_SHARE, SHARE, SWAPS_PER_MOVE, applies, offer_refreshed, polish
+from reorder.edges.search.edge_moves import (
+    LONG_SHARE,
+    LONG_US,
+    PLANNED_SHARE,
+    SHARE,
+    SWAPS_PER_MOVE,
+    applies,
+    offer_refreshed,
+    polish,
+)
 from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
 from reorder.edges.search.intervals import Int64Array, IntervalState, Items
 from traces.base.errors import InputError, shown
@@ -454,6 +463,8 @@ def anneal_and_polish(
     share = parameters.polish
     if share is None:
         share = PLANNED_SHARE if items.planned else SHARE[best.task.policy]
+        if items.sparse and not items.planned and LONG_US * 1e-6 * items.network.n_connections <= seconds < math.inf:
+            share = min(share, LONG_SHARE)
     began, moves = best.budget.spent(), parameters.moves
     if moves is None and seconds == math.inf:
         moves = default_moves(items, best.task.memory)

@@ -66,8 +66,10 @@ def offer_refreshed(
 
 
 # Of the budget: the less the model fits the policy, the more (measured), and more where annealing finds less, after
-# plans of what to fuse.
+# plans of what to fuse; less under RR on sparse networks, where a long search anneals further (from about 300 us a
+# connection on, by .3 to 1 % on four networks; below, by as much less far).
 SHARE, PLANNED_SHARE = {"min": 0.04, "lru": 0.15, "rr": 0.93}, 0.8
+LONG_US, LONG_SHARE = 300, 0.6
 SWAPS_PER_MOVE = 20  # swaps of residency intervals that take as long as one edge move (measured)
 PATIENCE = 2.0  # I/Os above the present order at which a move is given up; few recover (measured)
 COLD = 2.0  # cooling rate: after ten moves one I/O more is kept once in 10^30
