@@ -49,10 +49,11 @@ class _Checked:
     """Parameters that are checked before a network is made: what `density` and `widths` mean everywhere."""
 
     def __post_init__(self) -> None:
-        if hasattr(self, "density"):
-            check_density(self.density)
-        if hasattr(self, "widths"):
-            check_widths(self.widths)
+        density, widths = (getattr(self, name, None) for name in ("density", "widths"))
+        if density is not None:
+            check_density(density)
+        if widths is not None:
+            check_widths(widths)
 
 
 def _parameters(function: Callable[..., Network]) -> type:
