@@ -40,7 +40,7 @@ class Shares:
     construction: float = 0.05
     short_s: float = 0.06
     slow: float = 0.2
-    spare: float = 3.0
+    spare: float = 4.0
     constructions: float = 0.4
     plans: float = 0.65
     changed_plans: float = 0.75
