@@ -177,8 +177,8 @@ def c_file(request: ExportRequest) -> Exported:
         if request.lanes is None and request.dtype == "float32":
             lanes = int(config["layout"].get("lanes", 1))
         made_for = f"order: {config['ordering']['kind']}, made for M = {config['fast_memory']['size']}"
-        if config["ordering"]["kind"] == "file":
-            made_for = f"order: {config['ordering']['path']['name']}"
+        if isinstance(path := config["ordering"].get("path"), dict):
+            made_for = f"order: {path['name']}"
         elif config["measure"] == "all":
             made_for += f" and the {config['search']['objective']} of the machine with {config['dram']['part']}"
         made_for += "".join(f", {name}: {value}" for name, value in tile.items())

@@ -12,7 +12,7 @@ from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, sett
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import Machine
-from reorder.base import Ordering
+from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.surrogate import Int64Array
 from reorder.order import order as make_order
 from traces.base.errors import InputError
@@ -157,7 +157,7 @@ class PlayedOrders:
     """Which two orders are played on a machine: those given on every one; those by a method's name as the method makes
     them, once for the machine of `model` or, with `each`, for every one. The model of a machine stands for it.
 
-    names: what both are called. made: which of these a method makes, but for two-optimal, which depends on no machine.
+    names: what both are called. made: which of these a method makes for a machine (row by row is the same for all).
     notes: what time limits left open, by machine ('': of the one for all). Orders for I/Os alone (`by_io`) are made for
     `memory`, or that of the machine.
     """
@@ -183,7 +183,8 @@ class PlayedOrders:
             for order in orders
         )  # fmt: skip
         names = tuple(map(_name_of, orders))
-        self.made = tuple(dict.fromkeys(order for order in orders if isinstance(order, str) and order != "two-optimal"))
+        by_name = dict.fromkeys(order for order in orders if isinstance(order, str))
+        self.made = tuple(name for name in by_name if not ORDERINGS[name].item.whole_rows)
         if names[0] == names[1]:  # two orders of one method
             names = tuple(_with_parameters(name, order) for name, order in zip(names, orders, strict=True))
         self.names: tuple[str, str] = (names[0], names[1])

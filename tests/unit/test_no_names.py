@@ -42,6 +42,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
         "SciPy's own formats",
     ),
     "reorder/edges/search/objectives.py": (r"policy", "the I/O model's three evictions, which define it"),
+    "edgewatt/cli/order.py": (r"policy", "the I/O model's three evictions, which define it"),
     "edgewatt/cli/checks.py": (r"order", "whose order is timed: by the clock, the file's, the configuration's"),
     "edgewatt/config/models.py": (r"value", "no technology"),
     "edgewatt/operators/energy.py": (r"tensor\.dtype", "data types of operator graphs"),

@@ -127,7 +127,7 @@ def test_points_of_newer_counts_are_left_alone(tmp_path: Path) -> None:
     first = sweep(GRID, results=tmp_path, executor="inline")
     record = first.records[0]
     first.store.put(Record(record.canonical, {**record.provenance, "counts_version": COUNTS_VERSION + 1}))
-    with pytest.raises(InputError, match=r"counts of version \d, this edgewatt counts by version \d: update it"):
+    with pytest.raises(InputError, match=r"counts of version \d+, this edgewatt counts by version \d+: update it"):
         sweep(GRID, results=tmp_path, executor="inline")
     assert first.store.get(record.hash).counts_version == COUNTS_VERSION + 1
 
