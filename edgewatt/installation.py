@@ -59,6 +59,13 @@ def version_of(package: str) -> str | None:
         return None
 
 
+def platform_name() -> str:
+    """Return system, release, machine and C library; `platform.platform` starts a process to learn one word more."""
+    import platform
+
+    return " ".join([platform.system(), platform.release(), platform.machine(), *platform.libc_ver()])
+
+
 def diagnose() -> dict[str, Any]:
     """Return versions, kernel build, SIMD level, package clash and reference data as one plain dict."""
     import os
@@ -72,7 +79,7 @@ def diagnose() -> dict[str, Any]:
     return {
         "edgewatt": __version__,
         "python": platform.python_version(),
-        "platform": " ".join([platform.system(), platform.release(), platform.machine(), *platform.libc_ver()]),
+        "platform": platform_name(),
         "traces_package": check_traces_package(),
         "configs": str(config_root()),
         "simd_level": cpu.simd_level(),

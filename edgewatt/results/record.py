@@ -213,7 +213,7 @@ def environment() -> dict[str, Any]:
     from importlib import import_module
 
     from edgewatt._version import COUNTS_VERSION, __version__
-    from edgewatt.installation import version_of
+    from edgewatt.installation import platform_name, version_of
 
     cpu = import_module("cython_ext.common.cpu")
 
@@ -222,7 +222,7 @@ def environment() -> dict[str, Any]:
         "counts_version": COUNTS_VERSION,
         "python": platform.python_version(),
         "libraries": {name: version_of(name) for name in _LIBRARIES},
-        "platform": platform.platform(),
+        "platform": platform_name(),
         "machine": platform.machine(),
         "host": platform.node(),
         "simd": cpu.simd_level(),
