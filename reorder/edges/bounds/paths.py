@@ -101,12 +101,14 @@ def _matched(s: Int64Array, t: Int64Array, end: Int64Array, shape: tuple[int, in
 
 def _groups(joined: npt.NDArray[np.bool_]) -> Int64Array:
     """Return the group of each path, 0, 1, ... joined: whether the start of path k leads to the end of path j."""
-    group = np.full(len(joined), -1)
+    back, group, groups = np.ascontiguousarray(joined.T), np.full(len(joined), -1), 0
     while (left := np.flatnonzero(group < 0)).size:
-        inside, before = np.arange(len(joined)) == left[0], 0
-        while before < (before := int(inside.sum())):
-            inside = inside | joined[inside].any(axis=0) | joined[:, inside].any(axis=1)
-        group[inside] = group.max() + 1
+        reached = left[:1]
+        while reached.size:
+            group[reached] = groups
+            near = joined[reached].any(axis=0) | back[reached].any(axis=0)
+            reached = np.flatnonzero(near & (group < 0))
+        groups += 1
     return group
 
 

@@ -14,7 +14,7 @@ from reorder.edges.search.budget import Best, Budget, Scorer, count_of
 from reorder.edges.search.edge_moves import applies, offer_refreshed
 from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_state
 from reorder.edges.search.intervals import Items
-from reorder.edges.search.locality import give_up_coordinates, neuron_coordinates
+from reorder.edges.search.locality import give_up_coordinates, known_coordinates, neuron_coordinates
 from reorder.edges.search.plans import PlanSearch, plan_search
 from reorder.edges.search.small import SMALL, anneal_sequence, prove, suits
 from traces.networks.network import Network
@@ -127,13 +127,15 @@ class Portfolio:
             if not method.only_local and not self.skips(method):
                 self.offer(name, method)
         looking = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons
-        first = min(looking, SHARES.short_s)
+        placed = known_coordinates(self.network) is not None  # then looking takes nothing
+        most = max(SHARES.short_s, SHARES.slow * self.limit)
+        first = min(looking, most if placed else SHARES.short_s)
         made = 0.0  # seconds of the slowest tried
         if looking > SHARES.constructions * self.limit:
             self.make_slow(known, made, first)
             made = first
         before = self.best.value
-        looks = self.done or looking <= self.left(1.0)
+        looks = self.done or placed or looking <= self.left(1.0)
         if not looks:
             give_up_coordinates(self.items)
         self.local = not self.done and neuron_coordinates(self.items) is not None
@@ -146,7 +148,7 @@ class Portfolio:
             with self.noting("sweep"):
                 fuse(self.items, self.best, self.bound, before - self.bound)
         if self.local or not looks:  # else the search makes those that matter itself
-            self.make_slow(known, made, max(SHARES.short_s, SHARES.slow * self.limit))
+            self.make_slow(known, made, most)
 
     def make_slow(self, known: list[tuple[str, Method]], above: float, most: float) -> None:
         """Try constructions that take more than their share of a short limit, but little: between so many seconds."""

@@ -64,19 +64,23 @@ def _wide(network: Network) -> bool:
 
 
 def neuron_coordinates(items: Items) -> FloatArray | None:
-    """Return float64[N, 2], the most telling coordinate first: known places or spectral ones; None without locality.
-
-    Known ones where connections join what lies close to each other, on average; layers of all connections do not.
-    """
+    """Return float64[N, 2], the most telling coordinate first: known places or spectral ones; None without locality."""
     if "neuron_coordinates" not in items.facts:
-        network, known = items.network, image_coordinates(items.network)
-        if known is not None and np.abs(known[network.sources] - known[network.targets]).max(axis=1).mean() > NEAR:
-            known = None
-        if known is not None and _wide(network):
-            known = known[:, ::-1]  # along the longer side first: fronts across it are shorter
+        known = known_coordinates(items.network)
         items.facts["neuron_coordinates"] = coordinates(items) if known is None else known
     cached: FloatArray | None = items.facts["neuron_coordinates"]
     return cached
+
+
+def known_coordinates(network: Network) -> FloatArray | None:
+    """Return the places in pictures, along the longer side first: fronts across it are shorter.
+
+    None where connections do not join what lies close to each other, on average; layers of all connections do not.
+    """
+    known = image_coordinates(network)
+    if known is None or np.abs(known[network.sources] - known[network.targets]).max(axis=1).mean() > NEAR:
+        return None
+    return known[:, ::-1] if _wide(network) else known
 
 
 def give_up_coordinates(items: Items) -> None:
