@@ -42,18 +42,21 @@ class Tile:
         numbers = ", ".join(f"{name}: {value}" for name, value in asdict(self).items())
         return f"orderings: [{{kind: tiles, {numbers}}}]"
 
-    def order(self, network: Network) -> Int64Array:
+    def order(self, network: Network, pairs: Int64Array | None = None) -> Int64Array:
         """Return int64[W]: by depth of target, then tile by tile, inside a tile target by target. O(W).
+
+        pairs: int64[W], the connections by target, then source, if they are known.
 
         Neurons of one depth are cut into tiles of equal size, by their numbers. The first inner loop runs backwards: a
         layer begins with the sources that the layer before it finished last.
         """
-        s, t = network.sources, network.targets
+        pairs = sorted_by(network.targets, network.sources) if pairs is None else pairs
+        s, t = network.sources[pairs], network.targets[pairs]
         target, source = (_tile_of(network, size) for size in (self.targets, self.sources))
         tiles = (target[t], source[s]) if self.outer == "targets" else (source[s], target[t])
         outer, inner = tiles
         turned = np.where(outer % 2 == 0, int(inner.max(initial=0)) - inner, inner)
-        return sorted_by(network.depth[t], outer, turned, t, s)
+        return pairs[sorted_by(network.depth[t], outer, turned)]
 
 
 def _tile_of(network: Network, size: int) -> Int64Array:
@@ -75,6 +78,9 @@ STAYS: dict[str, tuple[tuple[float, float], ...]] = {
     "rr": ((0.35, 0.65), (0.5, 0.5), (0.3, 0), (0, 0.9), (0.6, 0), (0, 0.6), (0, 0.3)),
 }
 
+# Of them, where tiles near the best are tried: from these the same are found as from all (28 networks and memories).
+FIRST = 4
+
 
 def tile_choices(memory: int, policy: str = "min", multiple: int = 1) -> list[Tile]:
     """Return the tiles worth trying for M = memory, the most promising first.
@@ -88,6 +94,18 @@ def tile_choices(memory: int, policy: str = "min", multiple: int = 1) -> list[Ti
         return max(1, round(size / multiple) * multiple if size >= multiple else size)
 
     return list(dict.fromkeys(Tile(neurons(t), neurons(s), "targets" if t else "sources") for t, s in STAYS[policy]))
+
+
+def nearby_tiles(tile: Tile, width: int) -> list[Tile]:
+    """Return tiles that cut a layer of `width` into a tenth more or fewer parts, one at least: of targets, of sources,
+    or more of one and fewer of the other."""
+
+    def changed(size: int, by: int) -> int:
+        parts = -(-width // size)
+        return -(-width // max(1, parts + by * max(1, round(parts / 10))))
+
+    turns = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+    return [replace(tile, targets=changed(tile.targets, t), sources=changed(tile.sources, s)) for t, s in turns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +169,25 @@ class TilesParameters:
     effort=0.05,
 )
 def tiles(network: Network, task: Task, parameters: TilesParameters) -> Ordering:
-    """Walk layer by layer over tiles, to and fro: partial sums stay, values of sources stay, or both."""
+    """Walk layer by layer over tiles, to and fro: partial sums stay, values of sources stay, or both.
+
+    The best of a few shapes, then of those near it, as long as one of them is better.
+    """
     budget = Budget(task.time_limit_s)
     best = Best(Scorer(network, task), budget, task)
     given = {name: value for name, value in asdict(parameters).items() if value is not None}
-    for tile in dict.fromkeys(replace(tile, **given) for tile in tile_choices(task.memory, task.policy)):
-        if best.edges is not None and not (best.has_time and worth_more(best)):
-            break
-        best.work += 1
-        best.offer(tile.order(network), **asdict(tile))
+    tried: set[Tile] = set()
+    pairs, width = sorted_by(network.targets, network.sources), int(np.bincount(network.depth).max())
+    shapes, around = tile_choices(task.memory, task.policy)[:FIRST], None
+    while around != best.parameters:
+        around = best.parameters
+        for tile in dict.fromkeys(replace(shape, **given) for shape in shapes):
+            if tile in tried:
+                continue
+            if best.edges is not None and not (best.has_time and worth_more(best)):
+                break
+            tried.add(tile)
+            best.work += 1
+            best.offer(tile.order(network, pairs), **asdict(tile))
+        shapes = nearby_tiles(Tile(**best.parameters), width)
     return best.ordering("tiles", best.parameters, budget.over)

@@ -24,6 +24,8 @@ def sorted_by(*keys: npt.NDArray[Any]) -> Int64Array:
         combined = combined * span + key
     if (combined[:-1] <= combined[1:]).all():
         return np.arange(len(combined))
+    if int(combined.max()) < 1 << 16:  # NumPy sorts so few values by counting
+        return np.argsort(combined.astype(np.uint16), kind="stable")
     index = len(combined).bit_length()
     if int(combined.max()) >= 1 << (62 - index):
         return np.argsort(combined, kind="stable")
