@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgewatt.evaluation.costs import LEAST_CHANGE, check_timing, costs_of, describe_change, differs, rows_of
-from edgewatt.results.verdict import Gain, gain_of
+from edgewatt.results.verdict import MATTERS, Gain, gain_of
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from reorder.base import ORDERINGS, Ordering
@@ -342,7 +342,7 @@ def what_is_open(ordering: Ordering) -> str:
 def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
     """Say in one sentence whether an order pays on the model's machine against two-optimal, and why, per inference."""
     what, lanes = model.objective, model.layout.lanes
-    cost, plain = (_per_inference(each, lanes) for each in (cost, plain))
+    cost, plain = (cost_per_inference(each, lanes) for each in (cost, plain))
     mine, other = float(cost[what]), float(plain[what])
     change = (mine - other) / other if other else 0.0
     inputs = "per inference" if lanes == 1 else f"per inference of {lanes} at a time"
@@ -355,12 +355,15 @@ def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     if not differs(mine, other):
         apart = f"{write_amount(abs(mine - other), what)} apart, less than {100 * LEAST_CHANGE:g} %"
         return f"It makes no difference in {what} on {where}: {write_amount(other, what)} for both orders, {apart}."
+    if abs(change) < MATTERS:
+        return f"The order is irrelevant in {what} on {where}: {figures}, because {because}."
     if mine < other:
         return f"It pays in {what} on {where}: {figures}, because {because}."
     return f"It does not pay in {what} on {where}: {figures}, because {because}."
 
 
-def _per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
+def cost_per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
+    """Return what `MachineCost.costs` says, of one of so many inputs at a time."""
     shares = {key: cost[key] / lanes for key in ("bytes", "energy", "time")}
     parts = {key: {name: value / lanes for name, value in cost[key].items()} for key in ("streams", "terms")}
     return {**cost, **shares, **parts}

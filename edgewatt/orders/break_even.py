@@ -22,7 +22,7 @@ from typing import Any
 
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 from edgewatt.evaluation.costs import LEAST_CHANGE, describe_change, differs, rows_of
-from edgewatt.evaluation.machine_cost import gain_between
+from edgewatt.evaluation.machine_cost import cost_per_inference, gain_between
 from edgewatt.orders.order_comparison import (
     MOST_PROBES,
     PlayedOrders,
@@ -34,7 +34,7 @@ from edgewatt.orders.order_comparison import (
     range_of,
     size_of,
 )
-from edgewatt.orders.ordering import machine_cost_for
+from edgewatt.orders.ordering import machine_cost_for, usual_layout
 from edgewatt.results.verdict import Gain
 from hwmodel.machine import Machine
 from traces.base.errors import InputError, shown
@@ -42,7 +42,7 @@ from traces.base.progress import Progress
 from traces.base.reprs import OneLineRepr
 from traces.base.units import energy
 from traces.layout.kind import LAYOUTS
-from traces.layout.settings import AUTO, Layout
+from traces.layout.settings import Layout
 from traces.networks.network import Network
 
 FEW_SIZES = 24  # a machine with no more legal sizes is looked at whole
@@ -97,8 +97,9 @@ class BreakEvenPoint:
         return None if self.blocking is None else gain_between(self.order, self.blocking)
 
     def reason(self) -> str:
-        """Return how energy and bytes change and by which terms and streams, in words: what is saved, at what cost."""
-        return describe_change(dict(self.order), dict(self.against))
+        """Return how energy and bytes of an inference change and by which terms and streams, in words."""
+        order, against = (cost_per_inference(cost, self.choice.lanes) for cost in (self.order, self.against))
+        return describe_change(order, against)
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,8 @@ def break_even(
     varied = (parts or (first.part.name,), formats or ("fp32",), lanes or (16,), policies or (policy_of(first),))
     choices = [StudyChoice(*combination) for combination in itertools.product(*varied)]
     chosen = objective or ("energy" if memory is None else "io")
-    any_layout = Layout(kind=layout or AUTO, value_format=choices[0].value_format, lanes=choices[0].lanes)
+    kind = layout or usual_layout(network, first)
+    any_layout = Layout(kind=kind, value_format=choices[0].value_format, lanes=choices[0].lanes)
     model = machine_cost_for(
         network, "energy" if chosen == "io" else chosen, first, layout=any_layout, timing=timing, seed=seed
     )

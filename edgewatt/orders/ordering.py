@@ -16,7 +16,7 @@ from reorder.edges.search.objectives import MACHINE_OBJECTIVES, NAMES, machine_o
 from reorder.order import order as order_edges
 from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.progress import Progress
-from traces.layout.settings import MACHINE_LANES, Layout
+from traces.layout.settings import AUTO, MACHINE_LANES, Layout
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 
@@ -125,6 +125,11 @@ def renumber(
     return renumber_on_machine(model, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)
 
 
+def usual_layout(network: Network, machine: Machine) -> str:
+    """Return the layout where none is asked for: a scratchpad streams a weight with each connection, if shared, too."""
+    return AUTO if network.weight_ids is None or machine.scratchpad is None else "tuples"
+
+
 def machine_cost_for(
     network: Network,
     objective: Any,
@@ -147,7 +152,8 @@ def machine_cost_for(
             raise InputError(f"lanes is {lanes}, but the layout has {layout.lanes}: say it once")
         spec = layout
     else:
-        spec = Layout(kind=layout or "auto", lanes=MACHINE_LANES if lanes is None else lanes)
+        kind = layout or usual_layout(network, machine_of(machine))
+        spec = Layout(kind=kind, lanes=MACHINE_LANES if lanes is None else lanes)
     if named == "time" and timing == "replay":
         raise InputError("objective 'time' is the system's: replay's is issue time; leave timing out")
     return MachineCost(network, machine_of(machine), spec, named, timing or "system", seed)

@@ -12,7 +12,8 @@ from edgewatt.config.kinds import origins_of
 from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_machine
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_of_policy, bound_within, describe_order, order_file
-from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order
+from edgewatt.orders.order_comparison import machine_of
+from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order, usual_layout
 from edgewatt.orders.timed import speed_up
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import NetworkBound
@@ -99,7 +100,8 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
     model, memory = None, r.memory
     if r.system is not None:
         lanes = MACHINE_LANES if r.lanes is None else r.lanes
-        layout = Layout(kind=r.layout or "auto", value_format=r.value_format or "fp32", lanes=lanes)
+        kind = r.layout or usual_layout(network, machine_of(r.system))
+        layout = Layout(kind=kind, value_format=r.value_format or "fp32", lanes=lanes)
         model = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
         memory = model.shape().memory if memory is None else memory
     elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):

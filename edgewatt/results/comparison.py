@@ -10,7 +10,7 @@ from sys import intern
 from typing import Any
 
 from edgewatt.results.record import Record, of_our_shape
-from edgewatt.results.record_rows import METRICS, Table, flat, format_value, row_of
+from edgewatt.results.record_rows import METRICS, Table, flat, format_value, per_inference, row_of
 from edgewatt.results.store import open_records
 from edgewatt.results.swept import ABSENT, Axis, Configs, swept_axes
 from traces.base.errors import InputError
@@ -43,7 +43,8 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
 
     Points of folders are matched by the part of their configuration that varies inside either; `alone` counts those
     that have no counterpart. Each pair is a dict: `point`, `differs` (configuration values that differ), `changes`
-    (metric -> a, b, per cent) and `because` (the counts that explain the change in energy and in time).
+    (metric -> a, b, per cent; energies and times of one inference) and `because` (the counts, of whole runs, that
+    explain the change in energy, in pJ an inference).
     Raises InputError where nothing can be compared.
     """
     first, second = (_Side(open_records(path)) for path in (a, b))
@@ -71,8 +72,11 @@ class _Side:
             row = row_of(record)
             with of_our_shape(f"record {record.hash}"):
                 self.configs.append(record.config)
-                terms = record.results.get("energy_pj", {}).get("terms", {})
-                self.terms.append({intern(name): (0 + t["count"], 0.0 + t["pj"]) for name, t in terms.items()})
+                terms, inputs = record.results.get("energy_pj", {}).get("terms", {}), row.get("inputs", 1)
+                self.terms.append(
+                    {intern(name): (0 + t["count"], (0.0 + t["pj"]) / inputs) for name, t in terms.items()}
+                )
+            row = per_inference(row)
             kept = {key: row.get(key) for key in _KEPT}
             self.rows.append({**kept, "counts_version": record.counts_version})
 

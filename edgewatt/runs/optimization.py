@@ -20,7 +20,7 @@ from edgewatt.config.loading import as_document, validate
 from edgewatt.config.models import OptimizeSection
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import METRICS, metrics_of, row_of
+from edgewatt.results.record_rows import METRICS, metrics_of, per_inference, row_of
 from edgewatt.results.store import Store
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import SweepPlan, load_sweep_document, warn_of_ignored
@@ -133,20 +133,20 @@ def optimize(
     else:
         tried = _search(space, section, constraints, compute, progress)
         text = f"{len(tried)} of {len(space)} points tried ({section.sampler}, seed {section.seed})"
+    tried = {point.hash: tried[point.hash] for point in space if point.hash in tried}
     baseline = tried[space[0].hash]
     front = feasible_front(list(tried.values()), baseline, section.objectives, constraints)
     if constraints:
         text += "; " + ", ".join(section.constraints)
-    names = [baseline.hash, *sorted(tried.keys() - {baseline.hash})]  # for the report
-    Store(results).put_plan(plan.name, names)
+    Store(results).put_plan(plan.name, list(tried))  # in the plan's order, whose first point is what others are against
     return Front(front, list(tried.values()), baseline, text)
 
 
 def feasible_front(
     records: list[Record], baseline: Record, objectives: list[str], constraints: list[Constraint]
 ) -> list[Record]:
-    base = row_of(baseline)
-    rows = [(record, row_of(record)) for record in sorted(records, key=lambda r: r.hash)]
+    base = per_inference(row_of(baseline))
+    rows = [(record, per_inference(row_of(record))) for record in sorted(records, key=lambda r: r.hash)]
     kept = [(record, row) for record, row in rows if all(c.violation(row, base) <= 0 for c in constraints)]
     return [kept[i][0] for i in pareto_front([[_cost(row, name) for name in objectives] for _, row in kept])]
 
@@ -178,7 +178,7 @@ def _search(
     axes, index = _axes(space)
     names = list(axes)
     tried = compute([space[0]])
-    base = row_of(tried[space[0].hash])
+    base = per_inference(row_of(tried[space[0].hash]))
 
     samplers: dict[str, Callable[[], Any]] = {
         "tpe": lambda: optuna.samplers.TPESampler(seed=section.seed, n_startup_trials=min(10, section.trials)),
@@ -204,7 +204,7 @@ def _search(
             if record is None:  # excluded, failed or over the budget
                 study.tell(trial, state=optuna.trial.TrialState.FAIL)
                 continue
-            row = row_of(record)
+            row = per_inference(row_of(record))
             for constraint in constraints:
                 trial.set_constraint(constraint.text, constraint.violation(row, base))
             study.tell(trial, [_cost(row, name) for name in section.objectives])

@@ -191,8 +191,10 @@ def test_a_machine_object_serves_as_well(network: Network) -> None:
         (0.0, "It does not pay in energy on "),
         (-0.0002, "It makes no difference in energy on "),
         (0.00049, "It makes no difference in energy on "),
-        (-0.00051, "It pays in energy on "),
-        (0.00051, "It does not pay in energy on "),
+        (-0.00051, "The order is irrelevant in energy on "),
+        (0.0099, "The order is irrelevant in energy on "),
+        (-0.011, "It pays in energy on "),
+        (0.011, "It does not pay in energy on "),
     ],
 )
 def test_a_change_that_would_print_as_nothing_makes_no_difference(network: Network, share: float, begins: str) -> None:

@@ -327,7 +327,7 @@ def test_given_orders_are_made_for_no_machine(layers):
 @pytest.mark.parametrize("system", ["edge", "scratchpad-8k"])
 def test_with_an_order_for_each_row_no_row_is_worse(layers, system):
     """Each row is the search for its own machine, which compares with two-optimal; given orders stay what they are."""
-    asked = {"system": system, "parts": ["hbm3", "lpddr4-3200"], "lanes": [8], "sizes": [1536, 8192]}
+    asked = {"system": system, "parts": ["hbm3", "lpddr4-3200"], "lanes": [8], "sizes": [1536, 8192], "moves": 20_000}
     study = ew.pays(layers, "auto", each=True, **asked)
     assert len(study.points) == study.evaluations == 4 and all(point.own for point in study.points)
     assert all(point.order["energy"] <= point.against["energy"] for point in study.points)

@@ -51,7 +51,26 @@ def test_one_order_has_one_cost(network: Network, system: str) -> None:
         study = ew.pays(network, found, system=machine, lanes=[lanes])
         (point,) = [point for point in study.points if point.size_bytes == size]
         assert point.order == view.cost and point.against == view.plain
+        assert point.reason() in view.sentence, "both of one inference"
         assert study.layout == judge.layout.kind
+
+
+def test_shared_weights_are_streamed_with_their_connections_by_every_command(network: Network, tmp_path: Path) -> None:
+    """`run` chose tuples for a convolution on a scratchpad; the other two refused it."""
+    shared = np.arange(network.n_connections) % 7
+    network = network.with_(weights=(1.0 + shared).astype(np.float32), weight_ids=shared)
+    save(network, str(tmp_path / "net.npz"))
+    found = order_on_machine(machine_cost_for(network, "energy", "scratchpad-8k"), "depth-first")
+    (record,) = ew.run({
+        "network": {"file": str(tmp_path / "net.npz")}, "system": "scratchpad-8k", "orderings": ["depth-first"],
+        "layout": {"kind": "tuples"}
+    })  # fmt: skip
+    points = ew.pays(network, found, system="scratchpad-8k", sizes=[8192]).points
+    cost = record.results["energy_pj"]["total"]
+    assert found.parameters["value"] == pytest.approx(cost) and points[0].order["energy"] == pytest.approx(cost)
+    run = CliRunner().invoke
+    done = run(app, ["order", str(tmp_path / "net.npz"), "--system", "scratchpad-8k", "-m", "depth-first"])
+    assert done.exit_code == 0 and "layout tuples" in " ".join(done.output.split()), done.output
 
 
 @pytest.mark.parametrize(("system", "objective"), [("edge", None), ("cache", "time")])
