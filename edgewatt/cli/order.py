@@ -58,7 +58,9 @@ def order_network(
         None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
     ),
     seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
-    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop the search after SECONDS."),
+    time_limit: float = typer.Option(
+        None, "--time-limit", metavar="SECONDS", help="Stop the search after SECONDS; --system simulates what it found."
+    ),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."
     ),

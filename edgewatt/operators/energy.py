@@ -337,7 +337,7 @@ def schedule(
     }  # fmt: skip
     if objective != "energy":
         if machine is not None:
-            raise InputError("machine belongs to objective='energy'")
+            raise InputError("a machine (--system) belongs to the objective 'energy' (--objective energy)")
         return plain.schedule(graph, objective=objective, onchip_bytes=onchip_bytes, seed=seed, **options)
     if machine is None:
         raise InputError("objective='energy' needs a machine: the name of a system, or its file")

@@ -106,6 +106,8 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     r, s = request, request.search
     if r.alignment != "graph" and not is_whole(r.alignment):
         raise InputError(f"--alignment {r.alignment}: a number of bytes, or 'graph'")
+    if r.part is None and r.encoder != "raw":
+        raise InputError("--encoder belongs to --part: without a DRAM part no wires are counted")
     left = left_of(s["time_limit_s"])
     started = time.perf_counter()
     graph = load_graph(r.model, r.batch, r.shapes)

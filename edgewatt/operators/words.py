@@ -17,6 +17,7 @@ def order_lines(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[tupl
     if "energy" in rows[0]:
         at = rows[0]["energy_onchip_bytes"] / 1024
         terms = (("data wires", "io_pj"), ("all wires", "interface_pj"), ("DRAM core", "core_pj"))
+        lines.append(("weights read B", [row["energy"]["weight_bytes"] for row in rows]))  # in none of the rows above
         lines += [(f"{text} at {at:g} KiB", [energy(row["energy"][key]) for row in rows]) for text, key in terms]
     return lines
 

@@ -95,6 +95,8 @@ def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ("darts_v2", "--budget-bytes", "1000"): "'next0' alone needs|alone needs",
         ("darts_v2", "--output", str(tmp_path / "x.tflite")): "only .tflite and .onnx models can be written back",
         ("darts_v2", "--time-limit", "-1"): "must be above 0",
+        ("darts_v2", "--encoder", "dbi-dc"): "--encoder belongs to --part",
+        ("darts_v2", "--system", "edge"): "--objective energy",
     }
     for arguments, message in cases.items():
         result = run(*arguments)

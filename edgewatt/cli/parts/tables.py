@@ -142,7 +142,7 @@ def _cells(column: Column, values: list[Any]) -> tuple[str, list[str]]:
 
 def show_front(front: Any) -> None:
     """Print a Pareto front (`edgewatt.runs.optimization.Front`), the baseline first."""
-    title = f"Pareto front: {len(front.front)} points, after the baseline; {front.text}"
+    title = f"Pareto front: {len(front.front)} point{'s' * (len(front.front) != 1)}, after the baseline; {front.text}"
     shown = [front.baseline, *(r for r in front.front if r.hash != front.baseline.hash)]
     show_records(shown, title=title, among=front.tried)
     show_verdict(front.tried)
