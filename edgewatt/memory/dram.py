@@ -122,7 +122,7 @@ class PlayedRequests:
             "bandwidth_gbytes_per_s": [round(float(rate), 3) for rate in result.bandwidth_over_time()],
             "row_hits": counts.row_hits,
             "row_conflicts": int(sum(row["conflicts"] for row in result.rows_by_bank())),
-            "banks": [row for row in result.rows_by_bank() if row["bursts"]],
+            "banks": [row for row in result.rows_by_bank() if row["activates"]],
             "commands": {name: count for name, count in result.commands.items() if count},
             "core_energy_pj": result.total_energy_pj,
             "core_energy_low_pj": least,
