@@ -124,11 +124,11 @@ class PlayedRequests:
             "row_conflicts": int(sum(row["conflicts"] for row in result.rows_by_bank())),
             "banks": [row for row in result.rows_by_bank() if row["activates"]],
             "commands": {name: count for name, count in result.commands.items() if count},
-            "core_energy_pj": result.total_energy_pj,
+            "core_energy_pj": result.core_energy_pj,
             "core_energy_low_pj": least,
             "core_energy_high_pj": most,
             "interface_energy_pj": sum(row.energy_pj for row in wires),
-            "total_energy_pj": result.total_energy_pj + sum(row.energy_pj for row in wires),
+            "total_energy_pj": result.core_energy_pj + sum(row.energy_pj for row in wires),
             "terms": explain(core_rows(counts, self.part)),
             "interface_terms": explain(wires),
         }

@@ -133,8 +133,8 @@ class DramResult:
     def core_pj_per_bit(self) -> float:
         """Core energy per bit of data moved; 0 without any."""
         bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA", "MWR")
-        return self.total_energy_pj / bits if bits else 0.0
+        return self.core_energy_pj / bits if bits else 0.0
 
     @property
-    def total_energy_pj(self) -> float:
+    def core_energy_pj(self) -> float:
         return float(sum(self.energy_pj.values()))
