@@ -290,6 +290,7 @@ static inline void note_latency(dram_engine *e, int64_t latency) {
 static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int command) {
     dram_node *node = &e->pool[k];
     if (bank->hits++) { /* not the first after the activate */
+        bank->row_hits++;
         if (node->write) e->counts.write_row_hits++; else e->counts.read_row_hits++;
     }
     issue_column(e, t, command, bank, node);

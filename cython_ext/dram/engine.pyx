@@ -66,7 +66,7 @@ cdef extern from "dram/stream.h" nogil:
         dram_config c
     ctypedef struct dram_bank:
         int64_t count[18]
-        int64_t conflicts
+        int64_t row_hits, conflicts
         int32_t queued
     ctypedef struct dram_rank:
         int64_t count[18]
@@ -558,21 +558,23 @@ cdef class _Memory:
         return {(<bytes>dram_count_names[k]).decode(): (<int64_t *>&total)[k] for k in range(N_COUNTS)}
 
     def bank_counts(self):
-        """Return (commands, int64[channel, bank, command], where a PREA is counted at each bank it closed; conflicts,
-        int64[channel, bank], rows closed because a request wanted another row of the bank)."""
+        """Return (commands, int64[channel, bank, command], where a PREA is counted at each bank it closed; row hits and
+        conflicts, int64[channel, bank], rows closed because a request wanted another row of the bank)."""
         cdef int c, b, k, banks = self.memory.channel[0].n_banks
         commands = np.empty((self.memory.n_channels, banks, COMMANDS), np.int64)
+        row_hits = np.empty((self.memory.n_channels, banks), np.int64)
         conflicts = np.empty((self.memory.n_channels, banks), np.int64)
         cdef int64_t[:, :, ::1] to_commands = commands
-        cdef int64_t[:, ::1] to_conflicts = conflicts
+        cdef int64_t[:, ::1] to_row_hits = row_hits, to_conflicts = conflicts
         cdef dram_bank *bank
         for c in range(self.memory.n_channels):
             for b in range(banks):
                 bank = &self.memory.channel[c].bank[b]
+                to_row_hits[c, b] = bank.row_hits
                 to_conflicts[c, b] = bank.conflicts
                 for k in range(COMMANDS):
                     to_commands[c, b, k] = bank.count[k]
-        return self.by_channel(commands), self.by_channel(conflicts)
+        return self.by_channel(commands), self.by_channel(row_hits), self.by_channel(conflicts)
 
     def rank_counts(self, int64_t until):
         """Return (commands, int64[channel, rank, command]; clocks up to `until`, int64[channel, rank, 5]: active,

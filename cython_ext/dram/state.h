@@ -37,7 +37,7 @@ typedef struct {
     int64_t idles_until;     /* not closed before: an adaptive page that nothing queued asks for */
     uint64_t bit, levels;    /* its place in sets of banks; its numbers on the command wires */
     uint64_t hit, write;     /* places of the queue: requests for the open row, and writes */
-    int64_t count[COMMANDS], conflicts; /* conflicts: closings because a request wants another row */
+    int64_t count[COMMANDS], row_hits, conflicts; /* conflicts: closings because a request wants another row */
     int32_t row, hits, queued, idle_limit, idle_row;
     int32_t first_read, first_write; /* positions in the queue of its candidates, see ready_sets.h */
     int32_t activates; /* since they were last made good by a refresh */

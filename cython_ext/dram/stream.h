@@ -237,6 +237,7 @@ static int period_repeat(
     e->counts.last_done += shift, e->counts.last_data += shift;
     for (int b = 0; b < e->n_banks; b++) {
         dram_bank *bank = &e->bank[b];
+        bank->row_hits += k * (bank->row_hits - before->bank[b].row_hits);
         bank->conflicts += k * (bank->conflicts - before->bank[b].conflicts);
         if (bank->row != NONE) bank->row += (int32_t)rows;
         if (bank->idle_row != NONE) bank->idle_row += (int32_t)rows;

@@ -186,7 +186,11 @@ def token(
         help="Folder of safetensors shards with config.json, or of GGUF files; or one such file.",
     ),
     part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),
-    channels: int = typer.Option(8, help="Channels of the part side by side: a power of two."),
+    channels: int = typer.Option(
+        None,
+        show_default="8, or as many as can be",
+        help="So many of the part side by side, a power of two; of HBM one is a whole stack.",
+    ),
     format: str = typer.Option("as-stored", help="as-stored, bf16, fp8, int8 or int4: convert the weights first."),
     layout: str = typer.Option("plain", help="plain; byte-planes, bit-planes: exponents of 4,096 values together."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. dbi-dc (`edgewatt list encoders`)."),
@@ -244,7 +248,7 @@ def token(
             stream.write(result.page(model.name or str(model)).encode("utf-8", "backslashreplace"))
     if write_json(result.as_dict() | orders, json_file):
         return
-    title = f"{model.name or model} on {part} x {channels} channels, {format}, {encoder}"
+    title = f"{model.name or model} on {result.memory}, {format}, {encoder}"
     for sums, what in ((result.by_kind(), "kind"), (result.by_layers(), "layers")):
         heads, rows = result.table(sums, what)
         show_table(heads, rows, title=title, numeric=heads[1:])

@@ -16,9 +16,9 @@ from edgewatt.config.kinds import origins_of
 from edgewatt.pages.token import token_page
 from edgewatt.results.record import hash_of_text
 from hwmodel.coding.chain import parse_chain
-from hwmodel.dram.stream import StreamCounts, StreamPlayer, StreamResult
+from hwmodel.dram.stream import MOST_CHANNELS, StreamCounts, StreamPlayer, StreamResult
+from hwmodel.parts.part_file import load_part
 from reorder.channels import order_channels
-from traces.base.checks import whole_number
 from traces.base.errors import InputError
 from traces.base.journal import Journal
 from traces.base.progress import Progress
@@ -92,6 +92,10 @@ class TokenEnergy:
     flat: FlatAnswer
 
     @property
+    def memory(self) -> str:
+        return f"{self.part} x {self.channels} channel{'s' * (self.channels > 1)}"
+
+    @property
     def weight_bytes(self) -> int:
         return self.stream.counts.bytes - self.kv_bytes
 
@@ -158,7 +162,7 @@ class TokenEnergy:
         kinds, layers = self.by_kind(), self.by_layers()
         return token_page(
             f"A token of {name} in joules",
-            f"{self.part} x {self.channels} channels, {self.format}, {self.layout}, encoder {self.encoder}",
+            f"{self.memory}, {self.format}, {self.layout}, encoder {self.encoder}",
             self.describe(),
             [("By kind of tensor", *self.table(kinds, "kind"), [each.energy_pj for each in kinds.values()]),
              ("By layers", *self.table(layers, "layers"), [each.energy_pj for each in layers.values()])],
@@ -169,10 +173,11 @@ class TokenEnergy:
     def describe(self) -> list[str]:
         pj, tokens, c = self.energy_pj, self.plan.tokens, self.stream.counts
         least, most = self.stream.range_pj
-        step = f"a step of {tokens} tokens" if self.plan.decoder else f"a pass of {tokens} tokens"
+        step = f"a {'step' if self.plan.decoder else 'pass'} of {tokens:,} token{'s' * (tokens > 1)}"
         one = "a token" if tokens == 1 and self.plan.decoder else step
         flat, ranged = self.flat, self.flat.most_pj_per_bit > self.flat.pj_per_bit
         at_most = f" to {flat.most_pj_per_bit:g}" if ranged else ""
+        rate = f"{self.tokens_per_s:,.0f}" if self.tokens_per_s >= 1000 else significant(self.tokens_per_s)
         above = f"{abs(100 * flat.error):.0f} % too {'much' if flat.error > 0 else 'little'}"
         lines = [
             f"{one}: {energy(pj['total'])} ({energy(pj['dynamic'])} dynamic, {energy(pj['static'])} static; "
@@ -182,7 +187,7 @@ class TokenEnergy:
         if tokens > 1:
             lines.append(f"each token: {energy(pj['total'] / tokens)}, {duration(self.stream.time_ns / tokens)}")
         lines += [
-            f"{significant(self.tokens_per_s)} tokens a second at most: the memory streams without a pause, "
+            f"{rate} tokens a second at most: the memory streams without a pause, "
             f"{significant(c.bytes / max(self.stream.time_ns, 1e-9))} GB/s",
             f"{self.pj_per_bit:.2f} pJ a bit; {flat.pj_per_bit:g}{at_most} pJ a bit ({flat.source}) would be "
             f"{energy(flat.energy_pj)}{' at least' if ranged else ''}, {above}",
@@ -204,7 +209,7 @@ def token_energy(
     folder: str | Path,
     *,
     part: str | Path | Mapping[str, Any],
-    channels: int,
+    channels: int | None = None,
     format: str | None = None,
     encoder: str = "raw",
     context: int = 0,
@@ -223,8 +228,9 @@ def token_energy(
     """Return what a memory spends on one token of a checkpoint, layer by layer.
 
     folder: safetensors shards with config.json, GGUF files, or one such file. part, channels: so many channels of a
-    part side by side; controller: fields of ControllerSpec. format: as-stored (None), bf16, fp8, int8 or int4, as
-    `edgewatt token`; layout: plain, byte-planes, bit-planes (traces.checkpoints.stream). encoder: of hwmodel.encoders.
+    part side by side (None: 8, or as many as can be); controller: fields of ControllerSpec. format: as-stored (None),
+    bf16, fp8, int8 or int4, as `edgewatt token`; layout: plain, byte-planes, bit-planes (traces.checkpoints.stream).
+    encoder: of hwmodel.encoders.
     context, batch, experts, kv_bits: traces.checkpoints.plan_token. flat_pj_per_bit: the constant beside the answer.
     workers, executor, scheduler: who counts the wires of the tensors, as of `order_weights`; with the same result, for
     encoders that code each burst by itself and the plain layout. journal: file that lets a killed run continue.
@@ -233,7 +239,9 @@ def token_energy(
     """
     if flat_pj_per_bit is not None and not 0 < flat_pj_per_bit < float("inf"):
         raise InputError(f"flat_pj_per_bit is {flat_pj_per_bit}: a number of pJ above 0")
-    whole_number(channels, "channels", 1)
+    if channels is None:
+        most = MOST_CHANNELS // load_part(part).organisation.channels
+        channels = min(8, 1 << most.bit_length() - 1)
     form = TensorStream(format or AS_STORED, layout)
     plan = plan_token(read_checkpoint(folder), context=context, batch=batch, experts=experts, kv_bits=kv_bits)
     if not plan.reads:

@@ -295,11 +295,15 @@ def scaled(part: Part, name: str, factor: float) -> Part:
 
 
 def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()) -> tuple[float, float]:
-    """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates."""
+    """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates.
+
+    Currents that would make a term negative (IDD0 below IDD3N) cannot be: the least is no less than all terms' own.
+    """
     names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
     of_core, of_wires = cached_on(part, _constants_at_ends, *names)
     least, most = _ends((_sums(wires, of_wires) + _sums(core, of_core))[:, None])
-    return float(least[0]), float(most[0])
+    own = [low for _, low, _ in term_ranges(part, core, wires)]
+    return max(float(least[0]), sum(own[: len(wires)]) + sum(own[len(wires) :])), float(most[0])
 
 
 def term_ranges(

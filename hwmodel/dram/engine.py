@@ -339,8 +339,11 @@ def collect_result(
 
 def _counts(memory: kernel._Memory, raw: dict[str, int], end: int) -> DramCounts:
     """Return the counters of all channels, background up to cycle `end`. raw: those of requests."""
-    bank_commands, conflicts = memory.bank_counts()
+    bank_commands, row_hits, conflicts = memory.bank_counts()
     rank_commands, background = memory.rank_counts(end)
     ca_ones, ca_rising = memory.command_wires()
     requests = {name: count for name, count in raw.items() if name not in ("last_done", "last_data")}
-    return DramCounts(bank_commands, rank_commands, background, ca_ones, ca_rising, conflicts=conflicts, **requests)
+    return DramCounts(
+        bank_commands, rank_commands, background, ca_ones, ca_rising, bank_row_hits=row_hits, conflicts=conflicts,
+        **requests,
+    )  # fmt: skip

@@ -30,6 +30,7 @@ class DramCounts:
     forwarded_reads: int = 0  # answered by a waiting write, no burst
     merged_reads: int = 0  # answered by another read's burst
     merged_writes: int = 0  # replaced by a later write before they left
+    bank_row_hits: np.ndarray | None = None  # int64[channel, bank]
     conflicts: np.ndarray | None = None  # int64[channel, bank]: rows closed because a request wanted another row
     data_clock_cycles: int = 0  # clocks in which a data clock that stops between bursts runs
     read_row_hits: int = 0
@@ -112,8 +113,10 @@ class DramResult:
         return float((self.done_cycle - self.accept_cycle).sum()) / self.total_cycles if self.total_cycles else 0.0
 
     def rows_by_bank(self) -> list[dict[str, int]]:
-        """Return per channel and bank: bursts, row hits (no activate of their own), conflicts
+        """Return per channel and bank: bursts, row hits (not the first after an activate), conflicts
         (rows closed because a request wanted another) and activates."""
+        row_hits, conflicts = self.counts.bank_row_hits, self.counts.conflicts
+        assert row_hits is not None and conflicts is not None
         rows = []
         for channel, banks in enumerate(self.counts.bank_commands):
             for bank, count in enumerate(banks):
@@ -121,9 +124,8 @@ class DramResult:
                 activates = int(count[COMMANDS.index("ACT")])
                 closed = int(sum(count[COMMANDS.index(name)] for name in ("PRE", "PREA")))
                 rows.append(
-                    {"channel": channel, "bank": bank, "bursts": bursts, "hits": bursts - activates,
-                     "conflicts": 0 if self.counts.conflicts is None else int(self.counts.conflicts[channel, bank]),
-                     "activates": activates, "closed": closed}
+                    {"channel": channel, "bank": bank, "bursts": bursts, "hits": int(row_hits[channel, bank]),
+                     "conflicts": int(conflicts[channel, bank]), "activates": activates, "closed": closed}
                 )  # fmt: skip
         return rows
 
@@ -131,8 +133,8 @@ class DramResult:
     def core_pj_per_bit(self) -> float:
         """Core energy per bit of data moved; 0 without any."""
         bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA", "MWR")
-        return self.total_energy_pj / bits if bits else 0.0
+        return self.core_energy_pj / bits if bits else 0.0
 
     @property
-    def total_energy_pj(self) -> float:
+    def core_energy_pj(self) -> float:
         return float(sum(self.energy_pj.values()))

@@ -35,6 +35,8 @@ from traces.base.errors import InputError
 
 PIECE_BYTES = 1 << 20
 """Bytes that go to the wires together: many for a call, few enough for the processor's caches."""
+MOST_CHANNELS = 64
+"""Of a memory, those inside parts counted."""
 PRIMED = len(WAYS)
 """The stream of a bus whose counts are discarded."""
 
@@ -117,9 +119,10 @@ class StreamResult:
 
 def side_by_side(part: Part, channels: int, *, widen: bool = True) -> Part:
     """Return a part with `channels` times its channels, a power of two, which take bursts in turn (widen: its address
-    map says so). Raises InputError for other numbers, or more than 64 channels."""
+    map says so). Raises InputError for other numbers, or more than MOST_CHANNELS."""
     o = part.organisation
-    if whole_number(channels, "channels", 1, 64 // o.channels) & (channels - 1):
+    what, why = f"channels of {part.name!r} (--channels)", f"each is {o.channels} in itself" if o.channels > 1 else ""
+    if whole_number(channels, what, 1, MOST_CHANNELS // o.channels, why=why) & (channels - 1):
         raise InputError(f"channels must be a power of two, not {channels}")
     if channels == 1:
         return part

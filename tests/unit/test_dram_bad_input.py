@@ -147,7 +147,7 @@ def test_a_long_pause_is_no_lack_of_progress():
 
 def test_empty_streams():
     result = simulate_dram(np.zeros(0, np.uint64), np.zeros(0, bool), np.zeros(0, int), part="lpddr4-3200", trace=True)
-    assert result.total_cycles == 0 and result.total_energy_pj == 0 and len(result.command_trace[0]) == 0
+    assert result.total_cycles == 0 and result.core_energy_pj == 0 and len(result.command_trace[0]) == 0
 
 
 HEAD = "timestamp_cycles,command,rank,bank_group,bank,row,column,data_hex\n"

@@ -127,6 +127,18 @@ def test_conflicts_are_told_from_misses():
         assert banks[0] == 3 and sum(banks.values()) == 3
 
 
+@pytest.mark.parametrize("part", ["ddr5-4800-x8", "lpddr4-3200"])
+def test_row_hits_of_banks_add_up_where_rows_are_closed_before_a_burst(part):
+    """Spread requests faster than the memory: refreshes close rows that were just opened."""
+    rng = np.random.default_rng(1)
+    address = rng.integers(0, 1 << 20, 3000).astype(np.uint64) * np.uint64(64)
+    result = simulate_dram(address, rng.integers(0, 2, 3000), np.arange(3000) * 10, part=part)
+    banks = result.rows_by_bank()
+    assert sum(bank["hits"] for bank in banks) == result.counts.row_hits
+    assert all(0 <= bank["bursts"] - bank["hits"] <= bank["activates"] for bank in banks)
+    assert any(bank["bursts"] - bank["hits"] < bank["activates"] for bank in banks)
+
+
 def test_what_was_sent_must_be_taken():
     """A caller that wants what was sent and never takes it gets an error, not memory that is not its own."""
     memory = open_memory(load_part("lpddr4-3200"), ControllerSpec(), sent=True)

@@ -27,10 +27,10 @@ def test_terms_add_up(make):
     address = rng.integers(0, part.organisation.capacity_bytes // 32, 3000).astype(np.uint64) * 32
     result = simulate_dram(address, rng.random(3000) < 0.3, np.zeros(3000, int), part=part)
     moved = result.counts.command("RD", "WR") * 32 * 8
-    assert result.core_pj_per_bit == pytest.approx(result.total_energy_pj / moved, rel=1e-12)
+    assert result.core_pj_per_bit == pytest.approx(result.core_energy_pj / moved, rel=1e-12)
     rows = explain(core_rows(result.counts, part))
     assert all(row["energy_pj"] == row["count"] * row["constant_pj"] for row in rows)
-    assert sum(row["energy_pj"] for row in rows) == pytest.approx(result.total_energy_pj, rel=1e-12)
+    assert sum(row["energy_pj"] for row in rows) == pytest.approx(result.core_energy_pj, rel=1e-12)
 
 
 def test_core_constants_from_currents_by_hand():

@@ -8,23 +8,32 @@ from dram_parts import made, one_channel_reads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.dram.energy import core_energy_pj, core_rows, energy_range, interface_energy, scaled
+from hwmodel.dram.energy import (
+    core_constants_pj,
+    core_energy_pj,
+    core_rows,
+    energy_range,
+    interface_energy,
+    scaled,
+    term_ranges,
+)  # fmt: skip
 from hwmodel.dram.engine import load_part, part_names, simulate_dram
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 
 
-def small_run(part):
+def small_run(part, **controller):
     o = part.organisation
     rng = np.random.default_rng(0)
     address = rng.integers(0, o.capacity_bytes // o.burst_bytes, 500).astype(np.uint64) * np.uint64(o.burst_bytes)
-    return simulate_dram(address, rng.random(500) < 0.3, np.zeros(500, int), part=part).counts
+    return simulate_dram(address, rng.random(500) < 0.3, np.zeros(500, int), part=part, controller=controller).counts
 
 
 @pytest.mark.parametrize("name", part_names())
 def test_the_range_of_the_core_is_that_of_all_corners(name):
-    """Least and most over every combination of ends, for three constants at a time; all estimates have a range."""
+    """Least and most over every combination of ends that can be, for three constants at a time; all estimates have a
+    range."""
     part = load_part(name)
     counts = small_run(part)
     currents = [key for key in part.ranges if key.startswith("currents.")]
@@ -33,13 +42,28 @@ def test_the_range_of_the_core_is_that_of_all_corners(name):
     for chosen in (currents[:3], currents[2:5], currents[-3:]):
         only = {**{key: (1.0, 1.0) for key in part.ranges}, **{key: part.ranges[key] for key in chosen}}
         found = energy_range(_with_ranges(part, only), core_rows(counts, part))
-        corners = []
+        corners, possible = [], []
         for ends in product(*(part.ranges[key] for key in chosen)):
             moved = part
             for key, end in zip(chosen, ends, strict=True):
                 moved = scaled(moved, key, end)
             corners.append(sum(core_energy_pj(counts, moved).values()))
-        assert found == pytest.approx((min(corners), max(corners)), rel=1e-12)
+            possible.append(min(pj for _, pj in core_constants_pj(moved).values()) >= 0)
+        least = min(corner for corner, can_be in zip(corners, possible, strict=True) if can_be)
+        assert found[1] == pytest.approx(max(corners), rel=1e-12)
+        assert 0 < found[0] <= least * (1 + 1e-12)
+        assert not all(possible) or found[0] == pytest.approx(least, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", part_names())
+def test_a_range_is_that_of_terms_that_are_not_negative(name):
+    """Many activates, whose current may not fall below that of open banks; the terms' own ranges lie around."""
+    part = load_part(name)
+    rows = core_rows(small_run(part, page_policy="closed-strict"), part)
+    least, most = energy_range(part, rows)
+    ranged = term_ranges(part, rows)
+    assert 0 < sum(low for _, low, _ in ranged) <= least * (1 + 1e-12)
+    assert least < sum(row.energy_pj for row in rows) < most <= sum(high for *_, high in ranged) * (1 + 1e-12)
 
 
 def _with_ranges(part, ranges):

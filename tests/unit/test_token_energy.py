@@ -1,6 +1,7 @@
 """A token's energy: wires and commands against a recount in NumPy, sums equal to totals, the command and its page."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,23 @@ def test_a_context_larger_than_the_memory_is_told(tmp_path: Path) -> None:
     folder = llama(tmp_path / "m", LLAMA)
     with pytest.raises(InputError, match="take more channels"):
         ew.token_energy(folder, part=PART, channels=1, context=2**30, batch=64)
+
+
+def test_channels_that_a_part_cannot_be_have_another_default(tmp_path: Path) -> None:
+    """HBM3 is 32 channels in itself, and a memory has 64 at most."""
+    folder = llama(tmp_path / "m")
+    assert ew.token_energy(folder, part="lpddr5x-8533").channels == 8
+    shown = CliRunner().invoke(app, ["token", str(folder), "--part", "hbm3", "--json", "-"])
+    assert json.loads(shown.output)["channels"] == 2
+    with pytest.raises(InputError, match=r"channels of 'hbm3' \(--channels\) must be .* 1 to 2, not 8: each is 32"):
+        ew.token_energy(folder, part="hbm3", channels=8)
+
+
+def test_one_is_one_and_thousands_are_apart(tmp_path: Path) -> None:
+    call = ["token", str(llama(tmp_path / "m", {"model_type": "bert"})), "--channels", "1"]
+    output = " ".join(CliRunner().invoke(app, call).output.split())
+    assert f"on {PART} x 1 channel, as-stored" in output and "a pass of 1 token:" in output
+    assert re.search(r"\d,\d{3} tokens a second", output)
 
 
 def test_ordering_channels_says_what_it_saves(tmp_path: Path) -> None:

@@ -28,6 +28,15 @@ def by_kind(folder: Path, **options: Any) -> dict[str, int]:
     return sums
 
 
+@pytest.mark.parametrize("options", [{"context": 10}, {"batch": 2}, {"kv_bits": 8}])
+def test_without_a_configuration_all_tensors_are_one_pass(tmp_path, options):
+    save_file({"w": np.zeros((4, 8), np.float32)}, tmp_path / "model.safetensors")
+    plan = plan_token(read_checkpoint(tmp_path))
+    assert plan.tokens == 1 and sum(read.stored_bytes for read in plan.reads) == 128
+    with pytest.raises(InputError, match=r"put its config\.json beside the tensors"):
+        plan_token(read_checkpoint(tmp_path), **options)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -151,6 +151,11 @@ class _Planner:
 
     def _is_decoder(self) -> bool:
         if not self.config:
+            if self.context or self.batch > 1 or self.kv_bits is not None:
+                raise InputError(
+                    f"{self.checkpoint.path}: context, batch and the bits of keys and values need the model's "
+                    "configuration: put its config.json beside the tensors (without one they are streamed whole, once)"
+                )
             self.notes.append("no configuration beside the tensors: all are streamed whole, once")
             return False
         given = self.config.get("architectures")

@@ -199,7 +199,7 @@ def compute(job: Job) -> dict[str, Any]:
         wires = {name: io_energy_pj(arrays, encoder) for name, encoder in NAMES.items()}
         by_stride[str(stride)] = {
             "time_ns": timed.time_ns, "l1_accesses": int(result.l1_accesses.sum()),
-            "l1_misses": int(result.misses_by_stream.sum()), "io_pj": wires, "rest_pj": timed.dram.total_energy_pj,
+            "l1_misses": int(result.misses_by_stream.sum()), "io_pj": wires, "rest_pj": timed.dram.core_energy_pj,
         }  # fmt: skip
     return by_stride
 
