@@ -71,8 +71,8 @@ def order_folder(
     )  # fmt: skip
 
 
-def read_matrix_file(file: str, *, names: str | None, density: float | None) -> Any:
-    matrix = read_matrix(file, names=[names] if names else None)
+def read_matrix_file(file: str, *, names: str | None, density: float | None, layout: str) -> Any:
+    matrix = read_matrix(file, names=[names] if names else None, layout=layout)
     return matrix if density is None else prune_matrix(matrix, density=density)
 
 
@@ -96,7 +96,7 @@ def order_file(
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
     TUPLE_ORDERS[options["method"]]  # an unknown name is said before the work starts
-    given = read_matrix_file(file, names=names, density=density)
+    given = read_matrix_file(file, names=names, density=density, layout=options["layout"])
     say(f"{file}: {described(given)}")
     bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
     with running() as progress:

@@ -19,6 +19,7 @@ from reorder.tuples.matrix import id_field, value_field
 from reorder.tuples.tuple_problem import TupleProblem
 from traces.base.errors import InputError
 from traces.base.workers import Workers, go_on
+from traces.networks.prune import prune_matrix
 
 
 def small(rows=4, columns=60, density=0.5, seed=0):
@@ -156,14 +157,14 @@ def test_scipy_computes_the_same_product_from_the_written_matrix(tmp_path, suffi
         back = sp.load_npz(tmp_path / "m.npz")
         assert (back.data == found.matrix().data).all()
     elif layout == "csr" or suffix == ".mtx":
-        back = read_matrix(tmp_path / f"m{suffix}")
+        back = read_matrix(tmp_path / f"m{suffix}", layout=layout)
     else:
         return
     x = np.arange(30, dtype=np.float32)
     np.testing.assert_allclose(back @ x, matrix @ x, rtol=1e-5)
-    if layout == "csr":  # the stored order survives
-        again = ew.order_tuples(read_matrix(tmp_path / f"m{suffix}"), value_format="fp16", stride=1)
-        assert again.original_ones == found.ones
+    stored = read_matrix(tmp_path / f"m{suffix}", layout=layout)  # the stored order survives
+    for given in (stored, prune_matrix(stored, density=1)):
+        assert ew.order_tuples(given, value_format="fp16", stride=1, layout=layout).original_ones == found.ones
 
 
 def test_files_that_hold_no_matrix(tmp_path):
