@@ -20,6 +20,7 @@ from hwmodel.machine import Machine
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.archive import read_npz
+from traces.base.checks import check_seed
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.layout.settings import Layout
@@ -239,16 +240,20 @@ def _task(
     seed: int,
     extra: int = 0,
 ) -> _Task:
+    check_seed(seed)
     weights = weights_of(network, "pruning").astype(np.float64)
     if network.activation == "clipped-relu":
         raise InputError(f"{network.name}: clipped-relu adds a bias to some sums alone: pruning fits no such network")
     layers = layers_of(network)
+    matrices = [np.asarray(w, np.float64) for w in layers.matrices(weights)]
+    for k, w in enumerate(matrices, 1):
+        if not w.any():
+            raise InputError(f"{network.name}: the weights of layer {k} of {len(matrices)} are all 0: nothing to prune")
     inputs, labels = calibration_of(calibration, len(network.inputs))
     test = np.arange(len(inputs)) % TEST_SHARE == 0
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     return _Task(
-        layers, [np.asarray(w, np.float64) for w in layers.matrices(weights)],
-        [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
+        layers, matrices, [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
         inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
         seed, extra,
     )  # fmt: skip

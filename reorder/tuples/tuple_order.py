@@ -15,6 +15,7 @@ from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
 from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
 from reorder.tuples.tuple_problem import Int64Array
+from traces.base.checks import check_seed
 from traces.base.progress import Progress
 from traces.base.reprs import OneLineRepr
 from traces.base.workers import Workers
@@ -119,6 +120,7 @@ def order_tuples(
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
+    check_seed(seed)
     given = dict(parameters)
     kinds = TUPLE_ORDERS[method].parameters
     if kinds is not None and any(f.name == "effort" for f in fields(kinds)):

@@ -228,6 +228,8 @@ def run(*arguments):
         (("--stride", "matrix"), "only layout 'coo'"),
         (("--id-bits", 8), r"column ids: id \d+ does not fit 8 bits"),
         (("--id-bits", 12), "8, 16 or 32"),
+        (("--seed", -1), "seed must be a whole number from 0"),
+        (("--seed", 10**22), "seed must be a whole number from 0"),
         (("--block-bytes", 33), "no whole number of 16-bit values"),
         (("--base-interval", 3), "no whole number of 16-bit values"),
         (("--base-interval", "rows"), "a number of bytes, 'row' or 'matrix'"),
