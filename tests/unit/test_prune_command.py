@@ -145,6 +145,8 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
     mine, free = made.results
     assert mine.memory == 17 and mine.energy_pj and free.energy_pj and mine.energy_pj < free.energy_pj
     assert "% energy" in made.verdict
+    mine, free = made.results
+    assert f"I/Os ({mine.ios:,}, the lower bound, against {free.ios:,})" in made.verdict
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,18 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
         ({"density": 0.3, "memory": 16, "calibration": np.zeros((4, 10))}, "10 input vectors"),
         ({"density": 0.3, "memory": 16, "calibration": np.full((20, 10), 1e300)}, r"numbers up to 1e\+30"),
         ({"density": 1.3, "memory": 16}, "density is the share to keep"),
+        *[
+            (
+                {
+                    "density": 0.3,
+                    "memory": 16,
+                    "calibration": {"inputs": np.ones((10, 10)), "labels": np.full(10, label)},
+                },
+                f"label 0 is {label}: labels are outputs, from 0 to 3",
+            )
+            for label in (-1, 4)
+        ],
+        ({"density": 0.3, "memory": 3}, r"need M = \d+$"),
         *[({"density": 0.3, "memory": 16, "seed": seed}, f"seed must .*, not {seed}") for seed in (-1, 10**22)],
     ],
 )
