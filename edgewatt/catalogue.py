@@ -22,7 +22,7 @@ _FOLDERS = {
 }
 
 _WORDS = {
-    "tuple-orders": {AS_GIVEN: "the tuples stay as the ordering gives them"},
+    "tuple-orders": {AS_GIVEN: "the tuples stay as the ordering gives them (configurations only)"},
     "layouts": {
         AUTO: "csr where the ordering allows it, else the smaller of tuples and runs",
         BEST: "of those that can hold the order the one with the fewest bytes of connections",

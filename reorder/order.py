@@ -9,7 +9,8 @@ from typing import Any
 from reorder.base import ORDERINGS, Ordering, Progress, Task, check_order
 from reorder.edges.search.budget import Interrupts
 from reorder.edges.search.objectives import make_objective
-from traces.base.errors import InputError, shown
+from traces.base.checks import check_seed
+from traces.base.errors import InputError
 from traces.networks.checks import checked_memory, is_only_order, policy_codes
 from traces.networks.network import Network
 
@@ -54,8 +55,7 @@ def order(
 def check_limits(seed: int, time_limit_s: float | None) -> None:
     if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
         raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed must be an integer of at least 0, not {shown(seed)}")
+    check_seed(seed)
 
 
 def methods() -> dict[str, str]:

@@ -12,9 +12,13 @@ import numpy.typing as npt
 
 from edgewatt.config.source import NetworkFiles
 from reorder.base import check_order
+from reorder.tuples.files import read_matrix
+from reorder.tuples.matrix import LAYOUTS, stride_bounds
 from traces.base.errors import InputError
 from traces.base.sparse import checked_sparse
+from traces.base.workers import in_turn
 from traces.networks.network import Network
+from traces.networks.prune import prune_matrix
 
 COLUMNS = ("check", "expected", "measured", "deviation", "verdict")
 
@@ -59,11 +63,14 @@ def validate_order(network: Network, order: npt.ArrayLike) -> list[Check]:
     return [Check("permutation and topological", "yes", "yes", True)]
 
 
-def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None) -> list[Check]:
-    """Check a reordered CSR matrix against the original: same rows of tuples, moves inside strides.
+def validate_matrix(
+    original: Any, reordered: Any, *, stride: int | None = None, layout: str = "csr", stride_restart: str = "row"
+) -> list[Check]:
+    """Check a reordered matrix against the original: same rows (csc: columns) of tuples, moves inside strides.
 
-    original, reordered: scipy.sparse CSR matrices as stored (indices of `reordered` need not be sorted).
-    stride: tuples may only have moved inside consecutive groups of `stride` of a row; None: anywhere in the row.
+    original, reordered: SciPy matrices as stored (indices of `reordered` need not be sorted).
+    stride: tuples may only have moved inside consecutive groups of `stride` of a row, or as `stride_restart` of
+    `order_tuples` says; None: anywhere in the row (coo: anywhere).
     """
     original, reordered = checked_sparse(original, "the original"), checked_sparse(reordered, "the reordered matrix")
     checks = [
@@ -72,22 +79,20 @@ def validate_matrix(original: Any, reordered: Any, *, stride: int | None = None)
     ]
     if not all(check.passed for check in checks):
         return checks
-    row_pointers_differ = int((np.asarray(original.indptr) != np.asarray(reordered.indptr)).sum())
-    checks.append(equal("row pointers that differ", 0, row_pointers_differ))
-    if row_pointers_differ:
-        return checks
-    row = np.repeat(np.arange(original.shape[0]), np.diff(original.indptr))
-    group = np.zeros(len(row), np.int64)
-    if stride is not None:
-        group = (np.arange(len(row)) - np.asarray(original.indptr)[row]) // stride
-
-    def sorted_tuples(matrix: Any) -> tuple[np.ndarray, ...]:
-        order = np.lexsort((matrix.data, matrix.indices, group, row))
-        return matrix.indices[order], matrix.data[order]
-
-    before, after = sorted_tuples(original), sorted_tuples(reordered)
-    moved = int(((before[0] != after[0]) | (before[1] != after[1])).sum())
-    where = "its row" if stride is None else f"its stride of {stride}"
+    kind, line = LAYOUTS[layout], "column" if layout == "csc" else "row"
+    before, after = kind.read(original, in_turn), kind.read(reordered, in_turn)
+    if not kind.rows_mix:
+        n_lines = original.shape[kind.by_columns]
+        ends = [np.cumsum(np.bincount(major, minlength=n_lines)) for major, _, _ in (before, after)]
+        checks.append(equal(f"{line} pointers that differ", 0, int((ends[0] != ends[1]).sum())))
+        if not checks[-1].passed:
+            return checks
+    pieces = stride or ("matrix" if kind.rows_mix else "row")
+    bounds = stride_bounds(before[0], pieces, stride_restart, rows_may_mix=kind.rows_mix)
+    group = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    one, two = ([part[np.lexsort((*each[::-1], group))] for part in each] for each in (before, after))
+    moved = int(np.any([a != b for a, b in zip(one, two, strict=True)], axis=0).sum())
+    where = f"its stride of {stride}" if stride else "the matrix" if kind.rows_mix else f"its {line}"
     checks.append(equal(f"tuples changed or moved out of {where}", 0, moved))
     return checks
 
@@ -100,11 +105,15 @@ def validate(
     reordered: str | Path | None = None,
     stride: int | None = None,
     names: Sequence[str] = (),
+    density: float | None = None,
+    layout: str = "csr",
+    stride_restart: str = "row",
 ) -> list[Check]:
     """Return the results of the checks that the given files ask for.
 
     order: of `network`. reordered: `matrix` with tuples in another order, inside pieces of `stride`. names: the tensor
-    that is meant of a `matrix` with several, and of a `reordered` folder.
+    that is meant of a `matrix` with several, and of a `reordered` folder. density: the share of `matrix` that was kept.
+    layout, stride_restart: as of `order_tuples`.
 
     Raises InputError where a file cannot be used, one of a pair is missing, or there is nothing to check.
     """
@@ -116,19 +125,24 @@ def validate(
             raise InputError(f"{one} and {two} belong together: give both")
     if stride is not None and (stride < 1 or matrix is None):
         raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
+    if (layout, stride_restart) != ("csr", "row") and matrix is None:
+        raise InputError("--layout and --stride-restart go with --matrix and --reordered")
+    if stride_restart != "row" and stride is None:
+        raise InputError("--stride-restart goes with --stride: say how many tuples a stride has")
     checks: list[Check] = []
     if order is not None and network is not None:
         from reorder.edges.methods.given import read_order
 
-        given = network if isinstance(network, Network) else NetworkFiles((str(network),)).network("validate")
-        checks += validate_order(given, read_order(str(order)))
+        known = network if isinstance(network, Network) else NetworkFiles((str(network),)).network("validate")
+        checks += validate_order(known, read_order(str(order)))
     if matrix is not None and reordered is not None:
-        from reorder.tuples.files import read_matrix
-
         of_many = names if Path(reordered).is_dir() else ()
+        given = read_matrix(matrix, names=names, layout=layout)
         checks += validate_matrix(
-            read_matrix(matrix, names=names), read_matrix(reordered, names=of_many), stride=stride
-        )
+            given if density is None else prune_matrix(given, density=density),
+            read_matrix(reordered, names=of_many, layout=layout),
+            stride=stride, layout=layout, stride_restart=stride_restart,
+        )  # fmt: skip
     if not checks:
         raise InputError("nothing to check: give --order with --network, or --matrix with --reordered")
     return checks

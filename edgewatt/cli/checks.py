@@ -37,6 +37,11 @@ def validate(
         None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
     ),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
+    stride_restart: str = typer.Option("row", help="With --stride: as of order-tuples, row or continuous."),
+    layout: str = typer.Option("csr", help="With --reordered: csr, csc or coo, as it was ordered."),
+    density: float = typer.Option(
+        None, "--density", metavar="SHARE", help="Of --network or --matrix: keep this share, heaviest first."
+    ),
     names: list[str] = typer.Option(
         [], "--names", metavar="TENSOR", help="Of a file with several: these of --network, this one of --matrix."
     ),
@@ -55,13 +60,17 @@ def validate(
     from edgewatt.checks import run
     from edgewatt.cli.parts.output import show_table, write_json
 
+    source = None if network is None else replace(network, names=tuple(names) or None, density=density)
     checks = run.validate(
-        network=None if network is None else network_of(replace(network, names=tuple(names) or None), "validate"),
+        network=None if source is None else network_of(source, "validate"),
         order=order,
         matrix=matrix,
         reordered=reordered,
         stride=stride,
         names=names,
+        density=density,
+        layout=layout,
+        stride_restart=stride_restart,
     )
     failed = sum(not check.passed for check in checks)
     passed = sum(check.passed for check in checks)

@@ -34,7 +34,7 @@ def order_tuples(
     value_format: str = typer.Option("fp16", "--format", help="Number format of the values (`edgewatt list formats`)."),
     stride: str = typer.Option("128", help="Tuples that may change places: a number, 'row' or 'matrix' (coo)."),
     method: str = typer.Option("local-search", help="A tuple order (`edgewatt list tuple-orders`)."),
-    layout: str = typer.Option("csr", help="csr, csc, coo or ell."),
+    layout: str = typer.Option("csr", help="csr, csc or coo."),
     encoder: str = typer.Option(
         "base-xor+dbi-dc", help="Encoding on the bus: base-xor or base-xor+dbi-dc; raw for toggles."
     ),
@@ -105,7 +105,9 @@ def order_tuples(
         return
     sizes = f"{len(tuple_order.positions)} tuples, {value_format}, stride {tuple_order.parameters['stride']}, {encoder}"
     heads = ("wires", "as given", "reordered", "change")
-    show_table(heads, rows_of(tuple_order), title=f"{Path(matrix).name}: {sizes}", numeric=heads[1:3])
+    show_table(
+        heads, rows_of(tuple_order, metric, objective), title=f"{Path(matrix).name}: {sizes}", numeric=heads[1:3]
+    )
     bound, warning = describe(tuple_order, metric, encoder, value_format)
     if bound:
         say(bound)

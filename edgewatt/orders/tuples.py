@@ -14,6 +14,7 @@ from reorder.tuples.shards import MatrixOrder, order_weights
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
+from traces.base.units import in_one_unit
 from traces.networks.prune import prune_matrix
 
 
@@ -71,8 +72,8 @@ def order_folder(
     )  # fmt: skip
 
 
-def read_matrix_file(file: str, *, names: str | None, density: float | None) -> Any:
-    matrix = read_matrix(file, names=[names] if names else None)
+def read_matrix_file(file: str, *, names: str | None, density: float | None, layout: str) -> Any:
+    matrix = read_matrix(file, names=[names] if names else None, layout=layout)
     return matrix if density is None else prune_matrix(matrix, density=density)
 
 
@@ -95,8 +96,12 @@ def order_file(
     if output is not None and Path(output).suffix.lower() not in WRITERS:
         hint = did_you_mean(Path(output).suffix, WRITERS)
         raise InputError(f"{output}: a matrix is written as {', '.join(WRITERS)}{hint}")
+    if part and options["metric"] != "energy":
+        raise InputError(
+            f"--part weighs ones and edges for --metric energy: --metric {options['metric']} has no use for it"
+        )
     TUPLE_ORDERS[options["method"]]  # an unknown name is said before the work starts
-    given = read_matrix_file(file, names=names, density=density)
+    given = read_matrix_file(file, names=names, density=density, layout=options["layout"])
     say(f"{file}: {described(given)}")
     bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
     with running() as progress:
@@ -120,6 +125,7 @@ def order_file(
             "lower_bound": tuple_order.lower_bound,
         },
         "values_that_became_zero": tuple_order.zeroed,
+        "values_beyond_the_range": tuple_order.saturated,
         "output": output,
         **origins_of({"tuple-orders": [options["method"]], "formats": [value_format]}),
     }
@@ -138,18 +144,31 @@ def sums_of(tuple_order: TupleOrder) -> list[tuple[str, int, int]]:
 
 
 def describe(tuple_order: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:
-    lost = f"warning: {tuple_order.zeroed} stored non-zeros become zero in {value_format}" if tuple_order.zeroed else ""
+    lost = "\n".join(
+        f"warning: {count} {what} in {value_format}"
+        for count, what in (
+            (tuple_order.zeroed, "stored non-zeros become zero"),
+            (tuple_order.saturated, "values are beyond the range and become the largest"),
+        )
+        if count
+    )
     if tuple_order.lower_bound is None:
         return f"no lower bound is known for {metric} with {encoder} and {value_format} at this stride", lost
     if not tuple_order.lower_bound:
         return "", lost
     over = 100 * tuple_order.cost / tuple_order.lower_bound - 100
-    least = f"no order inside these strides costs less than {tuple_order.lower_bound:.0f} ({metric})"
+    unit = "pJ" if metric == "energy" else metric
+    least = f"no order inside these strides costs less than {tuple_order.lower_bound:.0f} ({unit})"
     return f"{least}; this one is within {over:.1f} %", lost
 
 
-def rows_of(tuple_order: TupleOrder) -> list[tuple[str, int, int, str]]:
-    def changed(before: int, after: int) -> str:
+def rows_of(tuple_order: TupleOrder, metric: str, objective: str) -> list[tuple[str, int | str, int | str, str]]:
+    def changed(before: float, after: float) -> str:
         return f"{100 * after / before - 100:+.1f} %" if before else "-"
 
-    return [(what, before, after, changed(before, after)) for what, before, after in sums_of(tuple_order)]
+    rows: list[Any] = [(what, before, after, changed(before, after)) for what, before, after in sums_of(tuple_order)]
+    if metric == "energy":
+        costs = tuple_order.original_cost, tuple_order.cost
+        joules, cells = in_one_unit(costs, 1e-12, "J", digits=4)
+        rows.append((f"energy, {'all' if objective == 'joint' else objective}, {joules}", *cells, changed(*costs)))
+    return rows

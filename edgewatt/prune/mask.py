@@ -14,7 +14,7 @@ from cython_ext.iomodel.counts import MIN
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Ordering
 from reorder.order import order as make_order
-from traces.base.checks import whole_number
+from traces.base.checks import check_seed, whole_number
 from traces.base.errors import InputError, shown
 from traces.base.memory import claim
 from traces.base.reprs import OneLineRepr
@@ -355,9 +355,10 @@ def _check_options(
     connections: Any, density: Any, neurons: Any, names: tuple[Any, ...], groups: Any, values: Any, seed: Any
 ) -> None:
     """Raise InputError for options of another type than theirs."""
-    for what, number, least in (("connections", connections, 1), ("neurons", neurons, 1), ("seed", seed, 0)):
+    for what, number in (("connections", connections), ("neurons", neurons)):
         if number is not None:
-            whole_number(number, what, least)
+            whole_number(number, what, 1)
+    check_seed(seed)
     if density is not None and (isinstance(density, bool) or not isinstance(density, int | float)):
         raise InputError(f"density is the share to keep, above 0 and at most 1, not {shown(density)}")
     for name in names:

@@ -20,6 +20,7 @@ from hwmodel.machine import Machine
 from reorder.base import Ordering
 from reorder.order import order as make_order
 from traces.base.archive import read_npz
+from traces.base.checks import check_seed
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.layout.settings import Layout
@@ -239,16 +240,20 @@ def _task(
     seed: int,
     extra: int = 0,
 ) -> _Task:
+    check_seed(seed)
     weights = weights_of(network, "pruning").astype(np.float64)
     if network.activation == "clipped-relu":
         raise InputError(f"{network.name}: clipped-relu adds a bias to some sums alone: pruning fits no such network")
     layers = layers_of(network)
-    inputs, labels = calibration_of(calibration, len(network.inputs))
+    matrices = [np.asarray(w, np.float64) for w in layers.matrices(weights)]
+    for k, w in enumerate(matrices, 1):
+        if not w.any():
+            raise InputError(f"{network.name}: the weights of layer {k} of {len(matrices)} are all 0: nothing to prune")
+    inputs, labels = calibration_of(calibration, len(network.inputs), len(network.outputs))
     test = np.arange(len(inputs)) % TEST_SHARE == 0
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     return _Task(
-        layers, [np.asarray(w, np.float64) for w in layers.matrices(weights)],
-        [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
+        layers, matrices, [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
         inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
         seed, extra,
     )  # fmt: skip
@@ -262,7 +267,7 @@ def _in_windows(
     found, near = fitting(widths, task.memory, room, 1, (), task.extra)
     if near:
         nearest = room_in(widths, task.memory) / sum(a * b for a, b in pairs_of(widths))
-        raise InputError(f"{near}; nearest density: {nearest:.3g}")
+        raise InputError(f"{near}; nearest density: {nearest:.3g}" if nearest else near)
     known = task.weights, task.biases, task.fit, task.activations
     large = strongest(losses(*known), [2 * count for count in counts])
     trial = replace(task, test=task.fit, steps=0)
@@ -382,7 +387,7 @@ def _numbered(network: Network, number: npt.NDArray[np.int64]) -> Network:
     )
 
 
-def calibration_of(given: Any, width: int) -> tuple[Floats, npt.NDArray[np.integer] | None]:
+def calibration_of(given: Any, width: int, n_outputs: int) -> tuple[Floats, npt.NDArray[np.integer] | None]:
     """Return input vectors and their labels, if there are some. Raises InputError naming the file and the fault."""
     where, labels = "calibration", None
     if isinstance(given, str | Path):
@@ -402,6 +407,8 @@ def calibration_of(given: Any, width: int) -> tuple[Floats, npt.NDArray[np.integ
         )
     if labels is not None and (labels.shape != (len(inputs),) or labels.dtype.kind not in "iu"):
         raise InputError(f"{where}: labels must be {len(inputs)} whole numbers, one per input vector")
+    if labels is not None and (bad := np.flatnonzero((labels < 0) | (labels >= n_outputs))).size:
+        raise InputError(f"{where}: label {bad[0]} is {labels[bad[0]]}: labels are outputs, from 0 to {n_outputs - 1}")
     return inputs.astype(np.float64), labels
 
 
@@ -412,8 +419,9 @@ def _verdict(mine: PrunedResult, free: PrunedResult) -> str:
             f"Prune freely here: at M = {mine.memory} the freely pruned network needs {free.ios:,} I/Os, with windows "
             f"it is {mine.ios:,}."
         )
-    saved = f"{100 * (mine.ios / free.ios - 1):+.1f} % I/Os ({mine.ios:,} against {free.ios:,}"
-    saved += ", the lower bound)" if mine.ios == mine.bound else f"; the lower bound is {mine.bound:,})"
+    saved = f"{100 * (mine.ios / free.ios - 1):+.1f} % I/Os ({mine.ios:,}"
+    saved += ", the lower bound, " if mine.ios == mine.bound else f" with a lower bound of {mine.bound:,}, "
+    saved += f"against {free.ios:,})"
     if mine.energy_pj is not None and free.energy_pj is not None and mine.time_ns and free.time_ns:
         saved += f", {100 * (mine.energy_pj / free.energy_pj - 1):+.1f} % energy, "
         saved += f"{100 * (mine.time_ns / free.time_ns - 1):+.1f} % time"

@@ -287,7 +287,7 @@ def _labelled(point: Point, network: Network) -> tuple[np.ndarray, np.ndarray | 
         from edgewatt.prune.trained import calibration_of
 
         check_unchanged(point.work.network.labelled, point.paths["labelled"])
-        vectors, labels = calibration_of(point.paths["labelled"][0], len(network.inputs))
+        vectors, labels = calibration_of(point.paths["labelled"][0], len(network.inputs), len(network.outputs))
         return vectors.astype(np.float32), labels, f"{point.work.network.labelled[0].name}: {len(vectors)} vectors"
     files = point.paths.get("network", [])
     if len(files) == 1 and files[0].endswith(".npz"):

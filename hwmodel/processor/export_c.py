@@ -212,7 +212,10 @@ def _int8_parts(
     name, network = fields["name"], work.network
     given = network.batch if calibration is None else np.asarray(calibration, np.float32)
     if given is None:
-        raise InputError(f"{network.name} carries no inputs: int8 needs a calibration, float[B, {len(network.inputs)}]")
+        raise InputError(
+            f"{network.name} carries no inputs: int8 needs a calibration, float[B, {len(network.inputs)}]: "
+            "save the network with such a batch (network.with_(batch=...)), or give calibration=... in Python"
+        )
     exact = compile_inference(network.with_(batch=None)).neurons(given)
     q = work.quantized(exact)
     fed = network.in_degree > 0

@@ -33,7 +33,7 @@ def run_problem(
         np.minimum.at(low, network.layer, ids)
         ids = ids - low[network.layer]
     width = id_bits or (16 if ids.max(initial=0) < 2**16 else 32)
-    values, zeroed = value_field(weights[edges], value_format)
+    values, zeroed, _ = value_field(weights[edges], value_format)
     rows = np.cumsum(np.diff(network.targets[edges], prepend=-1) != 0) - 1
     return TupleProblem(
         (values, id_field("source ids", ids[edges], width)), bounds, rows, notes={"zeroed": zeroed}, **kind

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from reorder.tuples.matrix import LAYOUTS
 from traces.base.archive import read_npz
-from traces.base.errors import InputError, did_you_mean
+from traces.base.errors import InputError, did_you_mean, unknown_name
 from traces.base.files import whole_file
 from traces.base.memory import claim
 from traces.base.sparse import checked_sparse
@@ -26,16 +27,17 @@ from traces.readers.parts.weights import ModelWeights
 WRITERS = (".npz", ".safetensors", ".mtx")
 
 
-def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
+def read_matrix(path: str | Path, *, names: Sequence[str] | None = None, layout: str = "csr") -> Any:
     """Return a SciPy csr matrix whose rows hold the entries in the order of the file.
 
     names: which tensor of a file with several, a name or a pattern such as ``layer1.*.weight`` that one tensor fits; a
-    convolution is the matrix of its outputs and taps, [O, I * R * S].
+    convolution is the matrix of its outputs and taps, [O, I * R * S]. layout: 'csc' and 'coo' return a matrix of that
+    kind in the order of the file instead, where the file does not hold rows alone.
     Reads SciPy npz, NumPy npy and npz, Matrix Market, safetensors, and npz with arrays data, indices, indptr and shape
     alone.
     """
-    import scipy.sparse
-
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
     path = Path(path)
     if path.is_dir() or path.name.endswith(".index.json"):
         return _of_weights(ModelWeights(path), names)
@@ -68,9 +70,10 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None) -> Any:
         bad = np.flatnonzero((ids < 0) | (ids >= size))
         if bad.size:
             raise InputError(f"{m.name_entry(int(bad[0]))}: {name} outside 0 to {size - 1}")
-    by_row = np.argsort(m.rows, kind="stable")
-    pointers = np.concatenate(([0], np.cumsum(np.bincount(m.rows, minlength=m.shape[0]))))
-    return scipy.sparse.csr_matrix((values[by_row], m.columns[by_row], pointers), shape=m.shape)
+    kind = LAYOUTS[layout]
+    major, minor = (m.columns, m.rows) if kind.by_columns else (m.rows, m.columns)
+    by = slice(None) if kind.rows_mix else np.argsort(major, kind="stable")
+    return kind.matrix(major[by], minor[by], values[by], m.shape)
 
 
 def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:

@@ -163,21 +163,22 @@ def stride_bounds(rows: Int64Array, stride: int | str, restart: str, *, rows_may
     return np.append(np.flatnonzero(cut), n).astype(np.int64)
 
 
-def value_field(values: npt.NDArray[np.float32], value_format: str, each: Each = in_turn) -> tuple[Field, int]:
-    """Values as bits of a number format, and how many non-zeros became zero."""
+def value_field(values: npt.NDArray[np.float32], value_format: str, each: Each = in_turn) -> tuple[Field, int, int]:
+    """Values as bits of a number format, how many non-zeros became zero, and how many its largest value."""
     if value_format not in FORMATS:
         raise unknown_name("number format", value_format, FORMATS)
     scale = symmetric_scale(values, value_format) if FORMATS[value_format].item.needs_scale else None
-    words, zeroed = np.empty(len(values), np.uint64), []
+    words, reports = np.empty(len(values), np.uint64), []
 
     def convert(start: int, stop: int) -> None:
         for at in range(start, stop, _CHUNK):
             here = slice(at, min(at + _CHUNK, stop))
             words[here], _, report = to_bits(values[here], value_format, scale=scale)
-            zeroed.append(report.zeroed)
+            reports.append(report)
 
     each(convert, len(values), PART)
-    return Field("values", words, element_bits(value_format)), sum(zeroed)
+    field = Field("values", words, element_bits(value_format))
+    return field, sum(report.zeroed for report in reports), sum(report.saturated for report in reports)
 
 
 def id_field(name: str, ids: Int64Array, id_bits: int, each: Each = in_turn) -> Field:
@@ -186,5 +187,7 @@ def id_field(name: str, ids: Int64Array, id_bits: int, each: Each = in_turn) -> 
         raise InputError(f"id_bits is {id_bits}: 8, 16 or 32")
     if ids.size and (ids.max() >> id_bits or ids.min() < 0):
         fits = next((bits for bits in (16, 32) if not ids.max() >> bits), 64)
-        raise InputError(f"{name}: id {ids.max()} does not fit {id_bits} bits (use id_bits={fits})")
+        raise InputError(
+            f"{name}: id {ids.max()} does not fit {id_bits} bits (use --id-bits {fits}, id_bits={fits} in Python)"
+        )
     return Field(name, _converted(ids, np.uint64, each), id_bits)

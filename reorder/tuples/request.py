@@ -96,24 +96,25 @@ class TupleRequest:
 
 @dataclass(frozen=True, eq=False)
 class StoredTuples:
-    """The entries of a matrix in storage order, as the arrays that are sent. zeroed: non-zeros that became zero."""
+    """The entries of a matrix in storage order, as the arrays that are sent. zeroed, saturated: as of TupleOrder."""
 
     entries: Entries
     fields: tuple[Field, ...]
     zeroed: int
+    saturated: int
 
     @classmethod
     def of(cls, matrix: Any, storage: Storage, each: Each = in_turn) -> StoredTuples:
         """Read a matrix; errors as `entries_of`, `value_field` and `id_field` raise them."""
         entries = entries_of(matrix, storage.kind, each)
-        values, zeroed = value_field(entries.values, storage.value_format, each)
+        values, *lost = value_field(entries.values, storage.value_format, each)
         names = storage.kind.ids
         ids = zip(names, (entries.major, entries.minor)[-len(names) :], strict=True)
         fields = (
             values,
             *(id_field(name, column, storage.id_bits, each) for name, column in ids),
         )
-        return cls(entries, fields, zeroed)
+        return cls(entries, fields, *lost)
 
     def bounds(self, storage: Storage) -> Int64Array:
         """int64[S + 1]: the strides."""

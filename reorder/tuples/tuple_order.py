@@ -15,6 +15,7 @@ from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
 from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
 from reorder.tuples.tuple_problem import Int64Array
+from traces.base.checks import check_seed
 from traces.base.progress import Progress
 from traces.base.reprs import OneLineRepr
 from traces.base.workers import Workers
@@ -30,7 +31,8 @@ class TupleOrder(OneLineRepr):
     toggles: of all arrays, each sent alone, where the metric is toggles or energy; else None.
     lower_bound: no order inside these strides has a lower cost (None: not asked for, or none is known:
         reorder.tuples.cost).
-    zeroed: stored non-zeros that are zero in the format. parameters: what was asked for.
+    zeroed: stored non-zeros that are zero in the format. saturated: values beyond its range, sent as its largest.
+    parameters: what was asked for.
     """
 
     positions: Int64Array
@@ -44,6 +46,7 @@ class TupleOrder(OneLineRepr):
     original_toggles: int | None
     lower_bound: float | None
     zeroed: int
+    saturated: int
     method: str
     parameters: Mapping[str, Any]
     entries: Entries
@@ -119,6 +122,7 @@ def order_tuples(
 
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
+    check_seed(seed)
     given = dict(parameters)
     kinds = TUPLE_ORDERS[method].parameters
     if kinds is not None and any(f.name == "effort" for f in fields(kinds)):
@@ -159,6 +163,7 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
         original_toggles=sum(before.toggles) if before.toggles else None,
         lower_bound=metric_bound(problem, positions, team) if bound else None,
         zeroed=stored.zeroed,
+        saturated=stored.saturated,
         method=request.method,
         parameters={
             "stride": storage.stride,

@@ -66,4 +66,4 @@ def test_one_name_is_listed(here: Path) -> None:
 
 def test_a_trace_that_fits_no_format_names_the_option(here: Path) -> None:
     (here / "t.trc").write_text("0x0 R 0\n")
-    assert "name it with --format" in said("dram", "t.trc", status=2)
+    assert "name it with --format (--from in export" in said("dram", "t.trc", status=2)

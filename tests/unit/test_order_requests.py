@@ -32,7 +32,7 @@ def network() -> Network:
     ("options", "message"),
     [
         *[({"time_limit_s": limit}, LIMIT.format(limit)) for limit in (0, -1.0, math.inf, -math.inf, math.nan)],
-        ({"seed": -1}, "seed must be an integer of at least 0, not -1"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 2^63 - 1, not -1"),
         ({"memory": 0}, "memory is 0: at least 3 are needed"),
         ({"moves": math.inf}, "moves must be a whole number of at least 0, not inf"),
         ({"moves": True}, "moves must be a whole number of at least 0, not True"),
@@ -100,7 +100,8 @@ def command(network: Network, tmp_path: Path, *arguments: str) -> Any:
         (["--system", "scratchpad-8k", "-M", "0"], "memory is 0: at least 3 are needed"),
         (["--system", "scratchpad-8k", "--time-limit", "nan"], LIMIT.format("nan")),
         (["--system", "scratchpad-8k", "--time-limit", "0"], LIMIT.format("0.0")),
-        (["--system", "scratchpad-8k", "--seed", "-1"], "seed must be an integer of at least 0, not -1"),
+        (["--system", "scratchpad-8k", "--seed", "-1"], "seed must be a whole number from 0 to 2^63 - 1, not -1"),
+        (["-M", "20", "--seed", str(10**22)], "seed must be a whole number from 0 to 2^63 - 1, not 1"),
         (["--system", "no-such"], "unknown shipped systems file 'no-such' (known: "),
         (["--system", "edge", "--objective", "io"], "a machine is for the objectives energy, time, bytes, not 'io'"),
         (["--objective", "bytes"], "objective 'bytes' needs a machine"),

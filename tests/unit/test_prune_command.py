@@ -145,6 +145,8 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
     mine, free = made.results
     assert mine.memory == 17 and mine.energy_pj and free.energy_pj and mine.energy_pj < free.energy_pj
     assert "% energy" in made.verdict
+    mine, free = made.results
+    assert f"I/Os ({mine.ios:,}, the lower bound, against {free.ios:,})" in made.verdict
 
 
 @pytest.mark.parametrize(
@@ -156,12 +158,40 @@ def test_a_machine_adds_energy_and_time(files: tuple[Path, Path]) -> None:
         ({"density": 0.3, "memory": 16, "calibration": np.zeros((4, 10))}, "10 input vectors"),
         ({"density": 0.3, "memory": 16, "calibration": np.full((20, 10), 1e300)}, r"numbers up to 1e\+30"),
         ({"density": 1.3, "memory": 16}, "density is the share to keep"),
+        *[
+            (
+                {
+                    "density": 0.3,
+                    "memory": 16,
+                    "calibration": {"inputs": np.ones((10, 10)), "labels": np.full(10, label)},
+                },
+                f"label 0 is {label}: labels are outputs, from 0 to 3",
+            )
+            for label in (-1, 4)
+        ],
+        ({"density": 0.3, "memory": 3}, r"need M = \d+$"),
+        *[({"density": 0.3, "memory": 16, "seed": seed}, f"seed must .*, not {seed}") for seed in (-1, 10**22)],
     ],
 )
 def test_bad_input_is_named(asked: dict[str, object], said: str) -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match=said):
         prune(trained(), **{"calibration": rng.normal(size=(50, 10)), **asked})  # type: ignore[arg-type]
+
+
+def test_a_layer_of_zeros_is_refused() -> None:
+    layers = [dense_layer(np.full(shape, value, np.float32), "w") for shape, value in (((8, 10), 0), ((4, 8), 1))]
+    with pytest.raises(InputError, match="weights of layer 1 of 2 are all 0"):
+        prune(from_layers(layers, name="zeros"), calibration=np.ones((50, 10)), density=0.3, memory=16)
+
+
+def test_a_layer_whose_weights_lie_outside_the_windows() -> None:
+    first = np.zeros((30, 10), np.float32)
+    first[0, 0] = 1
+    layers = [dense_layer(w, "w") for w in (first, np.ones((4, 30), np.float32))]
+    inputs = np.random.default_rng(0).normal(size=(50, 10))
+    made = prune(from_layers(layers, name="few"), calibration=inputs, density=0.1, memory=12, **QUICK)  # type: ignore[arg-type]
+    assert made.results[0].connections >= 0
 
 
 def config(net: Path, prune: dict[str, object], **more: object) -> dict[str, object]:

@@ -69,6 +69,22 @@ def test_one_tensor_of_a_file_of_weights(tmp_path: Path) -> None:
     assert failures(other)
 
 
+@pytest.mark.parametrize("options", [
+    ["--stride-restart", "continuous"], ["--density", "0.3"], ["--layout", "csc"], ["--layout", "coo"],
+    ["--layout", "coo", "--stride-restart", "continuous"],
+])  # fmt: skip
+def test_what_order_tuples_writes(tmp_path: Path, options: list[str]) -> None:
+    sp.save_npz(tmp_path / "a.npz", sp.random(20, 30, 0.3, random_state=0, format="csr", dtype=np.float32))
+    files, stride = ["--matrix", "a.npz", "--reordered", "b.npz"], ["--stride", "9"]
+    with contextlib.chdir(tmp_path):
+        runs = [CliRunner().invoke(app, call) for call in (
+            ["order-tuples", "a.npz", "-o", "b.npz", *stride, *options],
+            ["validate", *files, *stride, *options],
+            ["validate", *files, *options, "--stride", "2"],
+        )]  # fmt: skip
+    assert [done.exit_code for done in runs] == [0, 0, 1], [done.output for done in runs]
+
+
 def test_a_named_tensor_of_a_network(tmp_path: Path) -> None:
     save_file({f"l{k}": np.ones((k, 2), np.float32) for k in (1, 2)}, tmp_path / "w.safetensors")
     np.save(tmp_path / "o.npy", np.arange(4))
@@ -83,6 +99,8 @@ def test_a_named_tensor_of_a_network(tmp_path: Path) -> None:
         ({}, "nothing to check: give --order with --network"),
         ({"order": Path("o.txt")}, "--order and --network belong together"),
         ({"stride": 4}, "--stride .* goes with --matrix"),
+        ({"layout": "csc"}, "--layout .* go with --matrix"),
+        ({"matrix": "a.npz", "reordered": "b.npz", "stride_restart": "continuous"}, "goes with --stride"),
         ({"matrix": Path("a.csv"), "reordered": Path("b.csv")}, "no such file"),
     ],
 )

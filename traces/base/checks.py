@@ -31,6 +31,10 @@ def whole_number(value: object, what: str, least: int = 1, most: int | None = No
     raise InputError(f"{what} must be a whole number {bounds}, not {shown(value)}{why and ': ' + why}")
 
 
+def check_seed(seed: object) -> None:
+    whole_number(seed, "seed", 0, 2**63 - 1)
+
+
 def whole_numbers(
     values: npt.ArrayLike,
     what: str,

@@ -49,11 +49,16 @@ def prune_magnitude(
 
 
 def prune_matrix(matrix: Any, *, density: float) -> Any:
-    """Return a SciPy csr matrix with only its largest-magnitude entries, in their stored order; ties as above."""
-    matrix = checked_sparse(matrix).tocsr()
+    """Return a SciPy matrix (csr, csc or coo) with only its largest-magnitude entries, in their stored order; ties as
+    above."""
+    matrix = checked_sparse(matrix)
+    if matrix.format == "bsr":
+        matrix = matrix.tocsr()
     keep = _how_many(matrix.nnz, density, None)
     chosen = np.zeros(matrix.nnz, bool)
     chosen[np.argsort(-np.abs(matrix.data), kind="stable")[:keep]] = True
+    if matrix.format == "coo":
+        return type(matrix)((matrix.data[chosen], (matrix.row[chosen], matrix.col[chosen])), shape=matrix.shape)
     before = np.concatenate(([0], np.cumsum(chosen)))
     pointers = before[matrix.indptr]
     return type(matrix)((matrix.data[chosen], matrix.indices[chosen], pointers), shape=matrix.shape)

@@ -120,7 +120,7 @@ class _Layer:
         start = int(mask.sum())
         count = min(count, start)
         for step in range(rounds):
-            keep = round(start * (count / start) ** ((step + 1) / rounds))
+            keep = round(start * (count / max(start, 1)) ** ((step + 1) / rounds))
             if keep < mask.sum():
                 loss = self.solved(mask)[1]
                 at = np.flatnonzero(mask)

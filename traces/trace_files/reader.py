@@ -96,7 +96,7 @@ def _guess(source: Source) -> str:
     if first_words(head):
         raise InputError(
             f"{source.name}: its first line fits no known trace format ({', '.join(known)}): name it with "
-            "--format (format=... in Python)"
+            "--format (--from in export, format=... in Python)"
         )
     raise InputError(f"{source.name}: no trace format that is known here ({', '.join(readers)})")
 

@@ -20,6 +20,7 @@ from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.improve import TRAFFIC, aligned_order, least_arena, local_search
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
+from traces.base.checks import check_seed
 from traces.base.errors import InputError, shown, unknown_name
 from traces.base.reprs import OneLineRepr
 from traces.operators.opgraph import OpGraph
@@ -129,6 +130,7 @@ def schedule(
         raise InputError(f"alignment is {shown(alignment)}: a whole number of bytes from 1 to 2^20")
     if evaluations < 0:
         raise InputError(f"evaluations must be at least 0, not {evaluations}")
+    check_seed(seed)
     entry = SCHEDULERS[method]
     ALLOCATORS[allocator]  # an unknown name is refused before the work starts
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s

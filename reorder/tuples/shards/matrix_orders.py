@@ -21,6 +21,7 @@ from reorder.tuples.request import Storage, TupleRequest, WireRequest
 from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Shard, TensorSpec, csr_specs, make_folder, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
 from reorder.tuples.tuple_problem import TuplesBefore
+from traces.base.checks import check_seed
 from traces.base.errors import InputError, did_you_mean
 from traces.base.journal import Journal
 from traces.base.progress import Progress
@@ -75,6 +76,7 @@ def order_weights(
 
     Returns what each matrix sends. Raises InputError naming file and tensor.
     """
+    check_seed(seed)
     storage = Storage("csr", "fp16", id_bits or 16, stride, "row")
     wires = WireRequest(encoder, block_bytes, base_interval, objective, "ones", None, None)
     request = TupleRequest(
