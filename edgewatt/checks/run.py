@@ -79,7 +79,8 @@ def validate_matrix(
     ]
     if not all(check.passed for check in checks):
         return checks
-    kind, line = LAYOUTS[layout], "column" if layout == "csc" else "row"
+    kind = LAYOUTS[layout]
+    line = "column" if kind.by_columns else "row"
     before, after = kind.read(original, in_turn), kind.read(reordered, in_turn)
     if not kind.rows_mix:
         n_lines = original.shape[kind.by_columns]
@@ -106,8 +107,8 @@ def validate(
     stride: int | None = None,
     names: Sequence[str] = (),
     density: float | None = None,
-    layout: str = "csr",
-    stride_restart: str = "row",
+    layout: str | None = None,
+    stride_restart: str | None = None,
 ) -> list[Check]:
     """Return the results of the checks that the given files ask for.
 
@@ -125,9 +126,9 @@ def validate(
             raise InputError(f"{one} and {two} belong together: give both")
     if stride is not None and (stride < 1 or matrix is None):
         raise InputError("--stride is a number of at least 1 and goes with --matrix and --reordered")
-    if (layout, stride_restart) != ("csr", "row") and matrix is None:
+    if (layout or stride_restart) and matrix is None:
         raise InputError("--layout and --stride-restart go with --matrix and --reordered")
-    if stride_restart != "row" and stride is None:
+    if stride_restart and stride is None:
         raise InputError("--stride-restart goes with --stride: say how many tuples a stride has")
     checks: list[Check] = []
     if order is not None and network is not None:
@@ -137,11 +138,12 @@ def validate(
         checks += validate_order(known, read_order(str(order)))
     if matrix is not None and reordered is not None:
         of_many = names if Path(reordered).is_dir() else ()
+        layout = layout or "csr"
         given = read_matrix(matrix, names=names, layout=layout)
         checks += validate_matrix(
             given if density is None else prune_matrix(given, density=density),
             read_matrix(reordered, names=of_many, layout=layout),
-            stride=stride, layout=layout, stride_restart=stride_restart,
+            stride=stride, layout=layout, stride_restart=stride_restart or "row",
         )  # fmt: skip
     if not checks:
         raise InputError("nothing to check: give --order with --network, or --matrix with --reordered")

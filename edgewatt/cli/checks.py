@@ -37,8 +37,8 @@ def validate(
         None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
     ),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
-    stride_restart: str = typer.Option("row", help="With --stride: as of order-tuples, row or continuous."),
-    layout: str = typer.Option("csr", help="With --reordered: csr, csc or coo, as it was ordered."),
+    stride_restart: str = typer.Option(None, help="With --stride: as of order-tuples, row (default) or continuous."),
+    layout: str = typer.Option(None, help="With --reordered: csr (default), csc or coo, as it was ordered."),
     density: float = typer.Option(
         None, "--density", metavar="SHARE", help="Of --network or --matrix: keep this share, heaviest first."
     ),

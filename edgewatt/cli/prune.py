@@ -36,7 +36,7 @@ def prune_command(
     system: str = typer.Option(
         None, "--system", parser=MACHINE, help="Prune for this machine's memory and simulate it: a name or a file."
     ),
-    lanes: int = typer.Option(16, "--lanes", help="With --system: input vectors of one pass."),
+    lanes: int = typer.Option(None, "--lanes", help="With --system: input vectors of one pass (default: 16)."),
     rounds: int = typer.Option(3, "--rounds", min=1, help="Number of pruning steps per layer, each refitted."),
     steps: int = typer.Option(0, "--steps", min=0, help="Number of gradient steps over all layers at the end."),
     extra: int = typer.Option(

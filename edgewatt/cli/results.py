@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, writes
@@ -80,7 +82,7 @@ def optimize(
         )
     if not write_json(optimization.as_json(), json_file):
         show_front(optimization)
-        say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+        say(f"results: {folder}    next:  edgewatt report {shlex.quote(str(folder))} -o report.html")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -92,7 +93,8 @@ def run(
         show_verdict(records, verdict)
         headline(records, title)
         if not verbose:
-            say(f"-v: tables of all {len(records)} points; records in {results}; edgewatt report {results}")
+            page = f"edgewatt report {shlex.quote(str(results))}"
+            say(f"-v: tables of all {len(records)} points; records in {results}; {page}")
 
 
 def init(
@@ -125,7 +127,7 @@ def init(
 
     tell_notes(write(network, output, system=system, force=force).notes, network)
     points = len(load_sweep(Path(output)).points)
-    say(f"{output}: {points} points; next:  edgewatt run {output}")
+    say(f"{output}: {points} points; next:  edgewatt run {shlex.quote(output)}")
 
 
 def _configuration(source: NetworkFiles, system: str | None) -> Any:
@@ -235,7 +237,7 @@ def sweep(
             f"{len(done.points)} points: {done.computed} computed, {done.reused} finished before, "
             f"{len(done.failed)} failed"
         )
-        say(f"results: {folder}    next:  edgewatt report {folder} -o report.html")
+        say(f"results: {folder}    next:  edgewatt report {shlex.quote(str(folder))} -o report.html")
         if verdict is not None and verdict.cards:
             say("")
             show_verdict(ordered, verdict)

@@ -42,6 +42,8 @@ def init(
     given = [files] if isinstance(files, (str, Path)) else files
     source = given if isinstance(given, NetworkFiles) else NetworkFiles(tuple(map(str, given)))
     target = Path(output)
+    if target.exists() and any(os.path.exists(file) and os.path.samefile(target, file) for file in source.files):
+        raise InputError(f"{output}: is the network that the configuration names: name another file with -o")
     if target.exists() and not force:
         raise InputError(f"{output}: is there already; replace it with --force or name another file with -o")
     network = source.network("init")

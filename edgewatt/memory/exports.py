@@ -260,6 +260,7 @@ LEVELS = ("accesses", "bursts")
 
 
 OF_NETWORKS = ("c",)
+OF_FORMATS = {"channel": ("vcd", "drampower"), "first": ("vcd",), "bursts": ("vcd",), "dtype": ("c",), "lanes": ("c",)}
 
 
 def export_formats() -> dict[str, Callable[[ExportRequest], Exported]]:
@@ -274,6 +275,9 @@ def export(request: ExportRequest) -> Exported:
     known = export_formats()
     if request.format not in known:
         raise unknown_name("export format", request.format, known)
+    for name, formats in OF_FORMATS.items():
+        if request.format not in formats and getattr(request, name) != getattr(ExportRequest, name):
+            raise InputError(f"--{name} is for -f {' and '.join(formats)}, not for -f {request.format}")
     if request.read.options and request.format not in OF_NETWORKS:
         named = next(iter(request.read.options))
         raise InputError(f"{request.source}: {named!r} is for networks, which -f c takes; others need a configuration")

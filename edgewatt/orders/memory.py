@@ -107,7 +107,7 @@ class Pruned:
 
 def prune_files(
     source: NetworkFiles, calibration: str | None, density: Sequence[float], *, output: str | None = None,
-    order: str | None = None, seed: int = 0, **options: Any,
+    order: str | None = None, seed: int = 0, system: str | None = None, lanes: int | None = None, **options: Any,
 ) -> Pruned:  # fmt: skip
     """Read, prune, and write network and order, as `edgewatt prune` says; options: of `prune_for_memory`."""
     need_npz("-o", output, "a network")
@@ -115,8 +115,13 @@ def prune_files(
     if calibration is None or not density:
         missing = "--calibration NPZ (input vectors)" if calibration is None else "--density SHARE (what to keep)"
         raise InputError(f"{source.files[0]}: pruning needs {missing}")
+    if lanes is not None and system is None:
+        raise InputError("--lanes are input vectors of a pass on --system: name a machine, or leave --lanes out")
     network = source.network("prune")
-    made = prune_for_memory(network, calibration=calibration, density=density, seed=seed, **options)
+    made = prune_for_memory(
+        network, calibration=calibration, density=density, seed=seed, system=system,
+        lanes=16 if lanes is None else lanes, **options,
+    )  # fmt: skip
     first = made.results[0]
     if output:
         native.save(made.network, Path(output), extras={"error": first.error, "memory": first.memory})

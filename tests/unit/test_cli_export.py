@@ -44,6 +44,11 @@ def test_our_own_file_keeps_the_data_and_commands_are_written(tmp_path):
         ((QUICKSTART, "-f", "dinero", "--point", "999"), "there is no point 999"),
         (("given.trace", "-f", "dinero", "--level", "bursts"), "a trace file has no machine"),
         (("given.trace", "-f", "drampower"), "needs a machine"),
+        (
+            (QUICKSTART, "-f", "dramsim3", "--channel", "9"),
+            "--channel is for -f vcd and drampower, not for -f dramsim3",
+        ),
+        ((QUICKSTART, "-f", "matrix", "--lanes", "4"), "--lanes is for -f c, not for -f matrix"),
         (("given.trace", "-f", "dinero"), "no such file"),
     ],
 )

@@ -201,6 +201,12 @@ def config(net: Path, prune: dict[str, object], **more: object) -> dict[str, obj
     }  # fmt: skip
 
 
+def test_lanes_belong_to_a_machine(files: tuple[Path, Path]) -> None:
+    net, cal = map(str, files)
+    call = ["prune", net, "--memory", "16", "--density", "0.3", "--calibration", cal, "--lanes", "4"]
+    assert "--lanes are input vectors of a pass on --system" in str(CliRunner().invoke(app, call).exception)
+
+
 def test_a_configuration_prunes_for_a_memory(files: tuple[Path, Path], tmp_path: Path) -> None:
     net, cal = files
     said = {"method": "memory", "density": 0.3, "memory": 16}

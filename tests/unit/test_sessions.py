@@ -159,6 +159,12 @@ def test_init_writes_a_commented_configuration_that_runs(tmp_path: Path, monkeyp
     replaced = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "mine.yaml", "--force"])
     assert replaced.exit_code == 0 and yaml.safe_load(Path("mine.yaml").read_text())["network"] == {"file": "fc1.npz"}
     assert CliRunner().invoke(app, ["init", "digits_small", "-o", "ours.yaml"]).exit_code == 0
+    spaced = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "my own.yaml"])
+    assert "next:  edgewatt run 'my own.yaml'" in spaced.output
+    before = Path("fc1.npz").read_bytes()
+    itself = CliRunner().invoke(app, ["init", "fc1.npz", "-o", "fc1.npz", "--force"])
+    assert "fc1.npz: is the network that the configuration names" in str(itself.exception)
+    assert Path("fc1.npz").read_bytes() == before
     assert yaml.safe_load(Path("ours.yaml").read_text())["network"] == {"file": "digits_small"}  # runs anywhere
     wrong = CliRunner().invoke(app, ["init", "fc1.npz", "--system", "edgy", "-o", "other.yaml"])
     assert "did you mean 'edge'" in str(wrong.exception) and not Path("other.yaml").exists()

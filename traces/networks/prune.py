@@ -57,7 +57,7 @@ def prune_matrix(matrix: Any, *, density: float) -> Any:
     keep = _how_many(matrix.nnz, density, None)
     chosen = np.zeros(matrix.nnz, bool)
     chosen[np.argsort(-np.abs(matrix.data), kind="stable")[:keep]] = True
-    if matrix.format == "coo":
+    if not hasattr(matrix, "indptr"):  # entries at places
         return type(matrix)((matrix.data[chosen], (matrix.row[chosen], matrix.col[chosen])), shape=matrix.shape)
     before = np.concatenate(([0], np.cumsum(chosen)))
     pointers = before[matrix.indptr]
