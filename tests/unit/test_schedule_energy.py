@@ -35,7 +35,7 @@ def test_systems_say_what_the_machine_is() -> None:
         machine_of("scratchpad-64")
     with pytest.raises(InputError, match="needs a machine"):
         ew.schedule(ew.generators.cell("darts_v2"), objective="energy")
-    with pytest.raises(InputError, match="machine belongs to"):
+    with pytest.raises(InputError, match="belongs to the objective"):
         ew.schedule(ew.generators.cell("darts_v2"), machine="edge")
 
 
