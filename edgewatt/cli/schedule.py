@@ -55,7 +55,7 @@ def schedule(
     part: str = typer.Option(
         None, parser=PART, help="Add the energy of off-chip transfers on this DRAM, at --onchip-bytes (or 64 KiB)."
     ),
-    encoder: str = typer.Option("raw", help="Encoder of its data wires, e.g. base-xor+dbi-dc."),
+    encoder: str = typer.Option(None, help="Encoder of its data wires, e.g. base-xor+dbi-dc (default: raw)."),
     output: str = writes(
         "Write the .tflite or .onnx model back, reordered and rewritten (.tflite: with the arena's offsets).",
         "-o",

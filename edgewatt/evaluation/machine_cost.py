@@ -364,6 +364,8 @@ def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
 
 def cost_per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
     """Return what `MachineCost.costs` says, of one of so many inputs at a time."""
+    if lanes == 1:
+        return dict(cost)
     shares = {key: cost[key] / lanes for key in ("bytes", "energy", "time")}
     parts = {key: {name: value / lanes for name, value in cost[key].items()} for key in ("streams", "terms")}
     return {**cost, **shares, **parts}

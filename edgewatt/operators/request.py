@@ -80,7 +80,7 @@ class ScheduleRequest:
     rewrite: Sequence[str] = ()
     banks: str | None = None
     part: str | None = None
-    encoder: str = "raw"
+    encoder: str | None = None
     output: str | None = None
     page: str | None = None
 
@@ -106,8 +106,9 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     r, s = request, request.search
     if r.alignment != "graph" and not is_whole(r.alignment):
         raise InputError(f"--alignment {r.alignment}: a number of bytes, or 'graph'")
-    if r.part is None and r.encoder != "raw":
+    if r.part is None and r.encoder is not None:
         raise InputError("--encoder belongs to --part: without a DRAM part no wires are counted")
+    encoder = r.encoder or "raw"
     left = left_of(s["time_limit_s"])
     started = time.perf_counter()
     graph = load_graph(r.model, r.batch, r.shapes)
@@ -132,7 +133,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         try:
             held = {"onchip_bytes": onchip or ONCHIP_BYTES[1], "block_bytes": blocks, "seed": s["seed"]}
             spent = [
-                operator_energy(problem.graph, order, part=r.part, encoder=r.encoder, deadline=until, **held)
+                operator_energy(problem.graph, order, part=r.part, encoder=encoder, deadline=until, **held)
                 for _, problem, order, _ in orders
             ]
             for row, energy in zip(rows, spent, strict=True):
@@ -165,7 +166,7 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
         "order": result.names,
         "buffers": buffers_of(result),
         "details": dict(result.details),
-        **origins_of({"schedulers": [s["method"]], "allocators": [s["allocator"]], "encoders": r.encoder.split("+")}),
+        **origins_of({"schedulers": [s["method"]], "allocators": [s["allocator"]], "encoders": encoder.split("+")}),
     }
     scheduled = FoundSchedule(result, rows, sizes, read_s, search_s, summary, words, unpriced)
     _write(scheduled, request, graph, patterns, until)
