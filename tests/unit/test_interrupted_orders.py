@@ -53,7 +53,8 @@ def test_ctrl_c_keeps_the_best_order(network, tmp_path, options):
         wait_until_busy(child, seconds)
         child.send_signal(signal.SIGINT)
         printed, said = child.communicate(timeout=120)
-        assert child.returncode == 130, said
+        # A shell says 130 of both: with -m, Python itself ends by the signal where it met it in exec("...").
+        assert child.returncode in (130, -signal.SIGINT), said
         if out.exists():
             break
     assert "interrupted" in printed
