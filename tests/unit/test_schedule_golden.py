@@ -1,4 +1,4 @@
-"""Generated graphs against stored numbers (made by the oracles: scripts/golden_files.py)."""
+"""Generated graphs against stored numbers (made by the oracles: tests/golden_files.py)."""
 
 import json
 from dataclasses import replace

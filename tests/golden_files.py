@@ -1,4 +1,4 @@
-"""Write the golden files of tests/golden: python scripts/golden_files.py (replay | schedule | traces) ...
+"""Write the golden files of tests/golden: python tests/golden_files.py (replay | schedule | traces) ...
 
 replay: our own counts on the shipped network. traces: hashes of whole traces by layout and format, made by commit
 fbff248, before layouts had files of their own, and again when neurons that nothing feeds took their activated bias.
@@ -12,7 +12,6 @@ import argparse
 import hashlib
 import itertools
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,6 @@ def replays() -> dict[str, Any]:
 
 def schedules() -> list[dict[str, Any]]:
     """Return everything the oracle says about each graph."""
-    sys.path[:0] = [str(ROOT / "tests")]
     from oracles import schedule_oracle as oracle
 
     found = []
