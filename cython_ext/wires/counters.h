@@ -36,7 +36,7 @@ typedef struct {
 /* Place p of a window is on lane p modulo lanes. Of what it carries, each kind is byte EW_LANES + p: a beat of what was before
  * lies in front. Vectors may go on behind the positions. */
 typedef struct {
-    uint8_t kind[EW_KINDS][EW_LANES + EW_WINDOW + EW_VECTOR], flag[EW_LANES + EW_WINDOW];
+    uint8_t kind[EW_KINDS][EW_LANES + EW_WINDOW + EW_VECTOR], flag[EW_LANES + EW_WINDOW + EW_VECTOR];
     int64_t positions; /* filled */
 } ew_window;
 
@@ -76,26 +76,25 @@ static inline int ew_counters_hold(const uint8_t *counters, int64_t n_streams, i
     return good;
 }
 
-/* Finds the other kinds where the bytes (EW_ONES) and their flags (0 or 1) are there. */
-static void ew_find_kinds(ew_window *w, int64_t lanes) {
-    const uint8_t *now = w->kind[EW_ONES] + EW_LANES, *flag = w->flag + EW_LANES;
-    const uint8_t *before = now - lanes, *flag_before = flag - lanes;
-    uint8_t *restrict toggles = w->kind[EW_TOGGLES] + EW_LANES, *restrict rising = w->kind[EW_RISING] + EW_LANES;
-    uint8_t *restrict flags = w->kind[EW_FLAGS] + EW_LANES;
-    for (int64_t p = 0, positions = w->positions; p < positions; p++) {
-        toggles[p] = now[p] ^ before[p];
-        rising[p] = (uint8_t)(now[p] & ~before[p]);
-        flags[p] = (uint8_t)(flag[p] | (flag[p] ^ flag_before[p]) << EW_TOGGLES | (flag[p] & ~flag_before[p]) << EW_RISING);
-    }
-}
-
 /* ---- counters ---- */
 
 typedef uint64_t ew_vector __attribute__((vector_size(EW_VECTOR), may_alias));
+typedef uint32_t ew_words __attribute__((vector_size(EW_VECTOR)));
 typedef uint64_t ew_unaligned __attribute__((vector_size(EW_VECTOR), aligned(1), may_alias));
 
 static inline ew_vector ew_load(const uint8_t *from) { return *(const ew_unaligned *)from; }
 static inline void ew_store(uint8_t *to, ew_vector x) { *(ew_unaligned *)to = x; }
+
+/* Finds the other kinds where the bytes (EW_ONES) and their flags (0 or 1) are there. */
+static void ew_find_kinds(ew_window *w, int64_t lanes) {
+    for (int64_t p = EW_LANES; p < EW_LANES + w->positions; p += EW_VECTOR) {
+        const ew_vector now = ew_load(w->kind[EW_ONES] + p), before = ew_load(w->kind[EW_ONES] + p - lanes);
+        const ew_vector flag = ew_load(w->flag + p), flag_before = ew_load(w->flag + p - lanes);
+        ew_store(w->kind[EW_TOGGLES] + p, now ^ before);
+        ew_store(w->kind[EW_RISING] + p, now & ~before);
+        ew_store(w->kind[EW_FLAGS] + p, flag | (flag ^ flag_before) << EW_TOGGLES | (flag & ~flag_before) << EW_RISING);
+    }
+}
 
 /* Full adders side by side: returns the carries. */
 static inline ew_vector ew_add(ew_vector *sum, ew_vector a, ew_vector b) {
@@ -243,12 +242,16 @@ static void ew_take_bytes(ew_window *w, const ew_sent *sent, int64_t i, int64_t 
     }
     int64_t j = 0;
     for (; j < n && (i + j) % 8; j++) flag[j] = sent->flags[(i + j) / 8] >> (i + j) % 8 & 1;
-    for (; j + 8 <= n; j += 8) { /* bit k to byte k */
-        const uint64_t each = sent->flags[(i + j) / 8] * 0x0101010101010101u & 0x8040201008040201u;
-        const uint64_t spread = (each + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
-        memcpy(flag + j, &spread, 8);
+    for (; j < n; j += 32) { /* four bits to the four bytes of a word; and up to a vector more */
+        const uint8_t *packed = sent->flags + (i + j) / 8;
+        uint32_t bits = 0;
+        if (j + 25 <= n)
+            memcpy(&bits, packed, 4);
+        else
+            memcpy(&bits, packed, (size_t)(n - j + 7) / 8);
+        const ew_words each = (bits + (ew_words){0}) >> (ew_words){0, 4, 8, 12, 16, 20, 24, 28} & 15;
+        ew_store(flag + j, (ew_vector)(each * 0x00204081 & 0x01010101));
     }
-    for (; j < n; j++) flag[j] = sent->flags[(i + j) / 8] >> (i + j) % 8 & 1;
 }
 
 /* All wires go back to the level `rest` in a beat of its own behind place p; returns the first place behind it. Lanes that
@@ -271,6 +274,7 @@ static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *count
     int64_t i = 0, k = 0; /* byte, segment */
     int rested = 0;       /* before this segment, already */
     ew_window w;
+    memset(w.flag, 0, EW_LANES); /* 0 or 1, also where nothing is read: they are shifted eight at a time */
     for (int64_t lane = 0; lane < lanes; lane++) {
         const int64_t at = EW_LANES + lane - (lane < bus->place ? 0 : lanes);
         w.kind[EW_ONES][at] = bus->level[lane];

@@ -12,10 +12,10 @@
 static inline int ew_popcount8(uint8_t x) { return __builtin_popcount(x); }
 static inline int ew_popcount64(uint64_t x) { return __builtin_popcountll(x); }
 
-typedef uint64_t ew_16 __attribute__((vector_size(16), may_alias, aligned(1)));
+typedef uint64_t ew_32 __attribute__((vector_size(32)));
 
 /* In each byte 1 where it has five or more ones: its weight + 3 reaches 8. */
-static inline ew_16 ew_heavy_bytes(ew_16 x) {
+static inline ew_32 ew_heavy_bytes(ew_32 x) {
     x -= (x >> 1) & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
     x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
@@ -34,22 +34,35 @@ static inline void ew_xor_byte(const uint8_t *src, uint8_t *dst, uint8_t *flags,
 /* Which bytes of a block are XORed: not the base, not those after the last whole element. */
 typedef struct {
     int64_t element, block, whole;
-    int in_steps;                /* whether vectors of 16 bytes fit in */
-    uint8_t first[64], last[64]; /* of a block, 255 for those that are XORed; between them all are */
+    int by_16, by_32;            /* whether steps of so many bytes fit in */
+    uint8_t first[96], last[64]; /* of a block, 255 for those that are XORed; between them all are as first[64] */
 } ew_pattern;
-
-static const uint8_t EW_ALL[16] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
 /* element 0: no XOR. */
 static ew_pattern ew_pattern_of(int64_t element, int64_t block) {
     ew_pattern of = {element, block, element ? block / element * element : 0,
-                     (block % 16 == 0 || 16 % block == 0) && element <= 64, {0}, {0}};
-    for (int k = 0; element && k < 64; k++) {
-        const int64_t at = k % block, last = block - 64 + k;
-        of.first[k] = at >= element && at < of.whole ? 255 : 0;
-        of.last[k] = last >= element && last < of.whole ? 255 : 0;
-    }
+                     (block % 16 == 0 || 16 % block == 0) && element <= 64,
+                     (block % 32 == 0 || 32 % block == 0) && element <= 64, {0}, {0}};
+    for (int k = 0; element && k < 96; k++) of.first[k] = k % block >= element && k % block < of.whole ? 255 : 0;
+    for (int64_t k = 0, at = block - 64; element && k < 64; k++, at++) of.last[k] = at >= element && at < of.whole ? 255 : 0;
     return of;
+}
+
+/* n bytes from i on, 16 or 32 that lie in one block or are whole blocks. */
+static inline __attribute__((always_inline)) void ew_encode_step(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags,
+                                                                 int64_t i, int64_t p, int dbi, const int64_t n) {
+    const int64_t last = of->block - 64;
+    ew_32 x = {0}, before = {0}, keep = {0};
+    memcpy(&x, src + i, n);
+    memcpy(&before, src + i - of->element, n);
+    memcpy(&keep, p < 64 ? of->first + p : p >= last ? of->last + (p - last) : of->first + 64, n);
+    x ^= before & keep;
+    if (dbi) {
+        const ew_32 heavy = ew_heavy_bytes(x);
+        x ^= (heavy << 8) - heavy;
+        for (int k = 0; k < n / 8; k++) flags[(i >> 3) + k] = ew_gather_bits(heavy[k]);
+    }
+    memcpy(dst + i, &x, n);
 }
 
 /* Bytes from `start` to `end` of a stream, of which src[0] is the first; p: offset of the one at `start` in its block. history:
@@ -57,24 +70,15 @@ static ew_pattern ew_pattern_of(int64_t element, int64_t block) {
 static inline void ew_encode_run_body(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
                           const uint8_t *history, int64_t p, int dbi) {
     const int64_t element = of->element, block = of->block;
-    for (int64_t i = start; i < end;) {
-        if (of->in_steps && p % 16 == 0 && i % 8 == 0 && i >= element && i + 16 <= end) {
-            const uint8_t *keep = p < 64 ? of->first + p : p >= block - 64 ? of->last + (p - block + 64) : EW_ALL;
-            ew_16 x = *(const ew_16 *)(src + i) ^ (*(const ew_16 *)(src + i - element) & *(const ew_16 *)keep);
-            if (dbi) {
-                const ew_16 heavy = ew_heavy_bytes(x);
-                x ^= (heavy << 8) - heavy;
-                flags[i >> 3] = ew_gather_bits(heavy[0]);
-                flags[(i >> 3) + 1] = ew_gather_bits(heavy[1]);
-            }
-            *(ew_16 *)(dst + i) = x;
-            i += 16;
-            p = p + 16 < block ? p + 16 : 0;
+    for (int64_t i = start, n; i < end; i += n, p = p + n < block ? p + n : 0) {
+        if (of->by_32 && p % 32 == 0 && i % 8 == 0 && i >= element && i + 32 <= end) {
+            ew_encode_step(of, src, dst, flags, i, p, dbi, n = 32);
+        } else if (of->by_16 && p % 16 == 0 && i % 8 == 0 && i >= element && i + 16 <= end) {
+            ew_encode_step(of, src, dst, flags, i, p, dbi, n = 16);
         } else {
             const int keep = element && p >= element && p < of->whole;
             ew_xor_byte(src, dst, flags, i, !keep ? 0 : i >= element ? src[i - element] : history[i], keep, dbi);
-            i++;
-            p = p + 1 < block ? p + 1 : 0;
+            n = 1;
         }
     }
 }
