@@ -111,6 +111,7 @@ class Method:
     takes its place.
     steps: its parameter that says how many steps it searches for; None: it has none.
     effort: microseconds per connection that a construction takes, roughly: choosers in a hurry begin with low ones.
+    local_effort: the same with locality, where it takes much more; None: it does not.
     """
 
     make: Make
@@ -125,6 +126,7 @@ class Method:
     chooses: bool = False
     steps: str | None = None
     effort: float = 0.1
+    local_effort: float | None = None
 
     def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering:
         """Make an order whose edges are not checked: for portfolios and tests; others call reorder.order.order."""

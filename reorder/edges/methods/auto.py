@@ -27,7 +27,7 @@ class Shares:
     construction: of one construction at most; spare: times what it is expected to take, where that is more, for a busy
     machine; short_s: seconds that one may take, later, however short the limit; slow: of one after plans.
     constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
-    changing them; plans are made until the latter while the best of them is younger than `patience`.
+    changing them; plans are made until the latter while the best is younger than `patience`, or none yet known.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
     most_plans: plans at most. starts: plans that the search may start from.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
@@ -123,9 +123,7 @@ class Portfolio:
             with self.noting("given"):
                 self.best.offer(edges)
         known = list(constructions(self.network))
-        for name, method in known:
-            if not method.only_local and not self.skips(method):
-                self.offer(name, method)
+        self.make_quick([(name, method) for name, method in known if method.local_effort is None])
         looking = COORDINATES_NEURON_US * 1e-6 * self.network.n_neurons
         placed = known_coordinates(self.network) is not None  # then looking takes nothing
         most = max(SHARES.short_s, SHARES.slow * self.limit)
@@ -139,6 +137,7 @@ class Portfolio:
         if not looks:
             give_up_coordinates(self.items)
         self.local = not self.done and neuron_coordinates(self.items) is not None
+        self.make_quick([(name, method) for name, method in known if method.local_effort is not None])
         if self.local:
             self.make_local(known)
         if self.best.value == before:
@@ -149,6 +148,12 @@ class Portfolio:
                 fuse(self.items, self.best, self.bound, before - self.bound)
         if self.local or not looks:  # else the search makes those that matter itself
             self.make_slow(known, made, most)
+
+    def make_quick(self, known: list[tuple[str, Method]]) -> None:
+        """Try constructions that take their share of the limit at most."""
+        for name, method in known:
+            if not method.only_local and not self.skips(method):
+                self.offer(name, method)
 
     def make_slow(self, known: list[tuple[str, Method]], above: float, most: float) -> None:
         """Try constructions that take more than their share of a short limit, but little: between so many seconds."""
@@ -172,7 +177,8 @@ class Portfolio:
 
     def takes(self, method: Method) -> float:
         """Return the seconds that a construction takes, roughly."""
-        return 1e-6 * method.effort * self.network.n_connections
+        effort = (self.local and method.local_effort) or method.effort
+        return 1e-6 * effort * self.network.n_connections
 
     def slow(self, method: Method) -> bool:
         """Whether a construction takes too much of the limit."""
@@ -255,7 +261,7 @@ def fuse(items: Items, best: Best, bound: float, others: float) -> None:
         spent = best.budget.spent()
         if least_plan(plans) < least:
             least, since = least_plan(plans), spent
-        improves = since + SHARES.patience * limit_s > spent
+        improves = not plans.has_single_depths or since + SHARES.patience * limit_s > spent
         over = spent >= (SHARES.changed_plans if improves else SHARES.plans) * limit_s or best.value <= bound
         return over or (plans.has_single_depths and least - bound > most)
 

@@ -61,6 +61,7 @@ class LearnedParameters:
     parameters=LearnedParameters,
     portfolio=3.5,
     effort=1,
+    local_effort=5,
 )
 def learned(network: Network, task: Task, parameters: LearnedParameters) -> Ordering:
     """Run the greedy with one set of weights after another.

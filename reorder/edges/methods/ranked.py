@@ -7,6 +7,7 @@ for the front of the sweep only, not for a layer: what layer fusion in compilers
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,9 @@ def sweep_ranks(items: Items) -> Iterator[tuple[dict[str, Any], Int64Array]]:
 @ORDERINGS.register(
     "sweep",
     summary="crosses layers along smooth coordinates of the whole network; for convolutions and other local networks",
-    effort=8,
+    portfolio=1.7,
+    effort=0.3,
+    only_local=True,
 )
 def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best of some sweeps under the objective; two-optimal without locality, or time to look for it."""
@@ -53,8 +56,9 @@ def sweep(network: Network, task: Task, parameters: None) -> Ordering:
     if searches:
         items = Items.of(network, task)
         least = least_objective(network, task)
-        offer_along(items, best, least, sweep_ranks(items))
-        plans = plan_search(items, task.memory) if task.prepared is None else None  # a portfolio makes its own
+        alone = task.prepared is None  # a portfolio makes plans of its own, and slants are worth little without them
+        offer_along(items, best, least, itertools.islice(sweep_ranks(items), None if alone else 1))
+        plans = plan_search(items, task.memory) if alone else None
         if plans is not None:
             plans.fused(best, lambda tried: budget.over or best.value <= least)
     if best.edges is None:
