@@ -61,6 +61,16 @@ def cheapest(items: Items, slots: int, states: list[IntervalState]) -> IntervalS
     return states[0] if len(states) == 1 else min(states, key=items.search(slots, still=True).cost_of)
 
 
+def first_unless_clearly(items: Items, slots: int, states: list[IntervalState]) -> IntervalState:
+    """Return the state with the most promising weights, unless another is clearly cheaper.
+
+    Annealing gets further from it than from others of the same cost (a 3-D stencil of 9^3 x 4, M = 60: 1.2 %).
+    """
+    other = cheapest(items, slots, states)
+    cost = items.search(slots, still=True).cost_of
+    return other if cost(other) < CLEARLY * cost(states[0]) else states[0]
+
+
 def plain_state(items: Items, slots: int, budget: Budget) -> IntervalState:
     """Return the cheapest (by the residency model) of the state streamed with plain weights and two natural ones.
 
@@ -114,6 +124,8 @@ def start_state(items: Items, slots: int, budget: Budget, task: Task) -> Interva
             state = streamed(items, slots, weights, Ends(learning, rival, cut=not states))
             if state is not None:
                 states.append(state)
+        if task.sees_future and states:
+            states = [first_unless_clearly(items, slots, states)]
         spent = budget.spent() - began
         # plain ones cost less by the model, and their orders more
         enough = items.planned or (task.sees_future and neuron_coordinates(items) is not None)
