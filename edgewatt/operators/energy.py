@@ -24,7 +24,7 @@ from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.operators.execute import NotComputedError, can_compute, execute_stepwise
 from traces.operators.folding import stored
-from traces.operators.opgraph import INPUT, OpGraph
+from traces.operators.opgraph import INPUT, OpGraph, element_bits, stored_bytes
 from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 
 PIECE_BYTES = 128  # of one access: transfers longer than this are several accesses
@@ -48,7 +48,7 @@ def operator_trace(
 ) -> Trace:
     """Return the off-chip transfers of a schedule as a trace, one chunk per operator (per 2^16 transfers of one).
 
-    Inputs are drawn (seeded; uniform over the range of a quantised input, standard normal otherwise). data: carry real
+    Inputs are drawn (seeded; uniform over the range of 8-bit integers, standard normal otherwise). data: carry real
     bytes; needs the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
     deadline: value of time.monotonic() at which to give up; None: never.
     """
@@ -68,8 +68,8 @@ def operator_trace(
         for k, v in enumerate(steps.tolist()):
             rows = _Rows()
             for name in graph.nodes[v].constants:
-                rows.add(layout.address[name], graph.constants[name].nbytes, LOAD, WEIGHTS,
-                         None if contents is None else _raw(graph.constants[name]))  # fmt: skip
+                held = stored_bytes(graph.constants[name])
+                rows.add(layout.address[name], len(held), LOAD, WEIGHTS, None if contents is None else held)
             for begin in range(starts[k], starts[k + 1], MOST):
                 if begin > starts[k]:
                     yield rows.chunk(contents is not None)
@@ -105,7 +105,7 @@ class _Layout:
         regions = []
         at = 0
         sizes = dict(zip(graph.buffers, graph.buffer_bytes.tolist(), strict=True))
-        for name, size in (*sizes.items(), *((name, a.nbytes) for name, a in graph.constants.items())):
+        for name, size in (*sizes.items(), *((name, len(stored_bytes(a))) for name, a in graph.constants.items())):
             self.address[name] = at
             regions.append(Region(name, at, size))
             at += -(-size // HOME_ALIGNMENT) * HOME_ALIGNMENT
@@ -178,10 +178,11 @@ def draw_inputs(graph: OpGraph, seed: int) -> dict[str, npt.NDArray[np.float32]]
             continue
         tensor = node.output
         scale = graph.quantization.get(tensor.name)
-        if scale is not None and tensor.dtype in ("uint8", "int8"):
+        if tensor.dtype in ("uint8", "int8"):
             low = 0 if tensor.dtype == "uint8" else -128
             stored = random.integers(low, low + 256, tensor.shape)
-            drawn[tensor.name] = ((stored - scale.zero_point[0]) * scale.scale[0]).astype(np.float32)
+            real = stored if scale is None else (stored - scale.zero_point[0]) * scale.scale[0]
+            drawn[tensor.name] = real.astype(np.float32)
         else:
             drawn[tensor.name] = random.standard_normal(tensor.shape).astype(np.float32)
     return drawn
@@ -191,19 +192,16 @@ def _stored(graph: OpGraph, buffer: str, values: npt.NDArray[Any]) -> Bytes:
     tensor = next(t for t in graph.tensors.values() if t.buffer == buffer)
     scale = next((graph.quantization[t.name] for t in graph.tensors.values()
                   if t.buffer == buffer and t.name in graph.quantization), None)  # fmt: skip
-    raw = _raw(stored(values, tensor, scale or graph.quantization.get(buffer)))
+    raw = stored_bytes(stored(values, tensor, scale or graph.quantization.get(buffer)), tensor.dtype)
     size = int(graph.buffer_bytes[graph.buffers.index(buffer)])
     return np.pad(raw, (0, max(0, size - len(raw))))[:size]
-
-
-def _raw(values: npt.NDArray[Any]) -> Bytes:
-    return np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
 
 
 def _image(graph: OpGraph, layout: _Layout) -> Bytes:
     image = np.zeros(layout.total, np.uint8)
     for name, values in graph.constants.items():
-        image[layout.address[name] : layout.address[name] + values.nbytes] = _raw(values)
+        held = stored_bytes(values)
+        image[layout.address[name] : layout.address[name] + len(held)] = held
     return image
 
 
@@ -274,7 +272,7 @@ def data_unknown(graph: OpGraph) -> str:
 def _element_bytes(graph: OpGraph) -> int:
     sizes: dict[int, int] = {}
     for tensor in graph.tensors.values():
-        width = 1 if tensor.dtype == "int4" else np.dtype(tensor.dtype).itemsize
+        width = (element_bits(tensor.dtype) + 7) // 8
         sizes[width] = sizes.get(width, 0) + tensor.n_bytes
     return max(sizes, key=lambda width: sizes[width])
 

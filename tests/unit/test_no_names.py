@@ -21,8 +21,6 @@ PACKAGES = ("traces", "hwmodel", "reorder", "edgewatt")
 
 OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, and why it is not a member's name
     "traces/trace/partition.py": (r"engines\.cut", "what engines share work by: runs, layers, ..."),
-    "traces/readers/onnx.py": (r"str\(dtype\)", "NumPy's name of an ONNX data type"),
-    "traces/readers/parts/onnx_values.py": (r"str\(kind\)", "NumPy's name of an ONNX data type"),
     "traces/readers/scipy_sparse.py": (
         r"kind|type\(matrix\)\.__module__\.partition\('\.'\)\[0\]",
         "SciPy's own format of the file; a package's name",

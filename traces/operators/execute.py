@@ -107,6 +107,8 @@ class _Executor:
     def _typed(self, name: str) -> Array:
         if name in self.values:
             return self.values[name].astype(self.graph.tensors[name].dtype)
+        if name in self.graph.quantization:
+            return real_values(self.graph, name)
         return np.asarray(self.graph.constants[name])
 
     def _compute(self, node: Operator) -> list[Array]:

@@ -109,14 +109,24 @@ def whole(values: Array) -> list[int]:
 def _windows(node: Operator, x: Array, window: tuple[int, int], fill: Any) -> tuple[Array, Array]:
     strides, dilations = node.attributes.get("strides", (1, 1)), node.attributes.get("dilations", (1, 1))
     pads = pads_of(node, x.shape[1:3], window, node.name)
+    beyond, most = [(0, 0), (0, 0)], [slice(None)] * 2
+    if node.attributes.get("ceil_mode"):  # the last windows may reach beyond the padding, where nothing counts
+        sides = node.output.shape[2:4]
+        beyond, most = [(0, stride - 1) for stride in strides], [slice(side) for side in sides]
+        for k, (low, _) in enumerate(pads):
+            if (sides[k] - 1) * strides[k] >= x.shape[1 + k] + low:
+                raise InputError(f"its result of shape {list(node.output.shape)} has a window behind the image")
 
-    def view(values: Array, blank: Any) -> Array:
-        padded = np.pad(values, ((0, 0), *pads, (0, 0)), constant_values=blank)
+    def view(values: Array, around: Any, blank: Any) -> Array:
+        padded = np.pad(values, ((0, 0), *pads, (0, 0)), constant_values=around)
+        padded = np.pad(padded, ((0, 0), *beyond, (0, 0)), constant_values=blank)
         reach = tuple((window[k] - 1) * dilations[k] + 1 for k in range(2))
         windows = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(1, 2))
-        return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+        windows = windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+        return windows[:, *most]
 
-    return view(x, fill), view(np.ones_like(x[:1, :, :, :1]), 0).sum(axis=(4, 5))
+    counted = int(bool(node.attributes.get("count_include_pad")))
+    return view(x, fill, fill), view(np.ones_like(x[:1, :, :, :1]), counted, 0).sum(axis=(4, 5))
 
 
 def _last(node: Operator, x: Array) -> Array:
@@ -180,9 +190,18 @@ def _pool(node: Operator, operands: list[Array], constants: list[Array]) -> list
     window = node.attributes.get("window", x.shape[1:3])
     if node.op == "MAX_POOL_2D":
         low = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(np.int64).min
-        return [_back(node, _windows(node, x, window, low)[0].max(axis=(4, 5)))]
-    taps, inside = _windows(node, x, window, 0)
-    count: Any = window[0] * window[1] if node.attributes.get("count_include_pad") else inside
+        taps, _ = _windows(node, x, window, low)
+        results = [taps.max(axis=(4, 5))]
+        if len(node.outputs) > 1:  # and where they are in the tensor
+            shape = operands[0].shape
+            at = np.arange(x.size).reshape(shape)
+            if node.attributes.get("storage_order"):  # along columns
+                at = at.reshape(*shape[:2], shape[3], shape[2]).swapaxes(2, 3)
+            places, _ = _windows(node, _last(node, at), window, 0)
+            first = taps.reshape(*taps.shape[:4], -1).argmax(axis=-1)[..., None]
+            results.append(np.take_along_axis(places.reshape(*taps.shape[:4], -1), first, -1)[..., 0])
+        return [_back(node, result) for result in results]
+    taps, count = _windows(node, x, window, 0)
     total = taps.sum(axis=(4, 5), dtype=x.dtype)
     return [_back(node, total / count if np.issubdtype(x.dtype, np.floating) else total // count)]
 
@@ -328,6 +347,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "DEPTHWISE_CONV_2D": _depthwise,
     "TRANSPOSE_CONV": _transposed_convolution,
     "FULLY_CONNECTED": _fully_connected,
+    "ELEMENTWISE_MEAN": lambda node, operands, constants: [sum(operands[1:], operands[0]) / len(operands)],
     "GLOBALMAXPOOL": lambda node, operands, constants: [operands[0].max(axis=tuple(range(2, operands[0].ndim)))],
     "SOFTMAX": _softmax,
     "SPLIT": _split,

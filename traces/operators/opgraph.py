@@ -371,6 +371,27 @@ def pads_of(node: Operator, image: Sequence[int], window: Sequence[int], where: 
     return pads
 
 
+_PACKED_BITS = {
+    "int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6,
+}  # fmt: skip
+
+
+def element_bits(dtype: str) -> int:
+    """Return the bits of an element where it is stored: those of less than a byte are packed."""
+    return _PACKED_BITS.get(dtype) or 8 * np.dtype(dtype).itemsize
+
+
+def stored_bytes(values: npt.NDArray[Any], dtype: str = "") -> npt.NDArray[np.uint8]:
+    """Return values as they are stored: uint8[ceil(values * bits / 8)], elements of less than a byte packed from the
+    lowest bit on. dtype: of the elements, where it is not the array's."""
+    raw = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)
+    bits = _PACKED_BITS.get(dtype or str(values.dtype))
+    if bits is None:
+        return raw
+    taken = np.unpackbits(raw[:, None], axis=1, bitorder="little")[:, :bits]
+    return np.packbits(taken, bitorder="little")
+
+
 def real_values(graph: OpGraph, name: str) -> npt.NDArray[np.float32]:
     return dequantized(graph.constants[name], graph.quantization.get(name), f"{graph.source or graph.name}: {name!r}")
 

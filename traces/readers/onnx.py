@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief, did_you_mean
 from traces.base.memory import claim, read_within
-from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor, element_bits, real_values
+from traces.readers.parts.onnx_evaluation import evaluate
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
-from traces.readers.parts.onnx_values import Values, evaluate, follows, in_running_order, load_external, parsed_bytes
+from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_external, parsed_bytes
 from traces.readers.reader import NETWORK_READERS, ModelReader, Shapes
 
 CONTROL_FLOW = {"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "SequenceConstruct", "SequenceInsert", "Optional"}
@@ -36,8 +37,9 @@ OPERATORS = {
     "Sigmoid": "LOGISTIC",
 }
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
-OURS = {*OPERATORS, "GlobalMaxPool", "Relu", "Tanh"}  # computed by traces.operators.operations; others by ONNX's own
-SPATIAL = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", "CONCATENATION"}
+OURS = {*OPERATORS, "GlobalMaxPool", "Relu", "Tanh"} - {"QuantizeLinear", "DequantizeLinear"}
+"""Operators that traces.operators.operations computes: their tensors hold real numbers, those of ONNX stored ones."""
+WINDOWS = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"}
 
 
 def read(path: str | Path, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
@@ -132,12 +134,15 @@ class _Reader:
         operators = [self._operator(node, k) for k, node in kept]
         used = {name for node in operators for name in node.constants}
         constants = {name: array for name, array in self.constants.items() if name in used}
+        quantization = {name: given for name, (_, given) in values.stored.items() if name in used}
+        constants.update({name: values.stored[name][0] for name in quantization})
         return OpGraph(
             graph.name or self.path.stem,
             (*begin, *operators),
             outputs,
             constants,
             source=str(self.path),
+            quantization=quantization,
             notes=tuple(self.notes),
         )
 
@@ -253,9 +258,10 @@ class _Reader:
             first = value.type.tensor_type.shape.dim[:1]
             is_open = bool(first) and (first[0].dim_value < 0 or not first[0].HasField("dim_value"))
             if first and (self.batch is not None or is_open):
-                if self.batch is None:
+                size = self.batch or values.get(first[0].dim_param or "?")
+                if size is None:
                     self.notes.append(f"the open first dimension of {name!r} is taken as 1 (--batch sets it)")
-                self._set_side(name, first[0], 1 if self.batch is None else self.batch, values)
+                self._set_side(name, first[0], size or 1, values)
         for value in (*graph.input, *graph.value_info, *graph.output):
             for side in value.type.tensor_type.shape.dim:
                 if side.dim_param and side.dim_param in values:
@@ -267,7 +273,10 @@ class _Reader:
             if side.dim_value != size:
                 raise self.fail(f"input {name!r} has a dimension of {side.dim_value}, not {size}")
             return
-        values[side.dim_param] = size
+        symbol = side.dim_param
+        if symbol and values.get(symbol, size) != size:
+            raise self.fail(f"the dimension {symbol!r} is {values[symbol]}, and {size} in the input {name!r}")
+        values[symbol] = size
         side.dim_value = size
 
     def _described(self) -> dict[str, Any]:
@@ -308,8 +317,11 @@ class _Reader:
         constants = tuple(dict.fromkeys(given for given in operands if given in self.constants))
         op = OPERATORS.get(node.op_type, node.op_type.upper())
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in node.attribute}
-        known = self._attributes(node.op_type, attributes, constants)
-        if node.op_type == "MatMul" and len(operands) == 2 and operands[1] in self.constants:
+        tensors = tuple(self._tensor(result, where) for result in dict.fromkeys(results))
+        sides = len(tensors[0].shape) - 2 if tensors else 0
+        known = self._attributes(node.op_type, attributes, sides)
+        weights = self.constants.get(operands[1]) if len(operands) > 1 else None
+        if node.op_type == "MatMul" and weights is not None and weights.ndim == 2:
             op, known["transposed"] = "FULLY_CONNECTED", True
         if node.op_type == "Gemm":
             if attributes.get("transA"):
@@ -323,28 +335,23 @@ class _Reader:
                 )
             )
         if node.op_type == "Conv":
-            weights = self.constants.get(constants[0]) if constants else None
             groups = int(attributes.get("group", 1))
             if weights is not None and groups > 1 and weights.shape[1] == 1:
                 op = "DEPTHWISE_CONV_2D"
             known["groups"] = 1 if op == "DEPTHWISE_CONV_2D" else groups
             known["weight_layout"] = "OIHW"
-        if op in SPATIAL:
+        if op in WINDOWS or op == "CONCATENATION":
             known["channel_axis"] = 1
-        flat = len(known.get("strides", (1, 1))) == 2
-        if (node.op_type not in OURS and op != "FULLY_CONNECTED") or not flat:
+        ours = op == "FULLY_CONNECTED" or (node.op_type in OURS and op != "GEMM")
+        if not ours or (op in WINDOWS and sides != 2):
             known["compute"] = partial(_computed, node.SerializeToString(), self.opset)
         if op not in WEIGHTED or tuple(operands) != (*inputs[:1], *constants):
             known["operands"] = tuple(operands)
-        tensors = tuple(self._tensor(result, where) for result in dict.fromkeys(results))
         return Operator(name, op, inputs, tensors, constants, known)
 
-    def _attributes(self, kind: str, given: dict[str, Any], constants: tuple[str, ...]) -> dict[str, Any]:
+    def _attributes(self, kind: str, given: dict[str, Any], sides: int) -> dict[str, Any]:
         known: dict[str, Any] = {}
         if kind in ("Conv", "MaxPool", "AveragePool"):
-            sides = len(given.get("kernel_shape", ())) or (
-                self.constants[constants[0]].ndim - 2 if kind == "Conv" and constants else 2
-            )
             known["strides"] = tuple(int(v) for v in given.get("strides", (1,) * sides))
             known["dilations"] = tuple(int(v) for v in given.get("dilations", (1,) * sides))
             auto = given.get("auto_pad", b"NOTSET").decode()
@@ -353,7 +360,7 @@ class _Reader:
                 known["window"] = tuple(int(v) for v in given["kernel_shape"])
             if kind == "AveragePool":
                 known["count_include_pad"] = bool(given.get("count_include_pad", 0))
-        for key in ("axis", "axes", "perm", "alpha", "epsilon", "approximate", "beta", "ceil_mode"):
+        for key in ("axis", "axes", "perm", "alpha", "epsilon", "approximate", "beta", "ceil_mode", "storage_order"):
             if key in given:
                 known[key] = tuple(given[key]) if isinstance(given[key], list) else given[key]
         return known
@@ -365,7 +372,7 @@ def _element(kind: int) -> tuple[str, int]:
     from onnx import helper
 
     dtype = helper.tensor_dtype_to_np_dtype(kind)
-    return str(dtype), 0 if dtype.hasobject else 4 if "int4" in str(dtype) else 8 * dtype.itemsize
+    return str(dtype), 0 if dtype.hasobject else element_bits(str(dtype))
 
 
 def _made_in(graph: Any) -> set[str]:
@@ -435,6 +442,9 @@ def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
     kept = {t.name for t in inside.initializer} | {name for node in others for name in node.output}
     for name, array in graph.constants.items():
         if name in needed - kept:
+            if name in graph.quantization:
+                kind = next(node.output.dtype for node in graph.nodes if name in node.constants)
+                array = real_values(graph, name).astype(kind)
             inside.initializer.append(numpy_helper.from_array(array, name))
             kept.add(name)
     if missing := sorted({v.name for v in inside.output} - made - kept):

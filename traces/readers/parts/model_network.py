@@ -551,12 +551,23 @@ class _Model:
             self.assigned[node.output.buffer] = self._given(node.operands[1], at)
             self.ids[name] = self.assigned[node.output.buffer]
         elif op in SAME_NUMBERS:
+            self._check_numbers(node, at)
             self._rename(node, at)
         elif op in MOVES:
             self._move(node, at)
         else:
             why = ": a product of two results is not a sum" if op in ("MUL", "BATCH_MATMUL", "MATMUL") else ""
             raise InputError(f"{at} has no place in a network of weighted connections{why}: {AS_OPERATORS}")
+
+    def _check_numbers(self, node: Operator, at: str) -> None:
+        if op_rounds := node.op in ("QUANTIZE", "DEQUANTIZE"):
+            note = "values are neither rounded nor limited as QUANTIZE and DEQUANTIZE do"
+            self.made.notes += [note] * (note not in self.made.notes)
+        if (op_rounds or node.op == "CAST") and node.operands[:1] != node.inputs:
+            raise InputError(f"{at} has a computed scale: {AS_OPERATORS}")
+        whole = "int" in node.output.dtype or node.output.dtype == "bool"
+        if node.op == "CAST" and whole and "int" not in self.graph.tensors[node.inputs[0]].dtype:
+            raise InputError(f"{at} rounds to {node.output.dtype}: {AS_OPERATORS}")
 
     def _is_last(self, name: str) -> bool:
         after = self.graph.successors[self.graph.producer[name]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.memory import claim, max_bytes
+from traces.operators.opgraph import Quantization, element_bits
+from traces.readers.parts.onnx_evaluation import evaluate
 from traces.readers.parts.onnx_inference import NUMERIC, Inference
 from traces.readers.parts.onnx_shapes import result_type
 
@@ -25,6 +28,7 @@ FOLDED = (
     "Unsqueeze", "Where",
 )  # fmt: skip
 SHAPES = ("Shape", "Size")
+REARRANGING = {"Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 GROWING = {"ConstantOfShape", "Expand", "Pad", "Range", "Tile"}
 """Results of others have at most as many elements as the product of those that they read."""
 SHORT = 4096  # values of constants up to this length tell shape inference of shapes
@@ -94,23 +98,6 @@ def follows(node: Any, constants: Container[str], present: Container[str]) -> bo
     return (node.op_type in FOLDED or node.op_type == "Identity") and all(name in constants for name in read)
 
 
-def evaluate(node: Any, opset: int, given: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-    """Return what a node makes of its operands by ONNX's reference evaluator."""
-    from onnx import helper
-    from onnx.reference import ReferenceEvaluator  # half a second, which most models need not
-
-    read, made = (
-        [helper.make_tensor_value_info(name, 0, None) for name in names if name] for names in (node.input, node.output)
-    )
-    graph = helper.make_graph([node], "node", read, made)
-    try:
-        evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]))
-    except RuntimeError:
-        evaluator = ReferenceEvaluator(node)
-    with np.errstate(all="ignore"):
-        return [np.asarray(value) for value in evaluator.run(None, dict(given))]
-
-
 def in_running_order(nodes: list[Any]) -> list[Any]:
     maker = {name: k for k, node in enumerate(nodes) for name in node.output if name}
     before = [{maker[name] for name in node.input if name in maker} for node in nodes]
@@ -139,9 +126,8 @@ def load_external(onnx: Any, tensor: Any, model: Path, before: int) -> int:
         raise ValueError(f"lies in {name!r}, which is not a file in the model's folder")
     if not file.is_file():
         raise ValueError(f"lies in {name!r}, which is not beside the model")
-    kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    bits = 4 if "int4" in str(kind) else 8 * kind.itemsize
-    size = (math.prod(tensor.dims) * bits + 7) // 8
+    kind = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    size = (math.prod(tensor.dims) * element_bits(kind) + 7) // 8
     start, length = int(entries.get("offset", 0)), int(entries.get("length", size))
     if start < 0 or length != size or start + size > file.stat().st_size:
         raise ValueError(f"is not at {start} to {start + length} of {name!r}: {size} bytes are wanted")
@@ -158,7 +144,8 @@ class Values:
     """Types and values of tensors, inferred node by node in an order in which the model can run.
 
     constants: name -> array; what follows from them is added. types: name -> ONNX type of a tensor as the file has it;
-    a more exact one replaces it.
+    a more exact one replaces it. stored: constant that DequantizeLinear makes, perhaps rearranged -> the numbers that
+    the file has for it, and what they stand for.
     """
 
     def __init__(self, model: Any, constants: Constants, types: dict[str, Any], inference: Inference) -> None:
@@ -166,6 +153,7 @@ class Values:
         self.opsets = list(model.opset_import)
         self.opset = max((int(e.version) for e in self.opsets if e.domain in ("", "ai.onnx")), default=1)
         self.folded = 0  # elements
+        self.stored: dict[str, tuple[npt.NDArray[Any], Quantization]] = {}
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         if name in self.constants:
@@ -189,6 +177,7 @@ class Values:
                 return True
         elif known and node.op_type == "Identity":
             self.constants[made[0]] = self.constants[read[0]]
+            self._keep_stored(node, read, made[0])
             return True
         elif known and (size := self._size(node, read, made)) is not None and self._fold(node, read, made, size):
             return True
@@ -261,4 +250,25 @@ class Values:
         for name, array in zip(made, results, strict=True):
             array.setflags(write=False)
             self.constants[name] = array
+        self._keep_stored(node, read, made[0])
         return True
+
+    def _keep_stored(self, node: Any, read: list[str], result: str) -> None:
+        given = {a.name: [a.i, *a.ints] for a in node.attribute}
+        if node.op_type == "DequantizeLinear":
+            array, scale = self.constants[read[0]], self.constants[read[1]].astype(np.float64)
+            zero = self.constants[read[2]].astype(np.int64) if len(read) > 2 else np.zeros(scale.shape, np.int64)
+            axis = given.get("axis", [1])[0] % max(1, array.ndim)
+            if scale.ndim < 2:  # else of blocks
+                self.stored[result] = array, Quantization(scale.reshape(-1), zero.reshape(-1), axis)
+        elif node.op_type in REARRANGING and read[0] in self.stored:
+            array, quantization = self.stored[read[0]]
+            if len(quantization.scale) > 1:
+                if node.op_type not in ("Identity", "Transpose"):
+                    return
+                order = given.get("perm", [0, *range(array.ndim)[::-1]])[1:]
+                if node.op_type == "Transpose":
+                    quantization = replace(quantization, axis=order.index(quantization.axis))
+            others = {name: self.constants[name] for name in read[1:]}
+            moved = evaluate(node, self.opset, {read[0]: array, **others})[0]
+            self.stored[result] = moved, quantization
