@@ -11,7 +11,7 @@ from oracles.trace_oracle import small_network
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding.stage import ENCODERS
-from hwmodel.dram.engine import simulate_dram
+from hwmodel.dram.engine import part_names, simulate_dram
 from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
@@ -61,6 +61,16 @@ def test_an_external_trace_through_caches_keeps_its_arrivals(tmp_path):
     result = replay(open_trace(path, access_bytes=4), Machine((CacheSpec(64, 32, 1),), part="lpddr4-3200"))
     assert (result.caches[0].hits, result.caches[0].misses) == (1, 2)
     assert result.dram.total_cycles > 700
+
+
+@pytest.mark.parametrize("name", part_names())
+def test_a_bus_that_is_not_given_is_that_of_the_part(name):
+    organisation = load_part(name).organisation
+    machine = Machine(part=name)
+    assert machine.bus == BusSpec(organisation.byte_lanes, organisation.burst_bytes)
+    result = replay(build_trace(small_network()), machine)
+    assert result.block_bytes == organisation.burst_bytes and result.dram.commands["RD"] > 0
+    assert Machine().bus == BusSpec() and replace(Machine(), part=name).bus == machine.bus
 
 
 def test_a_bus_that_does_not_fit_the_part_is_refused():
