@@ -16,6 +16,7 @@ from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
+from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS
@@ -137,3 +138,18 @@ def test_a_name_that_stands_for_another_encoder_makes_another_chain(monkeypatch)
     plain = replay(trace, machine).total
     assert plain.ones == replay(trace, Machine(MACHINE.caches)).total.ones != inverted.ones
     assert not plain.wires.flag.ones.any()
+
+
+def test_writes_that_wait_are_drained_when_the_engine_has_ended():
+    """In the system, where it may work on after the last completion; replay knows only when bursts were accepted."""
+    for instructions in (0, 400):
+        engine = EngineSpec(instructions_per_cycle=1, instructions_per_connection=instructions)
+        machine = replace(MACHINE, caches=(CacheSpec(64, 32, 2, write="through"),), engine=engine)
+        trace = build_trace(small_network(), layout="tuples")
+        run = simulate(trace, machine, keep=True)
+        again = replay(trace, machine, arrival=run.requests.accept_cycle)
+        late = max(run.engines[0].finish_cycle - run.dram.total_cycles, 0)
+        assert again.dram.commands["WR"] == run.dram.commands["WR"]
+        assert again.dram.total_cycles == run.dram.total_cycles
+        later = run.dram.end_cycle - again.dram.end_cycle
+        assert 0 <= later <= late and (later > 0) == (instructions > 0)
