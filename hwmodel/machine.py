@@ -121,23 +121,27 @@ class EngineSpec:
         return 1 / (self.accesses_per_ns or self.clock_ghz)
 
 
+_OF_THE_PART = BusSpec()  # what a machine has without a part; told from an equal one by identity
+
+
 @dataclass(frozen=True)
 class Machine(OneLineRepr):
     """Caches, encoder chain on the bus, DRAM part with its controller, engine.
 
-    caches: from the engine outward; none means that every access goes to memory. encoder: a chain of
-    hwmodel.encoders, e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value, for all streams or by
-    the name of a stream (None: what the trace says of each stream, else 4). part, controller: of hwmodel.dram.engine;
-    part None stops after the bus. flush: write dirty lines back at the end (counted apart). scratchpad: memory that
-    software manages, instead of caches. technology: of hwmodel.energy.technology, a name, path, mapping or Technology:
-    what on-chip memory and arithmetic cost; None counts neither. idle: how much of the DRAM's static energy is billed
-    (`hwmodel.energy.total.bill`): 'all', 'none' (no leakage either), 'capacity', 'bandwidth' or a share from 0 to 1.
+    caches: from the engine outward; none means that every access goes to memory. encoder: a chain of hwmodel.encoders,
+    e.g. 'base-xor+dbi-dc'. element_bytes: what the encoder takes for one value, for all streams or by the name of a
+    stream (None: what the trace says of each stream, else 4). bus: default, that of the part: its byte lanes and its
+    burst. part, controller: of hwmodel.dram.engine; part None stops after the bus. flush: write dirty lines back at the
+    end (counted apart). scratchpad: memory that software manages, instead of caches. technology: of
+    hwmodel.energy.technology, a name, path, mapping or Technology: what on-chip memory and arithmetic cost; None counts
+    neither. idle: how much of the DRAM's static energy is billed (`hwmodel.energy.total.bill`): 'all', 'none' (no
+    leakage either), 'capacity', 'bandwidth' or a share from 0 to 1.
     """
 
     caches: tuple[CacheSpec, ...] = ()
     encoder: str = "raw"
     element_bytes: int | Mapping[str, int] | None = None
-    bus: BusSpec = field(default_factory=BusSpec)
+    bus: BusSpec = _OF_THE_PART
     part: Any = None
     controller: Any = None
     engine: EngineSpec = field(default_factory=EngineSpec)
@@ -158,6 +162,9 @@ class Machine(OneLineRepr):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        part = self._part() if self.bus is _OF_THE_PART else None
+        if part is not None:
+            object.__setattr__(self, "bus", BusSpec(part.organisation.byte_lanes, part.organisation.burst_bytes))
         if isinstance(self.element_bytes, int) and self.element_bytes not in (1, 2, 4, 8):
             raise InputError(f"element_bytes is {self.element_bytes}: elements have 1, 2, 4 or 8 bytes")
         if not isinstance(self.element_bytes, int | None):

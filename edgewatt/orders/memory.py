@@ -89,6 +89,7 @@ class Pruned:
             "method": [r.method for r in results],
             "density": [f"{r.density:.3g}" for r in results],
             "connections": [f"{r.connections:,}" for r in results],
+            "dead": [f"{r.dead:,}" if r.dead else "-" for r in results],
             "error": [f"{r.error:.4f}" for r in results],
             "accuracy %": ["-" if r.accuracy is None else f"{100 * r.accuracy:.2f}" for r in results],
             "I/Os": [f"{r.ios:,}" for r in results],

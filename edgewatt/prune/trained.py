@@ -50,7 +50,8 @@ TEST_SHARE = 5  # one calibration vector in so many measures, the others fit
 
 @dataclass(frozen=True)
 class PrunedResult:
-    """One way to prune. error: of the outputs on vectors that no weight was fitted to: the root of the mean over
+    """One way to prune. dead: connections kept and not among `connections`: from neurons that nothing feeds, or to
+    neurons that feed nothing. error: of the outputs on vectors that no weight was fitted to: the root of the mean over
     outputs of squared error / variance. accuracy: share of labels met, None without labels. layer_errors: the same as
     `error` for each layer's sums, on the fitted vectors. ios: in the order made for it. energy_pj, time_ns: of one pass
     on the machine, None without one."""
@@ -59,6 +60,7 @@ class PrunedResult:
     memory: int
     density: float
     connections: int
+    dead: int
     neurons: int
     error: float
     accuracy: float | None
@@ -130,7 +132,9 @@ class _Task:
         )
         if self.steps:
             truth = self.outputs(self.weights, self.biases, self.fit)
-            made = refined(made, self.fit, truth, activations=self.activations, steps=self.steps, seed=self.seed)
+            fine = refined(made, self.fit, truth, activations=self.activations, steps=self.steps, seed=self.seed)
+            before, after = (alike(self.outputs(m.weights, m.biases, self.fit) - truth, truth) for m in (made, fine))
+            made = fine if after < before else made
         return made
 
     def network(self, made: Reconstructed) -> tuple[Network, npt.NDArray[np.bool_]]:
@@ -156,7 +160,8 @@ class _Task:
             )
         accuracy = None if self.labels is None else float((outputs.argmax(axis=1) == self.labels).mean())
         return PrunedResult(
-            method, self.memory, density, network.n_connections, int(network.touched.sum()),
+            method, self.memory, density, network.n_connections,
+            sum(int(mask.sum()) for mask in made.masks) - network.n_connections, int(network.touched.sum()),
             alike(outputs - truth, truth), accuracy, tuple(made.errors), tuple(sizes),
             count_io(network, edges, memory=self.memory).total, io_bounds(network).lower_total,
             cost.get("energy"), cost.get("time"),

@@ -79,10 +79,11 @@ def onchip_energy(result: ReplayResult, machine: Machine, time_ns: float) -> OnC
 def _first_level_rows(result: ReplayResult, machine: Machine, technology: Technology) -> list[EnergyRow]:
     """Return what the engine asks of the first cache: rows, connections, and further lines that accesses reach into."""
     spec, counts = machine.caches[0], result.caches[0]
+    loads = result.loads * ~np.isin(STREAMS, spec.bypass)
     rows = []
     for name, reads, accesses, n_bytes in (
-        ("read", True, result.loads * ROWS, result.load_bytes),
-        ("connections", True, result.loads * ~ROWS, result.load_bytes),
+        ("read", True, loads * ROWS, result.load_bytes),
+        ("connections", True, loads * ~ROWS, result.load_bytes),
         ("write", False, result.stores, result.store_bytes),
     ):
         taken, spent = 0, 0.0

@@ -24,8 +24,8 @@ from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
 @dataclass(frozen=True)
 class EngineWork:
     """What an engine did: accesses to its caches or its scratchpad, none wider than its access_bytes; cycles, were it
-    never to wait; multiply-adds of all lanes and passes, padding included (0 of a recorded trace); instructions, of a
-    core."""
+    never to wait; multiply-adds of all lanes and passes, padding included (0 of a trace that another program recorded);
+    instructions, of a core."""
 
     accesses: int = 0
     cycles: float = 0.0

@@ -110,7 +110,8 @@ def replay(
     Returns a ReplayResult; wire counts are None for an address-only trace, dram is None without a part.
     arrival: int64, the clock at which each burst is asked for, in program order with the final flush last (None: the
     engine's pace, or what the trace recorded). Those at which hwmodel.system served one engine
-    (`requests.accept_cycle`) give its commands, times and energy.
+    (`requests.accept_cycle`) give its commands, times and energy; but where an engine works on after the last
+    completion, writes that wait are drained there once it has ended, here at once: `end_cycle` is earlier.
     progress(accesses done, total or None, text) is called after each slice. Memory is independent of the trace's length
     (policy 'min' excepted). Raises InputError where the trace does not fit the machine, or the arrivals the bursts.
     """

@@ -59,13 +59,19 @@ def issue_time(result: ReplayResult, machine: Machine) -> RunTime:
     working = result.work.cycles * machine.engine.cycle_ns / part.tck_ns
     total = max(float(dram.total_cycles), working)
     bound = shares(total, working, data_clocks(result.total.bursts, part))
-    return RunTime(max(dram.time_ns, result.work.cycles * machine.engine.cycle_ns), bound, roofline(result, machine))
+    time_ns = max(dram.time_ns, result.work.cycles * machine.engine.cycle_ns)
+    return RunTime(time_ns, bound, roofline(result, machine, total))
 
 
-def roofline(result: ReplayResult, machine: Machine, engines: int = 1) -> dict[str, float]:
-    """Return the ns that bytes take at peak bandwidth, and the engines' operations at their peak rate."""
-    part = machine.with_part_read().part
-    moved = data_clocks(result.total.bursts, part) * part.tck_ns
+def roofline(result: ReplayResult, machine: Machine, total: float, engines: int = 1) -> dict[str, float]:
+    """Return the ns that bytes take at peak bandwidth, and the engines' operations at their peak rate.
+
+    total: clocks of the run. Those that the memory takes after it, for writes that were posted, are no time of the run.
+    """
+    dram, part = result.dram, machine.with_part_read().part
+    assert dram is not None
+    after = max(dram.end_cycle - total, 0)
+    moved = max(data_clocks(result.total.bursts, part) - after, 0) * part.tck_ns
     return {"bandwidth": moved, "engine": _peak_ns(result, machine.engine) / engines}
 
 

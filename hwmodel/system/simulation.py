@@ -164,7 +164,7 @@ def simulate(
         runs,
         total,
         part.tck_ns,
-        RunTime(total * part.tck_ns, bound, roofline(counts, machine, len(runs))),
+        RunTime(total * part.tck_ns, bound, roofline(counts, machine, total, len(runs))),
         memory.log.requests() if memory.log is not None else None,
     )
 

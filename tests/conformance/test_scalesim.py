@@ -121,11 +121,15 @@ def test_a_table_of_counts_moves_what_it_counts(reference, tmp_path):
     report = json.loads(shown.stdout)
     with (folder / "zigzag" / "net_a_counts.csv").open() as file:
         rows = {(int(row["layer"]), row["tensor"]): row for row in csv.DictReader(file)}
+    sent = {(layer["layer"], each["tensor"]): each for layer in report["layers"] for each in layer["tensors"]}
     for exact in report["counted"]:
         row = rows[exact["layer"], exact["tensor"]]
         assert exact["moved_bytes"] == int(row["bytes_read"]) + int(row["bytes_written"])
         if row["passes"]:
-            assert exact["ones"] == int(row["passes"]) * int(row["ones_per_pass"])
+            on_wires = sent[exact["layer"], exact["tensor"]]
+            assert exact["ones"] == on_wires["ones"] == int(row["passes"]) * int(row["ones_per_pass"])
+            bursts = int(row["passes"]) * -(-int(row["tensor_words"]) // 32)
+            assert on_wires["reads"] + on_wires["writes"] == bursts
     assert len(report["counted"]) == len(rows) and "linearly" in report["order"]
 
 
@@ -150,6 +154,22 @@ def test_a_small_table_is_walked_as_it_says(tmp_path):
         table.write_text(text)
         with pytest.raises(InputError, match=words):
             read_counts(table, tensors)
+
+
+@pytest.mark.parametrize("cycles", ["", "10000"])
+@pytest.mark.parametrize("bits", [8, 64, 96, 512, 1024])
+def test_a_pass_over_a_tensor_sends_each_burst_once(tmp_path, bits, cycles):
+    """Whatever the width of an access and its clock: 4,608 bytes are 144 bursts of 32, with the ones of the bytes."""
+    filters = np.random.default_rng(0).integers(0, 256, 4608, np.uint8)
+    (tmp_path / "c.csv").write_text(
+        "layer,tensor,dram_reads,dram_writes,access_bits,passes,layer_cycles\n"
+        f"0,W,{4608 * 8 // bits},0,{bits},1,{cycles}\n0,O,0,{4608 * 8 // bits},{bits},1,{cycles}\n"
+    )
+    walked = [each for each, _ in read_counts(tmp_path / "c.csv", {"layer0_filter": filters, "layer0_ofmap": filters})]
+    ((weights, outputs),) = (layer.tensors for layer in layer_costs(walked, Machine((), part="lpddr4-3200")))
+    ones = int(np.unpackbits(filters).sum())
+    assert (weights.reads, weights.writes, weights.ones) == (144, 0, ones)
+    assert (outputs.reads, outputs.writes, outputs.ones) == (0, 144, ones)
 
 
 def test_what_is_no_run_is_refused(tmp_path):

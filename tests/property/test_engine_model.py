@@ -23,6 +23,7 @@ from reorder.order import order as order_edges
 from traces.generators.networks import uniform_layers
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
+from traces.trace.partition import EnginesSpec, cut_work
 
 FAST = EngineSpec(clock_ghz=1000.0)
 
@@ -223,3 +224,25 @@ def test_a_small_accelerator_takes_a_connection_a_cycle_in_any_order():
         run = simulate(trace, machine)
         assert run.counts.work.cycles == network.n_connections
         assert run.run_time.bound_by.engine > 0.5
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_no_run_is_faster_than_its_roofline(data):
+    """Also where writes are posted, which the memory sends after the last completion."""
+    draw = data.draw
+    part = draw(st.sampled_from(("lpddr4-3200", "lpddr5-6400", "lpddr6-10667", "ddr4-3200-x8", "hbm3")))
+    lanes, widths = draw(st.sampled_from((1, 4, 16))), draw(st.sampled_from(((6, 6, 4), (12, 40, 10))))
+    size, write = draw(st.sampled_from((512, 4096))), draw(st.sampled_from(("through", "back")))
+    cache = CacheSpec(size, 64, 2, "lru", write, draw(st.booleans()))
+    scratchpad = draw(st.booleans())
+    on_chip = {"scratchpad": ScratchpadSpec(4096)} if scratchpad else {"caches": (cache,)}
+    engine = draw(st.sampled_from((FAST, EngineSpec(), EngineSpec(outstanding_misses=16, values_per_cycle=None))))
+    machine = on_part(part, engine, **on_chip)
+    network = uniform_layers(widths, draw(st.sampled_from((0.1, 0.8))), seed=draw(st.integers(0, 5)))
+    order = order_edges(network, draw(st.sampled_from(("two-optimal", "by-source"))), memory=20)
+    trace = build_trace(network, order, layout="tuples", lanes=lanes, batch=lanes)
+    n_engines = 1 if scratchpad else draw(st.sampled_from((1, 2)))
+    traces = [trace] if n_engines == 1 else cut_work(trace, EnginesSpec(n_engines, "runs"))
+    for found in (simulate(traces, machine).run_time, issue_time(replay(trace, machine), machine)):
+        assert all(0 <= least <= found.time_ns * (1 + 1e-12) for least in found.roofline_ns.values())

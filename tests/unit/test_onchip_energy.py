@@ -141,6 +141,26 @@ def test_a_wide_row_takes_as_many_accesses_as_the_engine_makes_and_split_ones_mo
     assert terms["l1_split"] == 1 and terms.get("l1_read", 0) + terms.get("l1_connections", 0) == 1
 
 
+def test_loads_that_bypass_the_first_level_are_no_accesses_of_it() -> None:
+    found = {}
+    for streams in ((), ("tuples",)):
+        machine = Machine(caches=(CacheSpec(8192, 64, 4, bypass=streams),), technology="lop-45nm")
+        result = replay(build_trace(small_network(), layout="tuples"), machine)
+        found[streams] = {row.term: row.count for row in onchip_energy(result, machine, 0.0).memory}
+    assert "l1_connections" in found[()] and "l1_connections" not in found["tuples",]
+    assert all(found["tuples",][name] == found[()][name] for name in ("l1_read", "l1_write"))
+
+
+def test_loads_that_bypass_hide_no_further_lines_of_others() -> None:
+    machine = Machine(caches=(CacheSpec(8192, 64, 4, bypass=("values",)),), technology="lop-45nm")
+    stream = np.array([STREAMS.index("values")] * 3 + [STREAMS.index("inputs")], np.uint8)
+    address, size = np.array([0, 4, 8, 126], np.uint64), np.full(4, 4, np.uint8)
+    chunk = Chunk(address, size, np.zeros(4, np.uint8), stream, None, None)
+    result = replay(Trace.from_chunks([chunk], Memory(0, 4096, None)), machine)
+    rows = {row.term: row.count for row in onchip_energy(result, machine, 0.0).memory}
+    assert rows == {"l1_read": 1, "l1_split": 1, "l1_fill": 2}
+
+
 def test_the_second_level_reads_lines_of_the_first() -> None:
     machine = Machine(caches=(CacheSpec(8192, 64, 4), CacheSpec(65536, 64, 8)), technology="lop-45nm")
     result = replay(build_trace(small_network(), layout="tuples"), machine)

@@ -58,15 +58,28 @@ def test_neurons_at_other_places_compute_the_same_outputs_bit_by_bit() -> None:
     np.testing.assert_array_equal(before, after)
 
 
-def test_pruning_to_everything_changes_nothing() -> None:
+@pytest.mark.parametrize(("n", "steps"), [(400, 0), (15, 0), (15, 50)])
+def test_pruning_to_everything_changes_nothing(n: int, steps: int) -> None:
+    """Nor do few vectors, from which no least squares find the weights again, and descent from there."""
     network = trained()
-    inputs = np.random.default_rng(1).normal(size=(400, WIDTHS[0]))
-    made = prune(network, calibration=inputs, density=1.0, memory=100)
+    inputs = np.random.default_rng(1).normal(size=(n, WIDTHS[0]))
+    made = prune(network, calibration=inputs, density=1.0, memory=100, steps=steps, **QUICK)
     outputs = forward(made.network, inputs)[:, made.network.outputs]
     truth = forward(network, inputs)[:, network.outputs]
-    assert alike(outputs - truth, truth.astype(np.float64)) < 5e-3  # the ridge
+    assert alike(outputs - truth, truth.astype(np.float64)) < 1e-6  # float32
+    assert max(result.error for result in made.results) < 1e-6
     assert made.results[0].connections == network.n_connections
     assert "Prune freely here" in made.verdict
+
+
+def test_connections_of_neurons_without_another_side_stand_apart() -> None:
+    network = trained()
+    layer = np.asarray(network.layer)
+    ends_here = network.targets[layer == layer.min()].min()  # a hidden neuron, which keeps its inputs alone
+    lame = network.with_(weights=np.where(network.sources == ends_here, 0, network.weights).astype(np.float32))
+    inputs = np.random.default_rng(1).normal(size=(60, WIDTHS[0]))
+    for result in prune(lame, calibration=inputs, density=1.0, memory=100, **QUICK).results:
+        assert (result.connections + result.dead, result.dead) == (np.count_nonzero(lame.weights), WIDTHS[0])
 
 
 def test_least_squares_beats_plain_weights_and_rounds_beat_one_shot() -> None:

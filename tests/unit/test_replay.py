@@ -11,11 +11,12 @@ from oracles.trace_oracle import small_network
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding.stage import ENCODERS
-from hwmodel.dram.engine import simulate_dram
+from hwmodel.dram.engine import part_names, simulate_dram
 from hwmodel.machine import BusSpec, EngineSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
+from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
 from traces.trace.build import build_trace
 from traces.trace.chunks import STREAMS
@@ -61,6 +62,16 @@ def test_an_external_trace_through_caches_keeps_its_arrivals(tmp_path):
     result = replay(open_trace(path, access_bytes=4), Machine((CacheSpec(64, 32, 1),), part="lpddr4-3200"))
     assert (result.caches[0].hits, result.caches[0].misses) == (1, 2)
     assert result.dram.total_cycles > 700
+
+
+@pytest.mark.parametrize("name", part_names())
+def test_a_bus_that_is_not_given_is_that_of_the_part(name):
+    organisation = load_part(name).organisation
+    machine = Machine(part=name)
+    assert machine.bus == BusSpec(organisation.byte_lanes, organisation.burst_bytes)
+    result = replay(build_trace(small_network()), machine)
+    assert result.block_bytes == organisation.burst_bytes and result.dram.commands["RD"] > 0
+    assert Machine().bus == BusSpec() and replace(Machine(), part=name).bus == machine.bus
 
 
 def test_a_bus_that_does_not_fit_the_part_is_refused():
@@ -127,3 +138,18 @@ def test_a_name_that_stands_for_another_encoder_makes_another_chain(monkeypatch)
     plain = replay(trace, machine).total
     assert plain.ones == replay(trace, Machine(MACHINE.caches)).total.ones != inverted.ones
     assert not plain.wires.flag.ones.any()
+
+
+def test_writes_that_wait_are_drained_when_the_engine_has_ended():
+    """In the system, where it may work on after the last completion; replay knows only when bursts were accepted."""
+    for instructions in (0, 400):
+        engine = EngineSpec(instructions_per_cycle=1, instructions_per_connection=instructions)
+        machine = replace(MACHINE, caches=(CacheSpec(64, 32, 2, write="through"),), engine=engine)
+        trace = build_trace(small_network(), layout="tuples")
+        run = simulate(trace, machine, keep=True)
+        again = replay(trace, machine, arrival=run.requests.accept_cycle)
+        late = max(run.engines[0].finish_cycle - run.dram.total_cycles, 0)
+        assert again.dram.commands["WR"] == run.dram.commands["WR"]
+        assert again.dram.total_cycles == run.dram.total_cycles
+        later = run.dram.end_cycle - again.dram.end_cycle
+        assert 0 <= later <= late and (later > 0) == (instructions > 0)

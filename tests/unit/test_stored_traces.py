@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from oracles.trace_oracle import small_network
 
+from hwmodel.caches.spec import CacheSpec
+from hwmodel.dram.engine import load_part
+from hwmodel.energy.total import run_energy
+from hwmodel.machine import Machine
+from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
 from traces.trace.build import build_trace
 from traces.trace.chunks import Chunk, Memory, Trace
-from traces.trace_files import open_trace
+from traces.trace_files import export_trace, open_trace
 from traces.trace_files.npz import load_trace, save_trace
 
 
@@ -66,6 +71,10 @@ def addresses_only() -> Trace:
         (dict(chunks=2), "00000001/address.npy is missing"),
         (dict(regions=[["a", 1.5, 2]]), "meta.json is damaged"),
         (dict(regions=[["a"]]), "meta.json is damaged"),
+        (dict(multiply_adds=-1), "meta.json is damaged"),
+        (dict(multiply_adds=1.5), "meta.json is damaged"),
+        (dict(multiply_adds=5), "meta.json is damaged"),
+        (dict(multiply_adds=5, description={"layout": {"value_format": 3}}), "multiply-adds have no format"),
         (dict(text=b"[" * 50_000), "meta.json is damaged"),
         (dict(text=b'{"format": "edgewatt-trace"}'), "meta.json is damaged"),
         (dict(text=b"\xff"), "meta.json is damaged"),
@@ -76,6 +85,27 @@ def test_what_meta_says_is_checked(tmp_path: Path, meta: dict, message: str) -> 
     path = changed(tmp_path / "t.npz", addresses_only(), **meta)
     with pytest.raises(InputError, match=f"t.npz.*({message})"):
         list(open_trace(path))
+
+
+def test_a_saved_trace_costs_what_the_trace_costs(tmp_path: Path) -> None:
+    built = build_trace(small_network(), layout="tuples", lanes=4, batch=8)
+    export_trace(built, tmp_path / "t.npz", "npz")
+    saved = load_trace(tmp_path / "t.npz")
+    assert saved.multiply_adds == built.multiply_adds > 0
+    machine = Machine(caches=(CacheSpec(8192, 64, 4),), part=load_part("lpddr4-3200"), technology="lop-45nm")
+    first, second = simulate(built, machine), simulate(saved, machine)
+    assert first.run_time == second.run_time and second.run_time.roofline_ns["engine"] > 0
+    assert run_energy(first.counts, machine, first.time_ns) == run_energy(second.counts, machine, second.time_ns)
+
+
+def test_files_of_before_have_no_multiply_adds(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    save_trace(build_trace(small_network()), path)
+    with zipfile.ZipFile(path) as archive:
+        said = json.loads(np.load(io.BytesIO(archive.read("meta.json.npy"))).tobytes())
+    del said["multiply_adds"]
+    changed(path, build_trace(small_network()), text=json.dumps(said).encode())
+    assert load_trace(path).multiply_adds == 0
 
 
 def test_a_trace_without_accesses_is_no_trace(tmp_path: Path) -> None:

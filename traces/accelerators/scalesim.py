@@ -37,8 +37,8 @@ _MOST_OFFSET = 1 << 62
 class TensorTraffic:
     """What one layer moved of one tensor, in file order, row by row.
 
-    cycle int64[n] (array clocks of the layer, the first prefetches negative), row int64[n] (row of the file), word
-    int64[n] (from 0), data uint8[n] (its true byte). tensor_words: size of the tensor.
+    cycle int64[n] (array clocks of the layer, the first prefetches negative), row int64[n] (row of the file, 0 of a
+    walk), word int64[n] (from 0), data uint8[n] (its true byte). tensor_words: size of the tensor.
     """
 
     layer: int
@@ -307,6 +307,7 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     path: CSV with a header and the columns layer (from 0), tensor (ifmap, filter, ofmap; also I, W, O), dram_reads,
     dram_writes (accesses), access_bits, and where known passes and layer_cycles (clocks over which the accesses are
     spread; without it they are offered at once). A line with reads and writes makes two. tensors: as for `read_run`.
+    A walk is one row, so that accesses inside a burst become one burst, at the first one's clock.
     Whole passes move the tensor whole. Raises InputError naming file and line.
     """
     walked = []
@@ -353,7 +354,8 @@ def _walk(
     word = np.arange(n, dtype=np.int64) % len(data)
     access = np.arange(n, dtype=np.int64) // (counted.access_bits // 8)
     cycle = access * cycles // max(1, int(access[-1]) + 1 if n else 1)
-    return TensorTraffic(layer, tensor, is_write, len(data), cycle, access, word, data[word])
+    one_row = np.zeros(n, np.int64)  # a walk is linear: accesses inside a burst become one burst
+    return TensorTraffic(layer, tensor, is_write, len(data), cycle, one_row, word, data[word])
 
 
 def _whole(row: Mapping[str, str], name: str, where: str) -> int:

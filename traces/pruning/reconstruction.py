@@ -87,14 +87,15 @@ def reconstruct(
     """Prune each layer to so many of the connections allowed, and fit what stays to the layer's former outputs.
 
     inputs: float64[B, inputs], calibration vectors. activations: of each layer's sums. rounds: steps from what is
-    allowed to `counts`, each with new weights. O(rounds x sum over outputs of n^3) for n weights each.
+    allowed to `counts`, each with new weights. An output whose old weights in the mask do as well keeps them: nothing
+    is fitted where nothing was pruned. O(rounds x sum over outputs of n^3) for n weights each.
     """
     shares = importances(weights, biases, inputs, activations)
     before, now, made = inputs, inputs, Reconstructed([], [], [], [])
     for k, (w, b) in enumerate(zip(weights, biases, strict=True)):
         target = before @ w.T + b
         layer = _Layer(now, target, shares[k].sum(axis=1))
-        fitted = layer.pruned(allowed[k], counts[k], rounds)
+        fitted = layer.better_of(w, layer.pruned(allowed[k], counts[k], rounds), now, target)
         now = now @ fitted[0].T + fitted[1]
         made.weights.append(fitted[0])
         made.biases.append(fitted[1])
@@ -132,6 +133,19 @@ class _Layer:
                 mask.ravel()[at[np.argsort(-loss.ravel()[at], kind="stable")[:keep]]] = True
         weights = self.solved(mask)[0]
         return weights, self.to - weights @ self.mean
+
+    def better_of(
+        self, old: Floats, fitted: tuple[Floats, Floats], inputs: Floats, target: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return fitted weights and biases, of outputs whose old weights at the same places do as well those."""
+        weights, biases = fitted
+        kept = np.where((weights != 0) & (old == 0), 1e-30, old * (weights != 0))
+        kept_biases = self.to - kept @ self.mean
+        now, then = (
+            ((inputs @ w.T + b - target) ** 2).sum(axis=0) for w, b in ((weights, biases), (kept, kept_biases))
+        )
+        same = then <= now
+        return np.where(same[:, None], kept, weights), np.where(same, kept_biases, biases)
 
     def solved(self, mask: Mask) -> tuple[Floats, Floats]:
         """Return the best weights in a mask, and what the removal of each costs; both [outputs, inputs]."""

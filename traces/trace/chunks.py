@@ -97,7 +97,7 @@ class Trace(OneLineRepr):
     description: what made the trace (layout, sample, sizes), for records; JSON values only.
     plan: the steps the trace was built from (a traces.trace.plan.Plan), None for a trace read from a file. A
         scratchpad needs them: which rows it moves depends on the order of work, not on the accesses.
-    multiply_adds: of all lanes and passes, padding included; 0 for a recorded trace.
+    multiply_adds: of all lanes and passes, padding included; 0 for a trace that another program recorded.
     waits: int64[m, 3] or None, of an engine among several: before its access (ascending), another engine must have made
         so many of its own.
     """

@@ -41,8 +41,9 @@ _VERSION = 1
 def save_trace(trace: Trace, path: str | Path) -> int:
     """Write a trace as one npz file, complete or absent, in constant memory; return the number of accesses.
 
-    path: of the file. Members: meta.json.npy (format, version, footprint, number of chunks), image.npy, and per chunk
-    00000000/address.npy and so on; ``numpy.load`` reads them. Raises InputError if the file cannot be written.
+    path: of the file. Members: meta.json.npy (format, version, footprint, numbers of chunks and multiply-adds),
+    image.npy, and per chunk 00000000/address.npy and so on; ``numpy.load`` reads them. Raises InputError if the file
+    cannot be written.
     """
     with whole_file(path) as stream:
         return write_trace(trace, stream)
@@ -72,6 +73,7 @@ def write_trace(trace: Trace, stream: IO[bytes]) -> int:
             "total_bytes": memory.total_bytes,
             "regions": [[r.name, r.base_address, r.n_bytes] for r in memory.regions],
             "description": dict(trace.description),
+            "multiply_adds": trace.multiply_adds,
         }
         _put(archive, "meta.json", np.frombuffer(json.dumps(meta).encode(), np.uint8))
     return n_accesses
@@ -115,7 +117,8 @@ def load_trace(path: str | Path) -> Trace:
                 f"{path}: {done} accesses in its chunks, {meta['accesses']} announced: the file is damaged"
             )
 
-    return Trace(chunks, memory, int(meta["accesses"]), meta["description"])
+    multiply_adds = meta.get("multiply_adds", 0)  # files of before 0.3 have none
+    return Trace(chunks, memory, int(meta["accesses"]), meta["description"], multiply_adds=multiply_adds)
 
 
 def _put(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None:
@@ -169,6 +172,7 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
         if meta["format"] != _FORMAT or meta["version"] != _VERSION or tuple(meta["streams"]) != known:
             raise InputError(f"{path}: format {meta['format']!r} version {meta['version']!r} is not readable here")
         numbers = [meta[key] for key in ("chunks", "accesses", "base_address", "total_bytes")]
+        numbers.append(meta.get("multiply_adds", 0))
         if any(type(number) is not int or not 0 <= number < 2**63 for number in numbers):
             raise ValueError("a size is not a whole number below 2^63")
         first, end = meta["base_address"], meta["base_address"] + meta["total_bytes"]
@@ -180,6 +184,8 @@ def _read_meta(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             raise ValueError("a region lies outside the footprint")
         if not isinstance(meta["description"], dict):
             raise ValueError("description is not a mapping")
+        if numbers[-1] and type(meta["description"]["layout"]["value_format"]) is not str:
+            raise ValueError("multiply-adds have no format")
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, InputError):
             raise

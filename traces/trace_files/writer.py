@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -79,7 +80,7 @@ def export_trace(
     writer = TRACE_WRITERS[format].item
     if writer.needs_data and not trace.has_data:
         raise InputError(f"the format {format!r} holds the bytes moved, and this trace has addresses only")
-    watched = Trace(lambda: _watched(trace, progress), trace.memory, trace.n_accesses, trace.description)
+    watched = replace(trace, make_chunks=lambda: _watched(trace, progress))
     with whole_file(path) as stream:
         written = writer.write(watched, stream, line_bytes)
         if not written:
