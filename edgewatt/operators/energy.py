@@ -68,8 +68,8 @@ def operator_trace(
         for k, v in enumerate(steps.tolist()):
             rows = _Rows()
             for name in graph.nodes[v].constants:
-                held = stored_bytes(graph.constants[name])
-                rows.add(layout.address[name], len(held), LOAD, WEIGHTS, None if contents is None else held)
+                weights = stored_bytes(graph.constants[name])
+                rows.add(layout.address[name], len(weights), LOAD, WEIGHTS, None if contents is None else weights)
             for begin in range(starts[k], starts[k + 1], MOST):
                 if begin > starts[k]:
                     yield rows.chunk(contents is not None)

@@ -258,10 +258,10 @@ class _Reader:
             first = value.type.tensor_type.shape.dim[:1]
             is_open = bool(first) and (first[0].dim_value < 0 or not first[0].HasField("dim_value"))
             if first and (self.batch is not None or is_open):
-                size = self.batch or values.get(first[0].dim_param or "?")
-                if size is None:
+                known_size = self.batch or values.get(first[0].dim_param or "?")
+                if known_size is None:
                     self.notes.append(f"the open first dimension of {name!r} is taken as 1 (--batch sets it)")
-                self._set_side(name, first[0], size or 1, values)
+                self._set_side(name, first[0], known_size or 1, values)
         for value in (*graph.input, *graph.value_info, *graph.output):
             for side in value.type.tensor_type.shape.dim:
                 if side.dim_param and side.dim_param in values:
