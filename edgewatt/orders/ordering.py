@@ -30,7 +30,7 @@ def order(
     memory: int | None,
     policy: str = "min",
     pinning: str = "literal",
-    objective: Any = None,
+    objective: Any = "io",
     seed: int = 0,
     time_limit_s: float | None = None,
     progress: Progress | None = None,
@@ -43,8 +43,8 @@ def order(
 ) -> Ordering:
     """Return an order of the network's connections; see `reorder.order.order`, plus objectives of machines.
 
-    objective: as there (default: 'io'), or with `machine` 'energy' (pJ, the default there), 'time' (ns) or 'bytes' over
-    the memory bus; or 'time' alone: seconds on `target`, 'this-cpu', by the clock.
+    objective: as there, or with `machine` 'energy' (pJ), 'time' (ns) or 'bytes' over the memory bus; or 'time' alone:
+    seconds on `target`, 'this-cpu', by the clock.
 
     machine: a shipped system, a YAML file, a mapping with a system's keys, or a Machine. Its simulation models orders
     as they lie in `layout` (a Layout or a kind; 'auto': chosen for each order) for one pass of `lanes` vectors
@@ -57,8 +57,6 @@ def order(
     values (default: 64); constructions are made as they are, and methods that search are refused.
     Raises InputError for an option that does not belong to the objective, and what the engine raises.
     """
-    if objective is None:
-        objective = "io" if machine is None else "energy"
     objective = machine_objective(objective) or objective
     if machine is not None:
         model = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)

@@ -67,12 +67,6 @@ def test_a_layout_of_rows_gets_an_order_of_rows(network: Network) -> None:
     assert len(set(network.targets[found.edges])) == 1 + np.count_nonzero(np.diff(network.targets[found.edges]))
 
 
-def test_without_an_objective_a_machine_means_its_energy(network: Network) -> None:
-    said = ew.order(network, "auto", memory=None, objective="energy", machine=CACHE, lanes=4, **FEW)
-    found = ew.order(network, "auto", memory=None, machine=CACHE, lanes=4, **FEW)
-    assert np.array_equal(found.edges, said.edges) and found.parameters == said.parameters
-
-
 def test_other_methods_search_by_the_fitted_weights(network: Network) -> None:
     found = ew.order(network, "residency", memory=None, objective="energy", machine=PAD, lanes=16, moves=3000)
     assert found.method == "residency" and found.parameters["memory"] == 21
