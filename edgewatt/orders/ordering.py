@@ -142,9 +142,10 @@ def machine_cost_for(
 ) -> MachineCost:
     named = machine_objective(objective)
     if named is None:
+        meant = did_you_mean(objective, MACHINE_OBJECTIVES) if objective not in NAMES else ""
         raise InputError(
-            f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {shown(objective)}: leave it out or "
-            f"choose one of them{did_you_mean(objective, MACHINE_OBJECTIVES) if objective not in NAMES else ''}"
+            f"a machine is for the objectives {', '.join(MACHINE_OBJECTIVES)}, not {shown(objective)}: leave it out "
+            f"or choose one of them, as objective='energy'{meant}"
         )
     weights_of(network, "a machine, which moves real bytes,")
     if isinstance(layout, Layout):

@@ -58,7 +58,7 @@ def test_a_search_needs_limits_it_can_keep(network: Network, where: dict, option
         ("tiles", {"sources": 0}, "sources must be a whole number of at least 1, not 0"),
         ("auto", {"objective": {"kind": "energy"}}, "objective 'energy' needs a machine: give machine="),
         ("auto", {"objective": {"kind": "io", "polcy": "lru"}}, "objective 'io' has no option 'polcy'"),
-        ("auto", {"objective": 3}, "an objective is a name or a mapping with 'kind', not 3"),
+        ("auto", {"objective": None}, "an objective is a name or a mapping with 'kind', not None"),
         ("auto", {"objective": [1]}, "an objective is a name or a mapping with 'kind', not [1]"),
     ],
 )

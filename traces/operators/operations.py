@@ -197,9 +197,9 @@ def _pool(node: Operator, operands: list[Array], constants: list[Array]) -> list
             at = np.arange(x.size).reshape(shape)
             if node.attributes.get("storage_order"):  # along columns
                 at = at.reshape(*shape[:2], shape[3], shape[2]).swapaxes(2, 3)
-            places, _ = _windows(node, _last(node, at), window, 0)
+            indices, _ = _windows(node, _last(node, at), window, 0)
             first = taps.reshape(*taps.shape[:4], -1).argmax(axis=-1)[..., None]
-            results.append(np.take_along_axis(places.reshape(*taps.shape[:4], -1), first, -1)[..., 0])
+            results.append(np.take_along_axis(indices.reshape(*taps.shape[:4], -1), first, -1)[..., 0])
         return [_back(node, result) for result in results]
     taps, count = _windows(node, x, window, 0)
     total = taps.sum(axis=(4, 5), dtype=x.dtype)

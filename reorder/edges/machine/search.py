@@ -18,7 +18,7 @@ from reorder.edges.machine.candidates import LIMITS, CandidatePool
 from reorder.edges.machine.links import gathered, linked, source_first_tiles
 from reorder.edges.machine.surrogate import CostFunction, Int64Array, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
-from reorder.edges.methods.tiles import tile_choices
+from reorder.edges.methods.tiles import MOST, Tile, climb, tile_choices
 from reorder.edges.search.budget import Budget, Interrupts, count_of
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import weighted
@@ -132,6 +132,7 @@ def order_for_machine(
     try:
         plain = construct(pool, task, holds, given)
         pool.evaluate_waiting(ENDS.simulated)
+        climb_tiles(pool, task, holds)
         pool.keep_time()
         tiles(pool, task, holds)
         if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
@@ -207,9 +208,9 @@ def construct(
             pool.offer(edges, name)
     for tile in () if given else tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing):
         if budget.spent() > ends:
-            pool.missed.append(f"tiles of {tile.targets} x {tile.sources}")
+            pool.missed.append(_named(tile))
         elif holds(edges := tile.order(network)):
-            key = pool.wait(f"tiles of {tile.targets} x {tile.sources}", edges)
+            key = pool.wait(_named(tile), edges)
             if pool.sampler is None and pool.before(ENDS.simulated) and key in pool.waiting:
                 pool.call(key)  # what a kernel writer would do: never left out for want of promise
             pool.sample_waiting()
@@ -229,6 +230,34 @@ def construct(
         if key in pool.waiting:
             pool.call(key)
     return plain
+
+
+def _named(tile: Tile) -> str:
+    return f"tiles of {tile.targets} x {tile.sources}"
+
+
+def climb_tiles(pool: CandidatePool, task: Task, holds: Callable[[Int64Array], bool]) -> None:
+    """Evaluate tiles near the best one, as long as one is better, where tiles may still win."""
+    network, seen, tried = pool.surrogate.network, pool.constructions, set[Tile]()
+    known = [
+        tile for tile in tile_choices(task.memory, task.policy, pool.surrogate.shape.sharing) if _named(tile) in seen
+    ]
+    best = min(known, key=lambda tile: seen[_named(tile)], default=None)
+    if best is None or not pool.may_win(seen[_named(best)]):
+        return
+
+    def value_of(tile: Tile) -> float:
+        edges = tile.order(network)
+        late = len(known) + len(tried) >= MOST or not pool.before(ENDS.simulated + ENDS.rebuilt)
+        if late or tile in tried or not holds(edges):
+            return math.inf
+        tried.add(tile)
+        key = pool.wait(_named(tile), edges)
+        if key in pool.waiting:
+            pool.call(key)
+        return pool.evaluated[key]
+
+    climb(best, seen[_named(best)], int(np.bincount(network.depth).max()), value_of)
 
 
 def _made(pool: CandidatePool, task: Task, name: str) -> Int64Array:

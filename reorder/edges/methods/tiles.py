@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
@@ -110,6 +111,19 @@ def nearby_tiles(tile: Tile, width: int, times: float = 1.1) -> list[Tile]:
     return [replace(tile, targets=changed(tile.targets, t), sources=changed(tile.sources, s)) for t, s in turns]
 
 
+def climb(tile: Tile, value: float, width: int, value_of: Callable[[Tile], float]) -> Tile:
+    """Return the tile at the end of steps from this one to better ones near it, on in a direction that was better:
+    with twice as many or few parts of a layer of `width`, then 1.3 times."""
+    for times in (2.0, 1.3):
+        way = failed = 0
+        while failed < len(near := nearby_tiles(tile, width, times)):
+            if (other := value_of(near[way])) < value:
+                tile, value, failed = near[way], other, 0
+            else:
+                failed, way = failed + 1, (way + 1) % len(near)
+    return tile
+
+
 @dataclass(frozen=True, eq=False)
 class BestTile:
     """The best tile for a memory or machine: its two numbers, its order (int64[W]) and what that costs."""
@@ -140,25 +154,21 @@ def best_tile(
     tried: set[Tile] = set()
     pairs, width = sorted_by(network.targets, network.sources), int(np.bincount(network.depth).max())
 
-    def better(tile: Tile) -> bool:
+    def value_of(tile: Tile) -> float:
         nonlocal best
         if tile in tried or len(tried) == MOST or (best is not None and over is not None and over()):
-            return False
+            return math.inf
         tried.add(tile)
         edges = tile.order(network, pairs)
         value = cost(edges)
         if best is None or value < best.value:
             best = BestTile(tile, edges, value)
-            return True
-        return False
+        return value
 
     for tile in tile_choices(memory, policy, multiple):
-        better(tile)
+        value_of(tile)
     assert best is not None
-    for times in (2.0, 1.3):
-        way = failed = 0
-        while failed < len(near := nearby_tiles(best.tile, width, times)):  # on in a direction that was better
-            failed, way = (0, way) if better(near[way]) else (failed + 1, (way + 1) % len(near))
+    climb(best.tile, best.value, width, value_of)
     return best
 
 
