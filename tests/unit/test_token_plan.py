@@ -64,6 +64,7 @@ def test_without_a_configuration_all_tensors_are_one_pass(tmp_path, options):
         ("token_embd.weight", "embedding"),
         ("output.weight", "lm_head"),
         ("output_norm.weight", "norm"),
+        ("model.layers.0.self_attn.dense.weight", "attention o"),
         ("strange", "other"),
     ],
 )
@@ -128,6 +129,62 @@ def test_sliding_layers_look_at_their_window(tmp_path: Path) -> None:
     assert by_kind(llama(tmp_path / "m", config), context=10)["kv cache"] == (4 + 1 + 10 + 1) * 32
 
 
+@pytest.mark.parametrize(
+    ("layers", "of_family", "read"),  # at a context of 100, a window of 50: the sums of both, by hand
+    [
+        (4, {"model_type": "gemma2"}, 2 * 100 + 2 * 50),
+        (6, {"model_type": "gemma3_text", "sliding_window_pattern": 6}, 100 + 5 * 50),
+        (6, {"model_type": "gemma3"}, 100 + 5 * 50),
+        (5, {"model_type": "gemma3n_text"}, 100 + 4 * 50),
+        (4, {"model_type": "cohere2", "sliding_window_pattern": 4}, 100 + 3 * 50),
+        (4, {"model_type": "cohere2", "sliding_window_pattern": 2}, 2 * 100 + 2 * 50),
+        (4, {"model_type": "gpt_oss"}, 2 * 100 + 2 * 50),
+        (4, {"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 3}, 3 * 100 + 50),
+        (4, {"model_type": "qwen2", "use_sliding_window": False, "max_window_layers": 3}, 4 * 100),
+        (4, {"model_type": "qwen2", "max_window_layers": 3}, 4 * 100),
+        (4, {"model_type": "mistral"}, 4 * 50),
+        (4, {"model_type": "phi3"}, 4 * 50),
+        (4, {"model_type": "gemma2", "layer_types": ["full_attention"] * 3 + ["sliding_attention"]}, 3 * 100 + 50),
+        (4, {"model_type": "gemma2", "sliding_window": None}, 4 * 100),
+    ],
+)
+def test_layers_slide_as_their_family_has_it(layers: int, of_family: dict[str, Any], read: int) -> None:
+    """Without `layer_types` every layer was counted at the window, of all families."""
+    assert kv_bytes(layers, of_family) == 128 * (read + layers)
+
+
+def kv_bytes(layers: int, of_family: dict[str, Any], note: str = "") -> int:
+    """Return the bytes of keys and values at a context of 100: 2 heads of 16 values of 2 bytes of each, 128 a token."""
+    config = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "sliding_window": 50, **of_family}
+    names = [f"model.layers.{k}.self_attn.q_proj.weight" for k in range(layers)]
+    tensors = {name: StoredTensor(Path("m"), name, "F16", (64, 64), 0, 8192) for name in names}
+    plan = plan_token(Checkpoint(Path("m"), tensors, config), context=100)
+    assert any(each.startswith(note) for each in plan.notes) if note else not plan.notes
+    return sum(read.kv_read + read.kv_written for read in plan.reads)
+
+
+@pytest.mark.parametrize(
+    "of_family", [{}, {"model_type": "new"}, {"model_type": "exaone4", "sliding_window_pattern": "LG"}]
+)
+def test_a_window_of_an_unknown_family_is_noted(of_family: dict[str, Any]) -> None:
+    assert kv_bytes(4, of_family, "which layers slide over the window of 50 tokens is not known") == 128 * 4 * 101
+
+
+@pytest.mark.parametrize(
+    ("of_family", "heads"),
+    [
+        ({"multi_query": True}, 1),
+        ({"multi_query": True, "new_decoder_architecture": True, "num_kv_heads": 2}, 2),
+        ({"multi_query": True, "new_decoder_architecture": True}, 4),
+        ({"multi_query": False, "num_kv_heads": 2}, 2),
+    ],
+)
+def test_falcon_has_one_head_of_keys_and_values_or_says_how_many(of_family: dict[str, Any], heads: int) -> None:
+    """Those of Falcon 40B were counted as one."""
+    given = {"num_key_value_heads": None, "sliding_window": None, "model_type": "falcon", **of_family}
+    assert kv_bytes(2, given) == 2 * 101 * heads * 2 * 16 * 2
+
+
 def test_an_encoder_reads_its_rows_in_one_pass(tmp_path: Path) -> None:
     tensors = {
         "embeddings.word_embeddings.weight": weights(50, 8),
@@ -178,6 +235,10 @@ def test_layer_groups_are_few() -> None:
 # ---- GGUF
 
 
+def flags(*values: bool) -> bytes:
+    return struct.pack("<IIQ", 9, 7, len(values)) + bytes(values)
+
+
 def number(value: int) -> bytes:
     return struct.pack("<II", 4, value)
 
@@ -202,6 +263,26 @@ def test_gguf_is_streamed_as_stored(tmp_path: Path) -> None:
     read = next(r for r in plan_token(checkpoint).reads if r.kind == "attention q")
     for name in ("as-stored", "int4"):  # quantised blocks stay what they are
         assert b"".join(bytes(c) for c in TensorStream(name).chunks(read)) == BLOCKS
+
+
+@pytest.mark.parametrize(
+    ("family", "pattern", "read"),
+    [
+        ("gemma2", {}, 2 * 100 + 2 * 50),
+        ("gemma3", {"gemma3.attention.sliding_window_pattern": number(4)}, 100 + 3 * 50),
+        ("new", {"new.attention.sliding_window_pattern": flags(True, True, False, False)}, 2 * 100 + 2 * 50),
+        ("new", {}, 4 * 100),
+    ],
+)
+def test_layers_of_a_gguf_slide_as_its_family(
+    tmp_path: Path, family: str, pattern: dict[str, bytes], read: int
+) -> None:
+    own = {key.replace("llama", family): value for key, value in METADATA.items()} | pattern
+    own["general.architecture"] = struct.pack("<I", 8) + text(family)
+    own[f"{family}.attention.sliding_window"] = number(50)
+    tensors = {f"blk.{k}.attn_q.weight": (2, (64, 64), BLOCKS) for k in range(4)}
+    (tmp_path / "m.gguf").write_bytes(gguf(tensors, own | {f"{family}.block_count": number(4)}))
+    assert by_kind(tmp_path / "m.gguf", context=100)["kv cache"] == 128 * (read + 4)
 
 
 def test_gguf_equals_the_package(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ _NAMES = {
     "attention.key_length": "head_dim",
     "attention.value_length": "v_head_dim",
     "attention.sliding_window": "sliding_window",
+    "attention.sliding_window_pattern": "sliding_window_pattern",
     "embedding_length": "hidden_size",
     "expert_count": "num_experts",
     "expert_used_count": "num_experts_per_tok",

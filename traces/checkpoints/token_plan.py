@@ -36,7 +36,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("attention k", r"k_proj|\.key\b|attn_k\b|k_lin|\bwk\b"),
     ("attention v", r"v_proj|\.value\b|attn_v\b|v_lin|\bwv\b"),
     ("attention kv", r"kv_[ab]_proj|kv_a_mqa|attn_kv"),
-    ("attention o", r"o_proj|out_proj|attn_output|attention\.(output\.)?dense|attn\.(c_proj|o\b)|out_lin|\bwo\b"),
+    ("attention o", r"o_proj|out_proj|attn_output|attention\.(output\.)?dense|attn\.(c_proj|dense|o\b)|out_lin|\bwo\b"),
     ("mlp gate+up", r"gate_up_proj"),
     ("mlp gate", r"gate_proj|ffn_gate|\bw1\b"),
     ("mlp down", r"down_proj|mlp\.c_proj|fc2|output\.dense|dense_4h_to_h|ffn_down|\bw2\b|lin2|mlp\.Wo\b"),
@@ -48,6 +48,15 @@ _EXPERT = re.compile(r"(?<!shared_)experts\.(\d{1,6})\.")
 _TABLE = re.compile(r"position|wpe\b|embed_positions")
 _ENCODERS = ("bert", "electra", "mpnet", "xlm", "nomic", "albert", "esm")
 """Parts of names of models whose layers read a whole text at once."""
+_ALL_SLIDE = ("mistral", "ministral", "mixtral", "phi3", "phimoe", "phi4_multimodal", "starcoder2")
+_LAST_IS_FULL = {
+    "gemma2": 2, "vaultgemma": 2, "gpt_oss": 2, "cohere2": 4, "olmo2": 4, "olmo3": 4, "exaone4": 4, "gemma3n": 5,
+    "gemma3": 6,
+}  # fmt: skip
+"""Family -> of so many layers in a row the last attends to the whole context, the others to a sliding window: defaults
+of the configurations in transformers 5.24, and of llama.cpp (whose olmo2 is olmo3, too)."""
+_FIRST_ARE_FULL = ("qwen2", "qwen2_vl", "qwen2_5_vl", "qwen3")
+"""Families whose layers slide from `max_window_layers` on."""
 _ORDER = {kind: k for k, kind in enumerate((
     "attention qkv", "attention q", "attention kv", "attention k", "attention v", "attention o", "router",
     EXPERT, "mlp gate+up", "mlp gate", "mlp up", "mlp down", NORM, OTHER,
@@ -298,11 +307,31 @@ class _Planner:
                 return
 
     def _seen(self, layer: int) -> int:
-        window, kinds = self._of_config("sliding_window"), self.config.get("layer_types")
-        sliding = bool(window) and self.config.get("use_sliding_window", True) is not False
-        if sliding and isinstance(kinds, list) and layer < len(kinds):
-            sliding = "sliding" in str(kinds[layer])
-        return min(self.context, window or 0) if sliding else self.context
+        """Return the tokens before this one that a layer attends to."""
+        window = self._of_config("sliding_window")
+        return min(self.context, window) if window and self._slides(layer, window) else self.context
+
+    def _slides(self, layer: int, window: int) -> bool:
+        """Return whether a layer attends to the window alone: as the configuration says, else as its family does."""
+        family = str(self.config.get("model_type")).replace("-", "_").removesuffix("_text")
+        if not self.config.get("use_sliding_window", not family.startswith("qwen")):
+            return False
+        for flags in map(self.config.get, ("layer_types", "sliding_window_pattern")):  # GGUF's pattern: 1 slides
+            if isinstance(flags, list) and layer < len(flags):
+                return "sliding" in flags[layer] if isinstance(flags[layer], str) else bool(flags[layer])
+        every = self.config.get("sliding_window_pattern") or _LAST_IS_FULL.get(family)
+        if isinstance(every, int):
+            return (layer + 1) % _number(every, f"{self.checkpoint.path}: sliding_window_pattern", 1) != 0
+        first = self._of_config("max_window_layers") if family in _FIRST_ARE_FULL else None
+        if first is not None or family in _ALL_SLIDE:
+            return layer >= (first or 0)
+        note = (
+            f"which layers slide over the window of {window} tokens is not known of this model: keys and values of the "
+            "whole context are read in all"
+        )
+        if self.context > window and note not in self.notes:
+            self.notes.append(note)
+        return False
 
     def _kv_bytes(self, layer: int) -> int:
         where = f"{self.checkpoint.path}: the configuration"
@@ -340,9 +369,9 @@ class _Planner:
             if layer >= len(given):
                 raise InputError(f"{self.checkpoint.path}: key and value heads of {len(given)} layers, none of {layer}")
             return _number(given[layer], f"{self.checkpoint.path}: key and value heads")
-        if self.config.get("multi_query") is True:
+        if self.config.get("multi_query") is True and self.config.get("new_decoder_architecture") is not True:
             return 1
-        return self._of_config("num_key_value_heads")
+        return self._of_config("num_key_value_heads", "num_kv_heads")  # num_kv_heads: Falcon's
 
 
 def _matrix(tensor: StoredTensor, *, stacked: bool = False) -> tuple[int, int]:
