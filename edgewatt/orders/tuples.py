@@ -159,7 +159,7 @@ def describe(tuple_order: TupleOrder, metric: str, encoder: str, value_format: s
     over = 100 * tuple_order.cost / tuple_order.lower_bound - 100
     unit = "pJ" if metric == "energy" else metric
     least = f"no order inside these strides costs less than {tuple_order.lower_bound:.0f} ({unit})"
-    return f"{least}; this one is within {over:.1f} %", lost
+    return f"{least}; this one is {'optimal' if over <= 1e-9 else f'within {over:.1f} %'}", lost
 
 
 def rows_of(tuple_order: TupleOrder, metric: str, objective: str) -> list[tuple[str, int | str, int | str, str]]:

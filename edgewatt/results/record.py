@@ -124,6 +124,9 @@ class Record(OneLineRepr):
             wrong = "" if isinstance(schema, int) and schema <= SCHEMA else "newer"
             wrong = wrong or _wrong(canonical, provenance, checksum, text)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if error.args == ("schema",) and not {"canonical", "provenance"} & data.keys():
+                no_record = "no record, which `run` and `sweep` write: JSON of another command, perhaps"
+                raise InputError(f"{where}: {no_record}") from error
             raise InputError(
                 f"{where}: the record is damaged ({type(error).__name__}: {error}); "
                 "without the file its point is computed again"

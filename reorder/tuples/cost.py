@@ -164,11 +164,13 @@ def piece_bound(piece: Piece, order: Int64Array, rounds: int) -> float:
 def metric_bound(problem: TupleProblem, order: Int64Array, workers: int | Workers = 1) -> float | None:
     """Return a lower bound on the objective of all orders inside the strides, None where there is none.
 
-    Energy: ones by their own bound and, without XOR, rising edges as half the bound on toggles. There is no bound on
-    edges of XORed data, which depend on three tuples; nor has int4 one.
+    Ones without XOR are the same in any order. Energy: ones by their own bound and, without XOR, rising edges as half
+    the bound on toggles. There is no bound on edges of XORed data, which depend on three tuples; nor has int4 one.
     """
     if any(f.element_bits < 8 for f in problem.counted):
         return None
+    if problem.metric == "ones" and not problem.xor:
+        return float(sum(field_ones(problem, f, order) for f in problem.counted))
     if problem.metric != "energy":
         return lower_bounds(problem, order, workers) if problem.model_is_exact else None
     assert problem.energy_pj is not None

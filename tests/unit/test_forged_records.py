@@ -133,3 +133,9 @@ def test_numbers_that_json_has_not(whole: Path, number: str) -> None:
             InputError, match=r"r.json: the record is damaged.*without the file its point is computed again"
         ):
             Record.from_bytes(damaged.encode(), "r.json")
+
+
+def test_json_of_another_command_is_not_called_damaged() -> None:
+    with pytest.raises(InputError, match=r"^r.json: no record, which `run` and `sweep` write") as said:
+        Record.from_bytes(b'{"cost": 3, "order": []}', "r.json")
+    assert "damaged" not in str(said.value)

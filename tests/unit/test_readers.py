@@ -161,3 +161,13 @@ def test_native_write_is_complete_or_absent(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not a plain array"):
         native.save(network, tmp_path / "n.npz", extras={"bad": [object()]})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_quantised_checkpoints_are_refused_for_what_they_are(tmp_path):
+    from safetensors.numpy import save_file
+
+    scale = np.ones((6, 1), np.float32)
+    weights = np.ones((6, 4), np.float32)
+    save_file({"a.weight": weights, "a.weight_scale": scale}, tmp_path / "m.safetensors")
+    with pytest.raises(InputError, match=r"a\.weight_scale': a scale or zero point of quantised weights"):
+        load(str(tmp_path / "m.safetensors"))

@@ -27,6 +27,8 @@ _BLOCKS = (64, 32, 16, 8, 4)
 _FULL = 0.9  # share of a kept block that must be non-zero
 _MIXED = 0.5  # share of groups that must use all they may, or another pattern is the better word
 
+_QUANTISED = re.compile(r"\b(weight_(scale|zero_point|packed|shape)|qweight|qzeros|scales|g_idx)\b")
+
 
 def zero_pattern(weights: np.ndarray) -> str:
     """Return what a weight tensor's zeros look like in words, '' where they follow no pattern known here.
@@ -136,6 +138,11 @@ def from_layers(
             sizes.append(n_in)
         elif sizes[-1] != n_in:
             turned = " (or turn them: orientation)" if n_out == sizes[-1] else ""
+            if _QUANTISED.search(matrix.where):
+                raise InputError(
+                    f"{matrix.where}: a scale or zero point of quantised weights, which are not put together here: "
+                    "save the model with its weights as real numbers"
+                )
             raise InputError(
                 f"{matrix.where}: a matrix of shape {matrix.shape} takes {n_in} inputs, but the layer before gives "
                 f"{sizes[-1]} outputs: order the layers from input to output{turned}"
