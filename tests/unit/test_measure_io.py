@@ -62,5 +62,8 @@ def test_a_column_is_declared_in_one_place(monkeypatch: pytest.MonkeyPatch, caps
     """One with a `brief` head is on the terminal too; nothing else names it."""
     records = ew.run({**CONFIG, "measure": "io"})
     monkeypatch.setitem(record_rows.COLUMNS, "io_lower", Column("io_lower", "lower", "count", brief="Theorem 1"))
+    monkeypatch.setitem(record_rows.COLUMNS, "gap", Column("gap", "gap", "decimal", brief="beyond"))
+    records[0].results["gap"] = 1 / 7
     show_records(records, title="")
-    assert "Theorem 1" in capsys.readouterr().out
+    shown = capsys.readouterr().out.split()
+    assert {"Theorem", "beyond", "0.1429"} <= set(shown)  # four digits, not all that a float has

@@ -136,7 +136,7 @@ def _cells(column: Column, values: list[Any]) -> tuple[str, list[str]]:
         return f"{column.brief} {unit}", cells
     if column.kind == "share":
         return f"{column.brief} %", ["-" if value is None else f"{100 * value:.1f}" for value in values]
-    words = compact if column.kind == "count" else str
+    words = {"count": compact, "decimal": "{:.4g}".format}.get(column.kind, str)
     return column.brief, ["-" if value is None else words(value) for value in values]
 
 
