@@ -7,6 +7,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Tests wait for child processes and browsers a quarter of their time: one worker more than cores.
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# They fill the cores: threads of BLAS beside them wait for each other (the quick tests take an eighth longer).
+export OPENBLAS_NUM_THREADS ?= 1
 SOURCES := setup.py setup.cfg pyproject.toml $(wildcard cython_ext/*/*.pyx cython_ext/*/*.pxd cython_ext/*/*.h cython_ext/*/*/*.h)
 
 # What stands beside the kernels in a copy: members of other distributions compile against the headers.
