@@ -350,6 +350,27 @@ def test_computed_weights_and_groups_are_no_parts_of_an_operand(tmp_path: Path) 
     assert not any(n.op.startswith("PARTIAL") for n in ew.schedule(graph, rewrite="all").graph.nodes)
 
 
+def test_a_convolution_of_constants_is_written_back(tmp_path: Path) -> None:
+    """It has no operand in memory to take its groups from."""
+    onnx = pytest.importorskip("onnx", reason="needs onnx")
+    helper, file = onnx.helper, tmp_path / "constant.onnx"
+    shapes = {"c": (1, 2, 4, 4), "w": (2, 1, 3, 3)}
+    made = helper.make_graph(
+        [
+            helper.make_node("Conv", ["c", "w"], ["y"], group=2),
+            helper.make_node("Add", ["y", "x"], ["z"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", 1, (1, 2, 2, 2))],
+        [helper.make_tensor_value_info("z", 1, (1, 2, 2, 2))],
+        [helper.make_tensor(name, 1, shape, np.ones(shape).ravel()) for name, shape in shapes.items()],
+    )
+    file.write_bytes(helper.make_model(made).SerializeToString())
+    data = written(file, ew.load(file, kind="opgraph"))
+    (group,) = onnx.load_from_string(data).graph.node[0].attribute
+    assert (group.name, group.i) == ("group", 2)
+
+
 def test_a_damaged_model_is_an_input_error(tmp_path: Path) -> None:
     """References beyond the file in parts that reading does not follow: they were struct.error and TypeError."""
     data, refused, file = bytes(MLP), 0, tmp_path / "m.tflite"

@@ -488,7 +488,7 @@ def _node(node: Operator, graph: OpGraph, file: Mapping[str, Any], helper: Any, 
         made.name = node.name
         del made.output[:]
         made.output.extend(results)
-    if node.op == "DEPTHWISE_CONV_2D":
+    if node.op == "DEPTHWISE_CONV_2D" and node.inputs:  # else of constants, which nothing splits
         for attribute in made.attribute:
             if attribute.name == "group":
                 attribute.i = graph.tensors[node.inputs[0]].shape[1]
