@@ -39,3 +39,18 @@ static inline double ew_cycles(const ew_ports *p, const ew_operation *o) {
     for (int k = 0; k < 7; k++) most = times[k] > most ? times[k] : most;
     return most;
 }
+
+typedef struct {
+    ew_operation operation;
+    double cycles;
+    int64_t instructions;
+} ew_price;
+
+static inline ew_price ew_price_of(const ew_ports *p, const ew_operation *o) {
+    return (ew_price){*o, ew_cycles(p, o), ew_instructions(p, o)};
+}
+
+static inline int ew_same(const ew_operation *a, const ew_operation *b) {
+    return !((a->elements ^ b->elements) | (a->sources ^ b->sources) | (a->targets ^ b->targets) |
+             (a->stores ^ b->stores) | (a->values ^ b->values) | (a->pieces ^ b->pieces));
+}

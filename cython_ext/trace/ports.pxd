@@ -13,6 +13,12 @@ cdef extern from "trace/ports.h" nogil:
     int64_t ew_accesses(const ew_operation *operation)
     int64_t ew_instructions(const ew_ports *ports, const ew_operation *operation)
     double ew_cycles(const ew_ports *ports, const ew_operation *operation)
+    ctypedef struct ew_price:
+        ew_operation operation
+        double cycles
+        int64_t instructions
+    ew_price ew_price_of(const ew_ports *ports, const ew_operation *operation)
+    int ew_same(const ew_operation *one, const ew_operation *other)
 
 
 cdef ew_ports open_ports(engine)

@@ -1,7 +1,7 @@
 """The time of an engine that makes the accesses of a trace: the maximum over its resources, operation by operation."""
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint8_t, uint16_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 
 from cython_ext.common.checks cimport need
 
@@ -47,8 +47,9 @@ cdef class EngineClock:
 
     cdef ew_ports ports
     cdef ew_operation now
+    cdef ew_price price  # of the operation before: most are like it
     cdef const uint8_t[::1] kinds
-    cdef uint8_t[::1] seen
+    cdef uint64_t seen  # a bit for each stream
     cdef bint rows, single
     cdef int64_t last  # stream of the access before
     cdef double before
@@ -57,18 +58,17 @@ cdef class EngineClock:
 
     def __init__(self, engine, const uint8_t[::1] kinds, uint8_t source, int64_t values):
         self.ports, self.kinds, self.values, self.source = open_ports(engine), kinds, values, source
-        self.seen, self.single = np.zeros(len(kinds), np.uint8), engine.accesses_per_ns is not None
-        self.begin()
+        need(len(kinds) <= 64, "64 streams at most")
+        self.single = engine.accesses_per_ns is not None
+        self.price = ew_price_of(&self.ports, &self.now)
 
-    cdef void begin(self) noexcept nogil:
+    cdef inline void begin(self) noexcept nogil:
         cdef ew_operation empty = [0, 0, 0, 0, 0, 0]
-        cdef Py_ssize_t k
-        self.before += ew_cycles(&self.ports, &self.now)
-        self.instructed += ew_instructions(&self.ports, &self.now)
-        self.now = empty
-        self.rows = False
-        for k in range(self.seen.shape[0]):
-            self.seen[k] = 0
+        if not ew_same(&self.price.operation, &self.now):
+            self.price = ew_price_of(&self.ports, &self.now)
+        self.before += self.price.cycles
+        self.instructed += self.price.instructions
+        self.now, self.rows, self.seen = empty, False, 0
 
     def feed(self, const uint8_t[::1] op, const uint8_t[::1] stream, size_type[::1] size):
         """Return float64[n]: cycles of the engine before the operation that each access belongs to."""
@@ -85,14 +85,16 @@ cdef class EngineClock:
                     bad = True
                     break
                 kind = self.kinds[stream[i]]
-                taken = (size[i] + self.ports.access_bytes - 1) // self.ports.access_bytes
-                again = self.rows or (self.seen[stream[i]] and stream[i] != self.last)
+                taken = size[i] > 0
+                if size[i] > self.ports.access_bytes:
+                    taken = 1 + (size[i] - 1) // self.ports.access_bytes
+                again = self.rows or (self.seen >> stream[i] & 1 and stream[i] != self.last)
                 if self.single or kind == ALONE or kind == HEADER or (kind == ELEMENT and again):
                     self.begin()
                 self.last = stream[i]
                 if kind <= HEADER:
                     self.now.elements += taken
-                    self.seen[stream[i]] = 1
+                    self.seen |= <uint64_t>1 << stream[i]
                     self.rows = kind == HEADER  # an operation of its own
                 else:
                     self.rows = True

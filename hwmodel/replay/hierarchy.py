@@ -213,9 +213,9 @@ class CacheHierarchy:
             op,
             stream,
             access + first,
-            work[access],
+            work.take(access),
             chunk.payload,
-            None if cycle is None else cycle[access],
+            None if cycle is None else cycle.take(access),
         )
 
 
