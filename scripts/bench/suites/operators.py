@@ -9,6 +9,7 @@ import numpy as np
 
 import edgewatt as ew
 from bench.harness import Case, reference
+from traces.generators.operators import cell, randwire
 
 
 def schedule(make: Callable[[], Any], **options: Any) -> Callable[[], dict[str, Any]]:
@@ -30,11 +31,11 @@ def placement(buffers: tuple[Any, Any, Any]) -> Callable[[], dict[str, Any]]:
 
 
 def cases() -> Iterator[Case]:
-    yield Case("cell darts_v2", schedule(lambda: ew.generators.cell("darts_v2")))
-    yield Case("cell amoebanet", schedule(lambda: ew.generators.cell("amoebanet")))
+    yield Case("cell darts_v2", schedule(lambda: cell("darts_v2")))
+    yield Case("cell amoebanet", schedule(lambda: cell("amoebanet")))
     for n in (32, 48, 64):
-        yield Case(f"randwire ws{n}", schedule(lambda n=n: ew.generators.randwire("ws", n)), rounds=5)
-    large = schedule(lambda: ew.generators.randwire("ws", 1000), method="greedy")
+        yield Case(f"randwire ws{n}", schedule(lambda n=n: randwire("ws", n)), rounds=5)
+    large = schedule(lambda: randwire("ws", 1000), method="greedy")
     yield Case("randwire ws1000, large", large, rounds=3)
     folder = reference("arena")
     for file in sorted(folder.rglob("*.csv"))[:12] if folder else ():

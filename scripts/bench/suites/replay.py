@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import edgewatt as ew
 from bench.harness import Case
+from traces.generators.networks import uniform_layers
 
 
 def cases() -> Iterator[Case]:
-    network = ew.generators.uniform_layers([1024, 1024, 1024, 512], 0.35, seed=3)
+    network = uniform_layers([1024, 1024, 1024, 512], 0.35, seed=3)
     for layout in ("csr", "tuples"):
         trace = ew.build_trace(network, layout=layout)
         n = sum(map(len, trace))
@@ -22,6 +23,6 @@ def cases() -> Iterator[Case]:
     pad = ew.Machine(scratchpad=ew.ScratchpadSpec(8192, "min"), encoder="base-xor+dbi-dc", part="lpddr4-3200")
     lanes = ew.build_trace(network, layout="tuples", lanes=16)
     yield Case("16 lanes, 8 KiB scratchpad, lpddr4-3200", lambda: ew.replay(lanes, pad))
-    few = ew.build_trace(ew.generators.uniform_layers([3, 3], 1.0, seed=3), layout="tuples")
+    few = ew.build_trace(uniform_layers([3, 3], 1.0, seed=3), layout="tuples")
     small = ew.Machine((ew.CacheSpec(2048, 64, 8),), encoder="base-xor+dbi-dc", part="lpddr4-3200")
     yield Case("what every replay takes, lpddr4-3200", lambda: ew.replay(few, small))
