@@ -165,24 +165,27 @@ class OpGraph(OneLineRepr):
         rows = []
         for node in self.nodes:
             buffers = tuple(self.tensors[name].buffer for name in node.inputs)
-            if _after(node) or any(t.buffer in buffers or t.name in named for t in node.outputs):
-                rows.append(self._before(node))
+            updates = not {t.buffer for t in node.outputs}.isdisjoint(buffers)
+            if updates or (named and (_after(node) or any(t.name in named for t in node.outputs))):
+                rows.append(self._before(node, named))
             else:
                 if buffers not in shared:
-                    shared[buffers] = self._before(node)
+                    shared[buffers] = self._before(node, named)
                 rows.append(shared[buffers])
         return tuple(rows)
 
-    def _before(self, node: Operator) -> tuple[int, ...]:
-        own, made = {t.buffer for t in node.outputs}, {t.name for t in node.outputs}
+    def _before(self, node: Operator, named: set[str]) -> tuple[int, ...]:
+        """Return the row of an operator; named: the tensors that some operator runs after."""
+        own, made = {t.buffer for t in node.outputs}, named.intersection(t.name for t in node.outputs)
         before = {self.producer[name] for name in _after(node) if name in self.producer}
         for name in node.inputs:
             buffer = self.tensors[name].buffer
             if buffer in own:
                 before.add(self.producer[name])
-            else:  # but those that overwrite it afterwards
-                writers = self.writers[buffer]
-                before.update(w for w in writers if made.isdisjoint(_after(self.nodes[w])))
+            elif made:  # but those that overwrite it afterwards
+                before.update(w for w in self.writers[buffer] if made.isdisjoint(_after(self.nodes[w])))
+            else:
+                before.update(self.writers[buffer])
         return tuple(sorted(before))
 
     @cached_property
