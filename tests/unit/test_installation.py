@@ -22,6 +22,7 @@ def foreign(tmp_path: Path) -> Path:
 
 def python(*arguments: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (path, str(ROOT))))}
+    environment.pop("PYTHONSAFEPATH", None)  # of sanitizer runs: here the current folder is what counts
     return subprocess.run([sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
