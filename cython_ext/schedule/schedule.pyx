@@ -101,6 +101,7 @@ cdef class Graph:
         for v in range(n):
             for i in range(before_start[v], before_start[v + 1]):
                 need(0 <= befores[i] < v, "operators behind those that they wait for")
+                need(i == before_start[v] or befores[i - 1] < befores[i], "each that it waits for once, ascending")
         _check_sizes(sizes)
         self.g.n_nodes = n
         self.g.n_buffers = sizes.shape[0]

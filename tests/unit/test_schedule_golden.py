@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from cython_ext.schedule.schedule import Graph
 from edgewatt.operators.request import load_graph
 from reorder.operators.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
@@ -55,3 +57,13 @@ def test_an_arena_at_its_bound_is_placed_once(monkeypatch: pytest.MonkeyPatch) -
     found = schedule(graph)
     assert (found.peak_bytes, found.arena_bytes, found.arena_lower_bound_bytes) == (200, 228, 228)
     assert asked == [200]
+
+
+def test_an_operator_waits_for_each_other_once() -> None:
+    """Else it would be ready twice, and lists of what is ready as long as the operators overflow."""
+    one, rows = np.array([4], np.int64), np.zeros(4, np.int32)
+    own = np.arange(4, dtype=np.int32), rows
+    for before in ([0, 0, 0], [1, 0, 0]):
+        waits = np.array([0, 0, 1, 3], np.int32), np.array([0, *before[:2], 0], np.int32)
+        with pytest.raises(ValueError, match="once, ascending"):
+            Graph(waits, own, (rows, rows), one, np.zeros(1, np.uint8))
