@@ -32,6 +32,9 @@ class Shares:
     most_plans: plans at most. starts: plans that the search may start from.
     give_up: single-depth plans this many times further above the bound than the best construction end the making of
     plans (RadiX-Nets have smooth coordinates but no strips). promising: the same for fused plans as starts.
+    hopeful, hopeful_s: of the limit, and seconds at least: how long after the last better plan they are made in spite
+    of that. Where strips of a depth do not fit, those of several may (1-D stencils, convolutions).
+    looking: of the limit, what looking for locality may take before slow constructions.
     nearer: the same against a streamed start under a time limit (measured on grids, stencils and convolutions).
     spilled: single-depth plans with more extra I/Os a neuron than this, each value written and read once more, have
     strips whose fronts do not fit.
@@ -50,6 +53,9 @@ class Shares:
     starts: int = 8
     give_up: float = 4.0
     promising: float = 1.25
+    hopeful: float = 0.04
+    hopeful_s: float = 0.01
+    looking: float = 0.8
     nearer: float = 0.9
     spilled: float = 2.0
 
@@ -129,7 +135,7 @@ class Portfolio:
         most = max(SHARES.short_s, SHARES.slow * self.limit)
         first = min(looking, most if placed else SHARES.short_s)
         made = 0.0  # seconds of the slowest tried
-        if looking > SHARES.constructions * self.limit:
+        if looking > SHARES.looking * self.limit:
             self.make_slow(known, made, first)
             made = first
         before = self.best.value
@@ -263,7 +269,8 @@ def fuse(items: Items, best: Best, bound: float, others: float) -> None:
             least, since = least_plan(plans), spent
         improves = not plans.has_single_depths or since + SHARES.patience * limit_s > spent
         over = spent >= (SHARES.changed_plans if improves else SHARES.plans) * limit_s or best.value <= bound
-        return over or (plans.has_single_depths and least - bound > most)
+        hopeful = math.isfinite(limit_s) and since + max(SHARES.hopeful * limit_s, SHARES.hopeful_s) > spent
+        return over or (plans.has_single_depths and least - bound > most and not hopeful)
 
     plans.fused(best, enough)
 
