@@ -284,14 +284,14 @@ cdef class Search:
 
     cdef ss_search s
     cdef Graph graph
-    cdef bint made
+    cdef bint made, settles, by_peak, by_level
 
     def __init__(self, Graph graph, int64_t floor, int64_t upper, uint64_t max_states, bint safe_moves=True,
                  int max_children=0):
         self.graph = graph
         if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, max_children):
             raise MemoryError("operator scheduling: not enough memory for the state search")
-        self.made = True
+        self.made, self.settles = True, safe_moves
 
     def __dealloc__(self):
         if self.made:
@@ -299,13 +299,20 @@ cdef class Search:
 
     def best_first(self, uint64_t max_expanded):
         """Expand up to `max_expanded` states; return RUNNING, SOLVED, EXHAUSTED, FULL or NO_MEMORY."""
+        need(not self.by_level, "a search best first from its start")
+        self.by_peak = True
         cdef int status
         with nogil:
             status = ss_best_first(&self.s, max_expanded)
         return status
 
     def levels(self, uint64_t max_expanded, uint64_t max_level_states):
-        """The dynamic programme over zero-indegree sets; same return values (FULL: the limit per level was hit)."""
+        """The dynamic programme over zero-indegree sets; same return values (FULL: the limit per level was hit).
+
+        Its levels count operators, so it makes no safe moves.
+        """
+        need(not self.by_peak and not self.settles, "a search by levels from its start, without safe moves")
+        self.by_level = True
         cdef int status
         with nogil:
             status = ss_levels(&self.s, max_expanded, max_level_states)

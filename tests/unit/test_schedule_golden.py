@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cython_ext.schedule.schedule import Graph
+from cython_ext.schedule.schedule import NEVER, Graph, Search
 from edgewatt.operators.request import load_graph
 from reorder.operators.arena.base import ALLOCATORS, Allocator, Buffers, Placement, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
@@ -67,3 +67,20 @@ def test_an_operator_waits_for_each_other_once() -> None:
         waits = np.array([0, 0, 1, 3], np.int32), np.array([0, *before[:2], 0], np.int32)
         with pytest.raises(ValueError, match="once, ascending"):
             Graph(waits, own, (rows, rows), one, np.zeros(1, np.uint8))
+
+
+@pytest.mark.parametrize("safe_moves", [True, False])
+def test_a_state_search_goes_on_as_it_began(safe_moves: bool) -> None:
+    """States of levels are those without safe moves: an order along them with such moves had too many operators."""
+    graph = OperatorProblem(load_graph("darts_v2")).compiled
+    first, second = (Search(graph, 0, NEVER, 10**5, safe_moves) for _ in range(2))
+    first.best_first(1)
+    with pytest.raises(ValueError, match="from its start"):
+        first.levels(1, 10**5)
+    if safe_moves:
+        with pytest.raises(ValueError, match="without safe moves"):
+            second.levels(1, 10**5)
+    else:
+        second.levels(1, 10**5)
+        with pytest.raises(ValueError, match="from its start"):
+            second.best_first(1)
