@@ -25,7 +25,8 @@ class Shares:
     """What each stage may take of the time limit. Ends of stages count from the start; the search takes the rest.
 
     construction: of one construction at most; spare: times what it is expected to take, where that is more, for a busy
-    machine; short_s: seconds that one may take, later, however short the limit; slow: of one after plans.
+    machine, but beyond `spared` of the limit only `tight` times it; short_s: seconds that one may take, later, however
+    short the limit; slow: of one after plans.
     constructions: end of those that need no locality. plans, changed_plans: end of making plans of what to fuse, and of
     changing them; plans are made until the latter while the best is younger than `patience`, or none yet known.
     sequence: of what is left, for annealing the sequence itself and for a proof, on small networks.
@@ -44,6 +45,8 @@ class Shares:
     short_s: float = 0.06
     slow: float = 0.2
     spare: float = 4.0
+    spared: float = 0.15
+    tight: float = 1.5
     constructions: float = 0.4
     plans: float = 0.65
     changed_plans: float = 0.75
@@ -195,8 +198,9 @@ class Portfolio:
         self.best.work += 1
         limit = None
         if self.task.time_limit_s is not None:
-            spared = min(SHARES.spare * self.takes(method), self.left(1.0))
-            limit = max(SHARES.construction * self.limit, spared)
+            takes = self.takes(method)
+            spared = min(SHARES.spare * takes, max(SHARES.spared * self.limit, SHARES.tight * takes))
+            limit = max(SHARES.construction * self.limit, min(spared, self.left(1.0)))
         self.items.least = self.best.value
         task = replace(self.task, time_limit_s=limit, prepared=self.items)
         with self.noting(name):
