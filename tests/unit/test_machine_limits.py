@@ -211,6 +211,24 @@ def test_what_no_time_was_left_for_is_said(
         assert known["value"] == pytest.approx(judge(found.edges), rel=0.3)
 
 
+def test_of_a_single_order_nothing_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that ends before any tile is made leaves nothing out where the network has one order."""
+    now = [0.0]
+    monkeypatch.setattr(Budget, "clock", staticmethod(lambda: now[0]))
+
+    def slow(edges: np.ndarray) -> float:
+        now[0] += 5
+        return 1.0
+
+    for targets, missed in (([1], False), ([1, 2], True)):
+        network = Network([0] * len(targets), targets, n_neurons=3, inputs=[0], outputs=targets)
+        found = order_for_machine(
+            network, MachineShape(10, "min", "literal"), slow, MachineParameters(moves=1, rounds=0), holds=lambda edges: True,
+            time_limit_s=1,
+        )  # fmt: skip
+        assert bool(what_is_open(found)) == missed
+
+
 def test_what_samples_alone_chose_is_two_optimal_where_that_costs_less(slow_judge: MachineCost) -> None:
     """`order --system` and `pays` play both in full, and what they found is kept."""
     judge = slow_judge

@@ -148,6 +148,7 @@ def order_for_machine(
         if pool.best is None:
             raise
     assert pool.best is not None
+    only = is_only_order(network, pool.best)
     named = min(pool.constructions, key=lambda name: pool.constructions[name], default=pool.found_by)
     reported: dict[str, Any] = {
         "found_by": pool.found_by,
@@ -158,12 +159,12 @@ def order_for_machine(
         "evaluated": len(pool.evaluated),
         "memory": shape.memory,
         "evaluated_by": "sample" if pool.by_sample else "replay",
-        "not_evaluated": ", ".join(pool.not_evaluated),
+        "not_evaluated": "" if only else ", ".join(pool.not_evaluated),
         **in_layouts,
         **({"interrupted": True} if Interrupts.stopped else {}),
     }
     curve = (*pool.curve, (len(pool.evaluated), budget.spent(), pool.value))
-    truncated = (Interrupts.stopped or time_limit_s is not None) and not is_only_order(network, pool.best)
+    truncated = (Interrupts.stopped or time_limit_s is not None) and not only
     return Ordering(pool.best, "auto", reported, seed, curve, truncated)
 
 
