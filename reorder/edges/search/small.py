@@ -36,7 +36,7 @@ class SmallSearch:
     at: int = 20
     power: float = 0.7
     moves: int = 4000
-    states: int = 40_000
+    states: int = 160_000
     proof: float = 0.5
     provable: int = 24
     anytime: int = 8_000
