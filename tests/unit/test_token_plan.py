@@ -1,6 +1,7 @@
 """What a token reads of a checkpoint, by name and configuration; GGUF files; formats, chunk by chunk."""
 
 import json
+import math
 import struct
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ from traces.checkpoints import TensorStream, plan_token, read_checkpoint
 from traces.checkpoints import stream as streams
 from traces.checkpoints.checkpoint import Checkpoint
 from traces.checkpoints.stream import StreamFormat, converted
-from traces.checkpoints.token_plan import kind_of_tensor, layer_group
+from traces.checkpoints.token_plan import TokenPlan, kind_of_tensor, layer_group
 from traces.readers.parts.weights import StoredTensor
 
 
@@ -65,6 +66,8 @@ def test_without_a_configuration_all_tensors_are_one_pass(tmp_path, options):
         ("output.weight", "lm_head"),
         ("output_norm.weight", "norm"),
         ("model.layers.0.self_attn.dense.weight", "attention o"),
+        ("backbone.embeddings.weight", "embedding"),
+        ("head.weight", "lm_head"),
         ("strange", "other"),
     ],
 )
@@ -126,25 +129,25 @@ def test_experts_follow_the_configuration_or_a_count(tmp_path: Path) -> None:
 
 def test_sliding_layers_look_at_their_window(tmp_path: Path) -> None:
     config = {**LLAMA, "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
-    assert by_kind(llama(tmp_path / "m", config), context=10)["kv cache"] == (4 + 1 + 10 + 1) * 32
+    assert by_kind(llama(tmp_path / "m", config), context=10)["kv cache"] == (3 + 1 + 10 + 1) * 32
 
 
 @pytest.mark.parametrize(
-    ("layers", "of_family", "read"),  # at a context of 100, a window of 50: the sums of both, by hand
+    ("layers", "of_family", "read"),  # at a context of 100, a window of 50, this token in it: the sums of both, by hand
     [
-        (4, {"model_type": "gemma2"}, 2 * 100 + 2 * 50),
-        (6, {"model_type": "gemma3_text", "sliding_window_pattern": 6}, 100 + 5 * 50),
-        (6, {"model_type": "gemma3"}, 100 + 5 * 50),
-        (5, {"model_type": "gemma3n_text"}, 100 + 4 * 50),
-        (4, {"model_type": "cohere2", "sliding_window_pattern": 4}, 100 + 3 * 50),
-        (4, {"model_type": "cohere2", "sliding_window_pattern": 2}, 2 * 100 + 2 * 50),
-        (4, {"model_type": "gpt_oss"}, 2 * 100 + 2 * 50),
-        (4, {"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 3}, 3 * 100 + 50),
+        (4, {"model_type": "gemma2"}, 2 * 100 + 2 * 49),
+        (6, {"model_type": "gemma3_text", "sliding_window_pattern": 6}, 100 + 5 * 49),
+        (6, {"model_type": "gemma3"}, 100 + 5 * 49),
+        (5, {"model_type": "gemma3n_text"}, 100 + 4 * 49),
+        (4, {"model_type": "cohere2", "sliding_window_pattern": 4}, 100 + 3 * 49),
+        (4, {"model_type": "cohere2", "sliding_window_pattern": 2}, 2 * 100 + 2 * 49),
+        (4, {"model_type": "gpt_oss"}, 2 * 100 + 2 * 49),
+        (4, {"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 3}, 3 * 100 + 49),
         (4, {"model_type": "qwen2", "use_sliding_window": False, "max_window_layers": 3}, 4 * 100),
         (4, {"model_type": "qwen2", "max_window_layers": 3}, 4 * 100),
-        (4, {"model_type": "mistral"}, 4 * 50),
-        (4, {"model_type": "phi3"}, 4 * 50),
-        (4, {"model_type": "gemma2", "layer_types": ["full_attention"] * 3 + ["sliding_attention"]}, 3 * 100 + 50),
+        (4, {"model_type": "mistral"}, 4 * 49),
+        (4, {"model_type": "phi3"}, 4 * 49),
+        (4, {"model_type": "gemma2", "layer_types": ["full_attention"] * 3 + ["sliding_attention"]}, 3 * 100 + 49),
         (4, {"model_type": "gemma2", "sliding_window": None}, 4 * 100),
     ],
 )
@@ -156,7 +159,7 @@ def test_layers_slide_as_their_family_has_it(layers: int, of_family: dict[str, A
 def kv_bytes(layers: int, of_family: dict[str, Any], note: str = "") -> int:
     """Return the bytes of keys and values at a context of 100: 2 heads of 16 values of 2 bytes of each, 128 a token."""
     config = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "sliding_window": 50, **of_family}
-    names = [f"model.layers.{k}.self_attn.q_proj.weight" for k in range(layers)]
+    names = [f"model.layers.{k}.self_attn.qkv_proj.weight" for k in range(layers)]
     tensors = {name: StoredTensor(Path("m"), name, "F16", (64, 64), 0, 8192) for name in names}
     plan = plan_token(Checkpoint(Path("m"), tensors, config), context=100)
     assert any(each.startswith(note) for each in plan.notes) if note else not plan.notes
@@ -183,6 +186,123 @@ def test_falcon_has_one_head_of_keys_and_values_or_says_how_many(of_family: dict
     """Those of Falcon 40B were counted as one."""
     given = {"num_key_value_heads": None, "sliding_window": None, "model_type": "falcon", **of_family}
     assert kv_bytes(2, given) == 2 * 101 * heads * 2 * 16 * 2
+
+
+def test_chatglm_says_how_many_groups_share_keys_and_values() -> None:
+    config = {"num_key_value_heads": None, "sliding_window": None, "multi_query_attention": True}
+    assert kv_bytes(2, config | {"multi_query_group_num": 2}) == 2 * 101 * 2 * 2 * 16 * 2
+
+
+@pytest.mark.parametrize(
+    ("config", "read"),  # at a context of 100
+    [
+        ({"layer_types": ["chunked_attention"] * 3 + ["full_attention"]}, 3 * 36 + 100),
+        ({"no_rope_layers": [1, 0, 1, 1]}, 3 * 36 + 100),
+        ({}, 3 * 36 + 100),
+    ],
+)
+def test_a_chunked_layer_looks_at_its_chunk(config: dict[str, Any], read: int) -> None:
+    """Llama 4's: 64 tokens are in the chunk before."""
+    assert kv_bytes(4, {"sliding_window": None, "attention_chunk_size": 64, **config}) == 128 * (read + 4)
+
+
+def planned(names: dict[str, tuple[int, ...]], **config: Any) -> TokenPlan:
+    tensors = {n: StoredTensor(Path("m"), n, "F16", shape, 0, 2 * math.prod(shape)) for n, shape in names.items()}
+    config = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2} | config
+    return plan_token(Checkpoint(Path("m"), tensors, config), context=100)
+
+
+def of_kind(plan: TokenPlan, kind: str) -> int:
+    return sum(read.stored_bytes for read in plan.reads if read.kind == kind)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.layers.0.mamba.in_proj.weight",
+        "backbone.layers.0.mixer.out_proj.weight",
+        "model.layers.0.linear_attn.in_proj_qkvz.weight",
+        "model.layers.0.conv.in_proj.weight",
+        "blk.0.ssm_in.weight",
+        "blk.0.shortconv.in_proj.weight",
+        "rwkv.blocks.0.attention.key.weight",
+    ],
+)
+def test_recurrent_layers_have_no_keys_and_values(name: str) -> None:
+    """Jamba, Mamba 2, Qwen 3 Next, LFM 2, RWKV; every layer was given keys and values."""
+    layer = "blk.1.attn_k.weight" if name.startswith("blk") else "model.layers.1.self_attn.k_proj.weight"
+    plan = planned({name: (64, 64), layer: (64, 64)})
+    assert of_kind(plan, "kv cache") == 101 * 128 and of_kind(plan, "recurrent") == 2 * 64 * 64
+    assert "the state that 1 recurrent layer(s) read and write is not counted" in plan.notes
+    assert of_kind(planned({name: (64, 64)}, num_attention_heads=None), "kv cache") == 0
+
+
+def test_layers_that_share_keys_and_values_write_none() -> None:
+    """Gemma 3n's last layers; its table of embeddings a layer is no output layer either."""
+    names = {f"model.layers.{k}.self_attn.qkv_proj.weight": (64, 64) for k in range(4)}
+    tables = {"model.embed_tokens.weight": (50, 64), "model.embed_tokens_per_layer.weight": (50, 256)}
+    plan = planned(names | tables, num_hidden_layers=4, num_kv_shared_layers=2)
+    assert of_kind(plan, "kv cache") == 128 * (4 * 100 + 2)
+    assert of_kind(plan, "lm_head") == 50 * 64 * 2 and of_kind(plan, "embedding") == 2 * (64 + 256)
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"model_type": "mt5"}, "a step of mt5 is not known: it encodes and decodes"),
+        ({"model_type": "new", "is_encoder_decoder": True}, "a step of new is not known: it encodes and decodes"),
+        ({"model_type": "albert"}, "a step of albert is not known: its layers share their tensors"),
+    ],
+)
+def test_a_model_whose_step_is_not_known_is_refused(config: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        planned({"encoder.layers.0.self_attn.k_proj.weight": (64, 64)}, **config)
+
+
+def test_experts_of_old_files_are_experts() -> None:
+    """Mixtral's first GGUFs have a tensor for each; all eight were read. Granite stacks its experts."""
+    shapes = {f"blk.0.ffn_{n}.{e}.weight": (32, 64) for n in ("gate", "up", "down") for e in range(8)}
+    assert of_kind(planned(shapes, num_experts_per_tok=2), "expert") == 2 * 3 * 32 * 64 * 2
+    stacked = {f"model.layers.0.block_sparse_moe.{n}put_linear.weight": (8, 32, 64) for n in ("in", "out")}
+    assert of_kind(planned(stacked, num_local_experts=8, num_experts_per_tok=2), "expert") == 2 * 2 * 32 * 64 * 2
+
+
+def test_latent_keys_of_a_gguf_are_those_of_its_configuration(tmp_path: Path) -> None:
+    numbers = {"attention.kv_lora_rank": 512, "rope.dimension_count": 64, "attention.key_length": 576}
+    numbers |= {"attention.value_length": 512, "attention.head_count": 4, "attention.head_count_kv": 1}
+    metadata = {"general.architecture": struct.pack("<I", 8) + text("deepseek2")}
+    metadata |= {f"deepseek2.{key}": struct.pack("<II", 4, value) for key, value in numbers.items()}
+    metadata["deepseek2.embedding_length"] = struct.pack("<II", 4, 64)
+    tensors = {"blk.0.attn_kv_a_mqa.weight": (1, (576, 64), bytes(2 * 576 * 64))}
+    (tmp_path / "m.gguf").write_bytes(gguf(tensors, metadata))
+    plan = plan_token(read_checkpoint(tmp_path / "m.gguf"), context=9)
+    assert of_kind(plan, "kv cache") == 10 * 576 * 2
+
+
+def test_packed_and_joined_keys_say_nothing_about_their_number() -> None:
+    names = {f"model.layers.0.self_attn.{n}_proj.weight": (16, 64) for n in "kv"}
+    tensors = {n: StoredTensor(Path("m"), n, "U8", shape, 0, math.prod(shape)) for n, shape in names.items()}
+    config = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
+    assert not plan_token(Checkpoint(Path("m"), tensors, config)).notes
+    assert not planned({"model.layers.0.self_attn.qkv_proj.weight": (128, 64)}).notes
+
+
+def test_a_context_beyond_the_positions_of_a_model_is_noted() -> None:
+    names = {"model.layers.0.self_attn.qkv_proj.weight": (64, 64)}
+    assert not planned(names, max_position_embeddings=101).notes
+    assert planned(names, max_position_embeddings=100).notes == (
+        "a context of 100 tokens: the configuration has 100 positions",
+    )
+    table = {"model.decoder.embed_positions.weight": (102, 64)}
+    with pytest.raises(InputError, match="the model has 100 positions"):
+        planned(names | table, model_type="opt")
+
+
+def test_what_a_text_does_not_read_is_told() -> None:
+    """Layers that predict further tokens, encoders of pictures and sounds."""
+    names = ("mtp.layers.0.self_attn.q_proj.weight", "vision_encoder.layers.0.wq.weight", "vpm.layers.0.fc1.weight")
+    plan = planned(dict.fromkeys(names, (64, 64)))
+    assert not plan.reads and plan.notes[0].startswith("3 tensors not read by a token")
 
 
 def test_an_encoder_reads_its_rows_in_one_pass(tmp_path: Path) -> None:
@@ -268,9 +388,9 @@ def test_gguf_is_streamed_as_stored(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("family", "pattern", "read"),
     [
-        ("gemma2", {}, 2 * 100 + 2 * 50),
-        ("gemma3", {"gemma3.attention.sliding_window_pattern": number(4)}, 100 + 3 * 50),
-        ("new", {"new.attention.sliding_window_pattern": flags(True, True, False, False)}, 2 * 100 + 2 * 50),
+        ("gemma2", {}, 2 * 100 + 2 * 49),
+        ("gemma3", {"gemma3.attention.sliding_window_pattern": number(4)}, 100 + 3 * 49),
+        ("new", {"new.attention.sliding_window_pattern": flags(True, True, False, False)}, 2 * 100 + 2 * 49),
         ("new", {}, 4 * 100),
     ],
 )

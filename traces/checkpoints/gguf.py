@@ -41,9 +41,12 @@ _NAMES = {
     "attention.head_count_kv": "num_key_value_heads",
     "attention.key_length": "head_dim",
     "attention.value_length": "v_head_dim",
+    "attention.kv_lora_rank": "kv_lora_rank",
+    "attention.chunk_size": "attention_chunk_size",
     "attention.sliding_window": "sliding_window",
     "attention.sliding_window_pattern": "sliding_window_pattern",
     "embedding_length": "hidden_size",
+    "rope.dimension_count": "qk_rope_head_dim",
     "expert_count": "num_experts",
     "expert_used_count": "num_experts_per_tok",
 }

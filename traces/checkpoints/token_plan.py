@@ -1,8 +1,8 @@
 """What one decoded token reads of a checkpoint's tensors, and of the keys and values of its context.
 
 Kinds and layers follow from the names that Hugging Face's models and GGUF give their tensors (Llama, Mistral, Qwen,
-Gemma, Phi, GPT-2, GPT-NeoX, OPT, Mixtral and other mixtures of experts, BERT). A tensor whose name says nothing is of
-kind `other` and streamed whole.
+Gemma, Phi, GPT-2, GPT-NeoX, OPT, Mixtral and other mixtures of experts, BERT; Mamba and other recurrent layers, alone
+or beside attention). A tensor whose name says nothing is of kind `other` and streamed whole.
 """
 
 from __future__ import annotations
@@ -21,20 +21,24 @@ from traces.readers.parts.weights import StoredTensor
 
 UNREAD, KV_CACHE, OTHER = "unread", "kv cache", "other"
 EMBEDDING, LM_HEAD, EXPERT, NORM = "embedding", "lm_head", "expert", "norm"
+RECURRENT = "recurrent"
 _KINDS: tuple[tuple[str, str], ...] = (
     (UNREAD, r"rotary_emb|position_ids$|masked_bias$|\.attn\.bias$|\.attention\.bias$|^mm\.|^v\.blk|"
-             r"vision_tower|vision_model|(^|\.)visual\.|multi_modal_projector|audio_tower|embed_vision"),
+             r"vision_(tower|model|encoder|adapter|language_adapter)|(^|\.)(visual|vpm|resampler|mtp)\.|patch_merger|"
+             r"multi_modal_projector|audio_tower|embed_(vision|audio)"),
     (NORM, r"[nN]orm|(^|\.)ln(_\d|_f|_attn)?\."),
     ("router", r"router|\.gate\.|ffn_gate_inp|shared_expert_gate|exp_probs_b"),
-    (EXPERT, r"(?<!shared_)experts\.|_exps\b"),
+    (EXPERT, r"(?<!shared_)experts\.|_exps\b|ffn_(gate|up|down)\.\d+\.|block_sparse_moe\.(in|out)put_linear"),
     (EMBEDDING, r"embed_tokens|embed_positions|tok_embeddings|wte\b|wpe\b|(word|position|token_type)_embeddings|"
-                r"embed_in\b|token_embd\b|position_embd|token_types"),
-    (LM_HEAD, r"^lm_head|\.lm_head|embed_out|^output\."),
+                r"embed_in\b|token_embd\b|position_embd|token_types|(backbone|rwkv)\.embeddings?\."),
+    (LM_HEAD, r"^lm_head|\.lm_head|embed_out|^(output|head)\.|(^|\.)output_layer\."),
     ("head", r"pooler|classifier|^score\.|^cls\."),
+    (RECURRENT, r"mamba|linear_attn|(^|[._])ssm_?|mixer\.(in_proj|out_proj|x_proj|dt_proj|conv1d|A_log|D$|dt_bias)|"
+                r"(\.|short)conv\.|time_mix|channel_mix|rwkv|recurrent"),
     ("attention qkv", r"qkv|c_attn|query_key_value|in_proj"),
-    ("attention q", r"q_proj|q_[ab]_proj|\.query\b|attn_q\b|q_lin|\bwq\b"),
-    ("attention k", r"k_proj|\.key\b|attn_k\b|k_lin|\bwk\b"),
-    ("attention v", r"v_proj|\.value\b|attn_v\b|v_lin|\bwv\b"),
+    ("attention q", r"q_proj|q_[ab]_proj|\.query\b|attn_q(_[ab])?\b|q_lin|\bwq\b"),
+    ("attention k", r"k_proj|\.key\b|attn_k(_b)?\b|k_lin|\bwk\b"),
+    ("attention v", r"v_proj|\.value\b|attn_v(_b)?\b|v_lin|\bwv\b"),
     ("attention kv", r"kv_[ab]_proj|kv_a_mqa|attn_kv"),
     ("attention o", r"o_proj|out_proj|attn_output|attention\.(output\.)?dense|attn\.(c_proj|dense|o\b)|out_lin|\bwo\b"),
     ("mlp gate+up", r"gate_up_proj"),
@@ -44,10 +48,17 @@ _KINDS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _PATTERNS = [(kind, re.compile(pattern)) for kind, pattern in _KINDS]
 _LAYER = re.compile(r"(?:^|\.)(?:layers|layer|h|blk|blocks|block)\.(\d{1,6})\.")
-_EXPERT = re.compile(r"(?<!shared_)experts\.(\d{1,6})\.")
+_EXPERT = re.compile(r"(?:(?<!shared_)experts|ffn_(?:gate|up|down))\.(\d{1,6})\.")
+_NO_HEAD = re.compile(r"position|type|wpe|per_layer")
+_MAKES = re.compile(r"\.[kv]_proj\.weight$")
 _TABLE = re.compile(r"position|wpe\b|embed_positions")
-_ENCODERS = ("bert", "electra", "mpnet", "xlm", "nomic", "albert", "esm")
+_ENCODERS = ("bert", "electra", "mpnet", "xlm", "nomic", "esm")
 """Parts of names of models whose layers read a whole text at once."""
+_OTHERWISE = {
+    "albert": "its layers share their tensors",
+    **dict.fromkeys(("t5", "bart", "whisper", "marian", "pegasus", "m2m", "blenderbot"), "it encodes and decodes"),
+}
+"""Parts of names of models whose steps are neither a decoder's nor an encoder's, and why."""
 _ALL_SLIDE = ("mistral", "ministral", "mixtral", "phi3", "phimoe", "phi4_multimodal", "starcoder2")
 _LAST_IS_FULL = {
     "gemma2": 2, "vaultgemma": 2, "gpt_oss": 2, "cohere2": 4, "olmo2": 4, "olmo3": 4, "exaone4": 4, "gemma3n": 5,
@@ -58,7 +69,7 @@ of the configurations in transformers 5.24, and of llama.cpp (whose olmo2 is olm
 _FIRST_ARE_FULL = ("qwen2", "qwen2_vl", "qwen2_5_vl", "qwen3")
 """Families whose layers slide from `max_window_layers` on."""
 _ORDER = {kind: k for k, kind in enumerate((
-    "attention qkv", "attention q", "attention kv", "attention k", "attention v", "attention o", "router",
+    RECURRENT, "attention qkv", "attention q", "attention kv", "attention k", "attention v", "attention o", "router",
     EXPERT, "mlp gate+up", "mlp gate", "mlp up", "mlp down", NORM, OTHER,
 ))}  # fmt: skip
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1}
@@ -167,12 +178,19 @@ class _Planner:
                 )
             self.notes.append("no configuration beside the tensors: all are streamed whole, once")
             return False
+        own = str(self.config.get("model_type", "")).lower()
+        why = next((why for part, why in _OTHERWISE.items() if part in own), "")
+        if why or self.config.get("is_encoder_decoder") is True:
+            why = why or "it encodes and decodes"
+            raise InputError(
+                f"{self.checkpoint.path}: a step of {own or 'this model'} is not known: {why} (decoders and encoders "
+                "like BERT are read)"
+            )
         given = self.config.get("architectures")
         names = " ".join(map(str, given)) if isinstance(given, list) else ""
         if "ForCausalLM" in names or "LMHead" in names or "ForConditionalGeneration" in names:
             return True
-        own = str(self.config.get("model_type", ""))
-        return not any(part in own.lower() for part in _ENCODERS)
+        return not any(part in own for part in _ENCODERS)
 
     def _experts(self, given: int | None) -> tuple[int, int]:
         count = self._of_config("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
@@ -202,7 +220,7 @@ class _Planner:
         behind: list[TokenRead] = []
         unread, others = [], []
         tensors = self.checkpoint.tensors
-        tables = [n for n in tensors if kind_of_tensor(n) == EMBEDDING and not re.search(r"position|type|wpe", n)]
+        tables = [n for n in tensors if kind_of_tensor(n) == EMBEDDING and not _NO_HEAD.search(n)]
         has_head = any(kind_of_tensor(name) == LM_HEAD for name in tensors)
         for name in sorted(tensors, key=natural_key):
             read = self._read(name, tensors[name])
@@ -272,8 +290,9 @@ class _Planner:
             return ((0, 1),)
         if _TABLE.search(name):
             last = self.context if self.decoder else max(1, self.context) - 1
-            if last >= rows:
-                raise InputError(f"context {self.context}: the model has {rows} positions (tensor {name!r})")
+            most = rows - 2 if self.config.get("model_type") == "opt" else rows  # OPT's positions begin at 2
+            if last >= most:
+                raise InputError(f"context {self.context}: the model has {most} positions (tensor {name!r})")
             return ((last, last + 1),) if self.decoder else ((0, last + 1),)
         if self.tokens >= rows:
             return ((0, rows),)
@@ -283,22 +302,30 @@ class _Planner:
     def _caches(self, inside: Mapping[int, Sequence[TokenRead]]) -> list[TokenRead]:
         """Return the keys and values of each layer, which lie behind all tensors: those read, then those written."""
         caches, new = list[TokenRead](), list[TokenRead]()
+        recurrent = sum(any(read.kind == RECURRENT for read in reads) for reads in inside.values())
+        if recurrent and self.decoder:
+            self.notes.append(f"the state that {recurrent} recurrent layer(s) read and write is not counted")
+        own = (self.layers or _MOST) - (self._of_config("num_kv_shared_layers") or 0)  # later ones read another's
         for layer, reads in sorted(inside.items()) if self.decoder else ():
             if any(read.kind.startswith("attention") for read in reads):
                 each = self._kv_bytes(layer)
                 read, written = self.batch * self._seen(layer) * each, self.batch * each
                 name = f"layer {layer}: keys and values"
-                new.append(TokenRead(f"{name}, new", KV_CACHE, layer, None, kv_written=written))
+                if layer < own:
+                    new.append(TokenRead(f"{name}, new", KV_CACHE, layer, None, kv_written=written))
                 if read:
                     caches.append(TokenRead(name, KV_CACHE, layer, None, kv_read=read))
         return caches + new
 
     def _compare(self, inside: Mapping[int, Sequence[TokenRead]]) -> None:
-        """Note where the tensors are not what the configuration says."""
+        """Note where the tensors, or the context, are not what the configuration says."""
+        positions = self._of_config("max_position_embeddings")
+        if positions and self.context >= positions:
+            self.notes.append(f"a context of {self.context} tokens: the configuration has {positions} positions")
         if self.layers is not None and 0 < len(inside) < self.layers:
             self.notes.append(f"the configuration has {self.layers} layers, the tensors are of {len(inside)}")
         for layer, reads in sorted(inside.items()) if self.decoder and not self._of_config("kv_lora_rank") else ():
-            made = sum(read.matrix[0] for read in reads if read.name.endswith(("k_proj.weight", "v_proj.weight")))
+            made = sum(read.matrix[0] for read in reads if _MAKES.search(read.name) and _is_float(read.tensor))
             if made and made != self._kv_values(layer):
                 self.notes.append(
                     f"layer {layer} makes {made} keys and values of a token; by its configuration, as counted, "
@@ -307,9 +334,19 @@ class _Planner:
                 return
 
     def _seen(self, layer: int) -> int:
-        """Return the tokens before this one that a layer attends to."""
+        """Return the tokens before this one that a layer attends to; a window's last token is this one."""
+        chunk = self._of_config("attention_chunk_size")
+        if chunk and self._chunked(layer):
+            return self.context % chunk
         window = self._of_config("sliding_window")
-        return min(self.context, window) if window and self._slides(layer, window) else self.context
+        return min(self.context, window - 1) if window and self._slides(layer, window) else self.context
+
+    def _chunked(self, layer: int) -> bool:
+        """Return whether a layer attends to its chunk of the context alone: Llama 4's, but for every fourth."""
+        for flags in map(self.config.get, ("layer_types", "no_rope_layers")):  # no_rope_layers: 1 has rotary positions
+            if isinstance(flags, list) and layer < len(flags):
+                return "chunked" in flags[layer] if isinstance(flags[layer], str) else bool(flags[layer])
+        return (layer + 1) % 4 != 0
 
     def _slides(self, layer: int, window: int) -> bool:
         """Return whether a layer attends to the window alone: as the configuration says, else as its family does."""
@@ -360,7 +397,7 @@ class _Planner:
                 f"{self.checkpoint.path}: the configuration does not say how many attention heads there are, or how "
                 "wide they are"
             )
-        head = self._of_config("head_dim") or hidden // heads
+        head = self._of_config("head_dim", "kv_channels") or hidden // heads
         return (heads if groups is None else groups) * (head + (self._of_config("v_head_dim") or head))
 
     def _kv_heads(self, layer: int) -> int | None:
@@ -371,6 +408,8 @@ class _Planner:
             return _number(given[layer], f"{self.checkpoint.path}: key and value heads")
         if self.config.get("multi_query") is True and self.config.get("new_decoder_architecture") is not True:
             return 1
+        if self.config.get("multi_query_attention") is True:  # ChatGLM's
+            return self._of_config("multi_query_group_num")
         return self._of_config("num_key_value_heads", "num_kv_heads")  # num_kv_heads: Falcon's
 
 
@@ -381,6 +420,11 @@ def _matrix(tensor: StoredTensor, *, stacked: bool = False) -> tuple[int, int]:
     if not rows or not n_bytes or len(tensor.shape) < 2 or n_bytes % rows:
         rows = 1
     return rows, math.prod(tensor.shape) // rows
+
+
+def _is_float(tensor: StoredTensor | None) -> bool:
+    """Whether a tensor has a row for each output: packed ones, of integers, may not."""
+    return tensor is not None and tensor.kind.lower().startswith(("f", "bf"))
 
 
 def _whole(matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
