@@ -379,7 +379,7 @@ def as_meant(data: Any, key: str = "") -> None:
                 data[step] = value.lower()
 
 
-_FREE_TEXT = ("name", "description", "source", "file", "files", "path")
+_FREE_TEXT = ("name", "names", "description", "source", "file", "files", "path")
 
 
 @cache

@@ -143,14 +143,16 @@ def tooltip(*fields: tuple[str, str, str]) -> list[Spec]:
 
 
 FIELDS = (
-    *("sweep", "ordering", "stride", "format", "onchip", "part", "encoder", "memory", "lanes", "engines", "policy"),
-    *("timing", "network"),
+    *("sweep", "ordering", "stride", "format", "onchip", "part", "encoder", "lanes", "engines", "policy", "timing"),
+    "network",
 )
 """What may tell points apart beside what else was swept."""
 
 
 def titles(data: ReportData) -> dict[str, str]:
-    return {**{key: column_title(key) for key in FIELDS}, **{axis.key: axis.title for axis in data.axes}}
+    """Return the columns that may tell points apart and their titles; M last, as on-chip memory and lanes decide it."""
+    named = {**{key: column_title(key) for key in FIELDS}, **{axis.key: axis.title for axis in data.axes}}
+    return {**named, "memory": column_title("memory")}
 
 
 def varying_fields(data: ReportData) -> list[str]:

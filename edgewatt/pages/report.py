@@ -171,7 +171,7 @@ def _columns(data: ReportData) -> list[list[Any]]:
     """Return the columns of the table: key, head, digits after the point (None: text; negative: per cent), factor."""
     columns: list[list[Any]] = [["label", "point", None, 1]]
     own = [(each.key, each.head, each.kind) for each in COLUMNS.values() if each.listed]
-    swept = [(axis.key, axis.title, "count" if axis.numeric else "text") for axis in data.axes]
+    swept = [(a.key, a.title, "count" if a.numeric else "text") for a in data.axes if a.key not in COLUMNS]
     settings = [each for each in own if each[0] in NAMING]
     costs = sorted((each for each in own if each[0] not in NAMING), key=lambda each: _FIRST.get(each[0], len(_FIRST)))
     shown = {*varying_fields(data), "seed", *(axis.key for axis in data.axes if axis.key.endswith("_seed"))}
@@ -234,8 +234,8 @@ def summary(data: ReportData) -> list[str]:
     if not played:
         counted = f"{len(data.rows)} points, counted with the I/O model alone."
         return [counted, *describe_swept(data), *_describe_work(data)]
-    inputs = distinct(data.rows, "inputs")
-    many = "" if inputs == [1] else f", {' or '.join(map(str, sorted(inputs)))} inputs at a time"
+    lanes = distinct(data.rows, "lanes")
+    many = "" if lanes == [1] else f", {' or '.join(map(str, sorted(lanes)))} inputs at a time"
     lines = [f"{len(played)} points; energy and time per inference{many}.", *describe_swept(data)]
     if idle := ", ".join(distinct(data.rows, "idle")):
         lines.append(f"Of the DRAM's static energy is billed: {idle}.")
@@ -282,9 +282,10 @@ def _describe_work(data: ReportData) -> list[str]:
     zeroed: dict[str, int] = {}
     for number, name, count in zip(io, *map(data.rows.values, ("format", "zeroed_weights")), strict=True):
         if number and count:
-            zeroed[name] = count
+            zeroed[name] = max(count, zeroed.get(name, 0))
+    many = "At most, i" if len(distinct(data.rows, "network")) > 1 else "I"
     for name, count in zeroed.items():
-        lines.append(f"In {name}, {count:,} stored non-zero weights become zero.")
+        lines.append(f"{many}n {name}, {count:,} stored non-zero weights become zero.")
     if data.failed:
         lines.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
     if older := data.about.older:

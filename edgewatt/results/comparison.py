@@ -59,7 +59,7 @@ def compare(a: str | Path, b: str | Path) -> Comparison:
 
 
 _NAMED = ("network", "memory", "policy", "encoder", "part", "timing", "seed")  # in a point's name where they vary
-_KEPT = ("hash", "ordering", "stride", "format", "trace", *_NAMED, *METRICS)
+_KEPT = ("hash", "ordering", "stride", "format", "trace", "inputs", *_NAMED, *METRICS)
 
 
 class _Side:
@@ -123,6 +123,16 @@ class Comparison(Sequence[dict[str, Any]]):
             f"only the {len(self)} points that both have are compared: A has {a} more, B {b}, whose settings the other "
             "does not have."
         )
+
+    @property
+    def counted(self) -> str:
+        """Say of how many inputs the counts are, where that differs; nothing where it does not."""
+        sides = ((self._first, self._of_a), (self._second, self._of_b))
+        of_a, of_b = ({side.rows.values("inputs")[k] for k in of} for side, of in sides)
+        if len(of_a | of_b) < 2:
+            return ""
+        a, b = (" or ".join(map(str, sorted(each, key=str))) for each in (of_a, of_b))
+        return f"Counts are of whole runs, of {a} inputs in A and {b} in B; energies and times are of one input."
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

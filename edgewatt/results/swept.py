@@ -161,7 +161,7 @@ def _tells_more(configs: Configs, key: str) -> bool:
 
 
 def column_name(key: str) -> str:
-    return re.sub(r"\W+", "_", key)
+    return "billed_idle" if key == "idle" else re.sub(r"\W+", "_", key)  # `idle` is what it came to
 
 
 def title_of(key: str) -> str:
@@ -179,14 +179,15 @@ def title_of(key: str) -> str:
 def _labels(configs: Configs, section: str) -> list[str]:
     words: dict[int, str] = {}
     of = configs.leaves(section.partition(".")[0])
+    usual = "default" if any(leaves.get(section) is not None for leaves in of) else "none"  # a value, not a section
     for leaves in of:
         if id(leaves) not in words:
             parts = [
-                f"{title_of(key.removeprefix(section + '.'))} {value}"
+                f"{title_of(key.removeprefix(section + '.'))} {value}" if key != section else str(value)
                 for key, value in leaves.items()
-                if key.startswith(f"{section}.") and value is not None
+                if (key == section or key.startswith(f"{section}.")) and value is not None
             ]
-            words[id(leaves)] = ", ".join(parts)[:60] or "none"
+            words[id(leaves)] = ", ".join(parts)[:60] or usual
     return [words[id(leaves)] for leaves in of]
 
 

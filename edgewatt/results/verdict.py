@@ -131,7 +131,7 @@ class Card:
     choice's stride and format. gains: 'row by row', 'blocking' (the order alone), 'stride', 'format', 'layout' (each
     put back to the baseline's, the rest as chosen), 'all' (against the baseline). holds: share of draws in which the
     choice needs least energy. row: the number of its first row. cut: orders whose search a time limit ended. bound_by:
-    what bounds the choice's time, in per cent.
+    what bounds the choice's time, in per cent. orders: how many were measured with the choice's stride and format.
     """
 
     hardware: str
@@ -149,6 +149,7 @@ class Card:
     seeds: int = 1
     cut: tuple[str, ...] = ()
     bound_by: str = ""
+    orders: int = 2
 
     @property
     def order_matters(self) -> bool:
@@ -159,7 +160,7 @@ class Card:
     @property
     def take(self) -> str:
         best, base = self.choice, self.baseline
-        order = ORDER_WORDS.get(best.order, best.order) if self.order_matters else "any order"
+        order = ORDER_WORDS.get(best.order, best.order) if self.order_matters or self.orders < 2 else "any order"
         if order == "any order" and self.order_range >= MATTERS:
             order = "row by row"
         lines = [order]
@@ -187,6 +188,8 @@ class Card:
         if order is not None and not self.order_matters and self.order_range >= MATTERS:
             lines.append(f"{where}: row by row will do: the best of the others {_change(order.energy)} energy "
                          f"({order.ends}); the worst costs {100 * self.order_range:.1f} % more than it.")  # fmt: skip
+        elif self.orders < 2:
+            lines.append(f"{where}: take {self.take}; no other order was measured with this stride and format.")
         elif not self.order_matters:
             most = f"orders differ by {100 * self.order_range:.1f} % in energy"
             lines.append(f"{where}: the order is irrelevant ({most}); {ROW_BY_ROW} will do.")
@@ -292,7 +295,7 @@ class Measured:
             row.get("bound_by", ""),
         )  # fmt: skip
         self._groups.setdefault(hardware, []).append(point)
-        self._inputs[hardware] = inputs
+        self._inputs[hardware] = row["lanes"]
         if record.results.get("ordering", {}).get("truncated"):
             self._cut.setdefault(hardware, {})[software.order] = None
 
@@ -448,7 +451,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
         hardware, inputs, best, base, total[best], mean[best][1], tuple(columns), gains, holds,
         high / low - 1 if low else 0.0, len(points), points[0].row,
         len(seeds or ()) or len({p.seed for p in points}), cut,
-        next((p.bound_by for p in points if p.software == best), ""),
+        next((p.bound_by for p in points if p.software == best), ""), len({s.order for s in alike}),
     )  # fmt: skip
 
 
@@ -498,6 +501,8 @@ PROXIES = {"io": "I/Os", "bytes": "bytes", "distance": "data movement distance"}
 
 def _proxies(rows: Rows) -> dict[str, float]:
     spent = column(rows, "energy_pj")
+    if any(len(set(column(rows, key))) > 1 for key in ("lanes", "inputs")):  # counts are of a pass, energies of one
+        return {}
     found = {}
     for key, name in PROXIES.items():
         pairs = [(x, y) for x, y in zip(column(rows, key), spent, strict=True) if x is not None and y is not None]

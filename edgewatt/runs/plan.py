@@ -102,6 +102,11 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
     def change(loc: Loc, key: str) -> Change:
         return tuple(key.split(".")), document.at(loc), document.mark(loc)
 
+    swept = [*(("grid", key) for key in settings.grid), *(("zip", key) for key in settings.side_by_side)]
+    for (_, one), (kind, other) in itertools.permutations(swept, 2):
+        if one == other or other.startswith(f"{one}."):
+            what = "is swept twice" if one == other else f"is part of {one}, which is swept, too"
+            raise document.fail((kind, other), f"{other} {what}: the later one would replace it", key=True)
     lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} has {n}" for key, n in lengths.items())

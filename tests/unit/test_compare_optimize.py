@@ -45,6 +45,15 @@ def test_pareto_front_against_its_definition(costs: list[tuple[int, ...]]) -> No
     assert len({costs[i] for i in front}) == len(front)
 
 
+def test_counts_of_more_inputs_are_said(tmp_path: Path) -> None:
+    """The terminal showed counts of all inputs beside energies of one without a word."""
+    for name, lanes in (("a", 2), ("b", 4)):
+        ew.run({**BASE, "layout": {"kind": "csr", "lanes": lanes}}, results=tmp_path / name)
+    said = ew.results.compare(tmp_path / "a", tmp_path / "b").counted
+    assert said == "Counts are of whole runs, of 2 inputs in A and 4 in B; energies and times are of one input."
+    assert ew.results.compare(tmp_path / "a", tmp_path / "a").counted == ""
+
+
 def test_compare_two_runs(tmp_path: Path) -> None:
     for name, encoder in (("a", "raw"), ("b", "dbi-dc")):
         ew.run({**BASE, "encoder": encoder, "formats": ["fp16", "int8"]}, results=tmp_path / name)

@@ -223,8 +223,8 @@ def test_of_a_single_order_nothing_was_left_out(monkeypatch: pytest.MonkeyPatch)
     for targets, missed in (([1], False), ([1, 2], True)):
         network = Network([0] * len(targets), targets, n_neurons=3, inputs=[0], outputs=targets)
         found = order_for_machine(
-            network, MachineShape(10, "min", "literal"), slow, MachineParameters(moves=1, rounds=0), holds=lambda edges: True,
-            time_limit_s=1,
+            network, MachineShape(10, "min", "literal"), slow, MachineParameters(moves=1, rounds=0),
+            holds=lambda edges: True, time_limit_s=1,
         )  # fmt: skip
         assert bool(what_is_open(found)) == missed
 

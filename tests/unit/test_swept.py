@@ -51,6 +51,48 @@ def test_every_varying_key_is_an_axis() -> None:
     )
 
 
+def test_a_value_that_points_leave_out_is_the_default() -> None:
+    assert axes({"engine": {"clock_ghz": 0.5}}, {"engine": {}}) == {"engine clock ghz": ["0.5", "default"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"orderings": ["by-source"], "formats": ["fp16", "fp32"]}, "no other order was measured with this"),
+        ({"idle": [0.3, 0.6]}, "idle 0.6: "),
+        ({"engine.clock_ghz": [0.5, 1]}, "engine clock ghz default: "),
+        ({"measure": ["io", "all"]}, "What differs: ordering"),
+        ({"network.generate.density": [0.2, 0.4]}, "2 networks; lpddr4-3200"),
+        ({"dram.part": ["lpddr4-3200", "hbm2"]}, "lpddr4-3200 or hbm2, raw bus"),
+        ({"layout.lanes": [2, 4]}, "per inference, 2 or 4 inputs at a time"),
+        ({"batch": [8]}, "energy and time per inference."),
+    ],
+)
+def test_what_differs_is_said_once_and_rightly(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
+    """Numbers of `idle`, some points with I/Os alone, defaults among values: tracebacks, two machines of one name."""
+    base = {"network": NETWORK, "caches": CACHES[0], "orderings": ["two-optimal", "by-source"]}
+    swept = {"base": {**base, **{k: v for k, v in changes.items() if k in base or k == "formats"}}}
+    swept["grid"] = {key: value for key, value in changes.items() if key not in swept["base"]}
+    (tmp_path / "s.yaml").write_text(json.dumps(swept))
+    said = ""
+    for options in ([], ["-v"]):
+        result = CliRunner().invoke(app, ["run", str(tmp_path / "s.yaml"), "-o", str(tmp_path / "r"), *options])
+        assert result.exit_code == 0, result.output
+        said += " ".join(result.output.split())
+    assert "take any order" not in said or "orders differ" in said
+    page = tmp_path / "r.html"
+    assert CliRunner().invoke(app, ["report", str(tmp_path / "r"), "-o", str(page)]).exit_code == 0
+    assert words in said + page.read_text()
+
+
+def test_a_page_shows_the_fewest_of_several_points(tmp_path: Path) -> None:
+    swept = {"base": {"network": NETWORK, "measure": "io", "orderings": ["by-source"]}, "grid": {"seed": [0, 1]}}
+    swept["grid"]["network.generate.seed"] = [3, 1, 2]
+    points = ew.sweep(swept, results=tmp_path, executor="inline").records
+    (mark,) = read_results(tmp_path).io_curves
+    assert mark["io"] == min(record.results["io"]["reads"] + record.results["io"]["writes"] for record in points)
+
+
 def test_a_hardware_sweep_is_named_everywhere(tmp_path: Path) -> None:
     swept = ew.sweep(HARDWARE, results=tmp_path / "a", executor="inline")
     assert len(swept) == 16

@@ -11,6 +11,7 @@ from edgewatt.results.swept import rows_with_axes
 from edgewatt.results.verdict import Card, Effect, Gain, Measured, Verdict
 from traces.base.units import duration, energy
 
+_SIZES = ("neurons", "connections")
 FEW = 3  # machines whose verdicts are sentences
 
 
@@ -23,10 +24,17 @@ def verdict_of(records: Sequence[Record]) -> Verdict:
 
 def headline(records: Sequence[Record], title: str) -> None:
     """Print what was measured, in a line or two."""
-    row, sizes = row_of(records[0]), records[0].results.get("network", {})
-    counted = (f"{sizes[each]:,} {each if sizes[each] != 1 else each[:-1]}" for each in ("neurons", "connections"))
-    name = "" if row["network"].startswith(title) else f"{row['network']}, "
-    say(f"{title}: {name}{', '.join(counted)}; {row['part']}, {row['encoder']} bus")
+    rows = [row_of(record) for record in records]
+    sizes = {tuple(record.results.get("network", {}).get(each) for each in _SIZES) for record in records}
+    if len(sizes) == 1:
+        counted = (f"{n:,} {each if n != 1 else each[:-1]}" for n, each in zip(*sizes, _SIZES, strict=True))
+        name = "" if rows[0]["network"].startswith(title) else f"{rows[0]['network']}, "
+        work = name + ", ".join(counted)
+    else:
+        work = f"{len(sizes)} networks"
+    played = [row for row in rows if "part" in row]
+    parts, buses = (dict.fromkeys(str(row[key]) for row in played) for key in ("part", "encoder"))
+    say(f"{title}: {work}" + (f"; {' or '.join(parts)}, {' or '.join(buses)} bus" if played else ""))
 
 
 def show_verdict(records: Sequence[Record], verdict: Verdict | None = None) -> bool:

@@ -16,6 +16,7 @@ from edgewatt.results.record_rows import (
     Column,
     column_title,
     compact,
+    label_of,
     per_inference,
     percent,
     row_of,
@@ -97,25 +98,31 @@ def _notes(records: Sequence[Record], rows: list[Row], bases: list[Row]) -> list
     if "io" in first:
         sizes = record.results["network"]
         better = f", at least {first['io_bound']} ({first['bound']})" if first["io_bound"] > first["io_lower"] else ""
-        notes.append(f"network  {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections")
-        notes.append(
-            f"I/Os     M = {first['memory']}, policy {first['policy']}; "
-            f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1){better}"
-        )
-    if "energy_pj" not in first:
+        several = {(row.get("network"), row.get("memory"), row.get("io_lower"), row.get("policy")) for row in rows}
+        if len(several) == 1:
+            notes.append(f"network  {first['network']}: {sizes['neurons']} neurons, {sizes['connections']} connections")
+            notes.append(
+                f"I/Os     M = {first['memory']}, policy {first['policy']}; "
+                f"bounds {first['io_lower']} to {first['io_upper']} (Theorem 1){better}"
+            )
+    rows = [row for row in rows if "energy_pj" in row]
+    if not rows:
         return notes
+    first = rows[0]
     onchip = " | ".join(dict.fromkeys(row["onchip"] for row in rows))
     time = "issue time (replay)" if first["timing"] == "replay" else "system timing"
     engines = f"; {first['engines']} engines" if first["engines"] > 1 else ""
-    notes.append(f"machine  {onchip}; {first['encoder']} bus; {first['part']}; {time}{engines}")
-    many = sorted({row["inputs"] for row in rows})
+    buses, parts = (" | ".join(dict.fromkeys(str(row[key]) for row in rows)) for key in ("encoder", "part"))
+    notes.append(f"machine  {onchip}; {buses} bus; {parts}; {time}{engines}")
+    many = sorted({row["lanes"] for row in rows})
     batch = f", {' or '.join(map(str, many))} inputs at a time" if many != [1] else ""
     notes.append(f"per      energy and time: inference{batch}; bytes, ones, toggles: all of them")
     if "ordering" in first:
-        base = next(filter(None, bases), first)
+        base = next((each for each in bases if "layout" in each), first)
         which = f"stride {base['stride']}, {base['format']}, layout {base['layout']}"
         notes.append(f"±        against row by row (two-optimal), {which}, same hardware")
-        aims = sorted({str(r.config["search"]["objective"]) for r in records if searches(r.config)})
+        given = [r.config["search"]["objective"] for r in records if searches(r.config)]
+        aims = sorted({label_of(aim) if isinstance(aim, dict) else str(aim) for aim in given})
         notes += [f"searches lower {' or '.join(aims).replace('io', 'I/Os')}"] if aims else []
     layouts = dict.fromkeys(str(row["layout"]) for row in rows)
     notes.append(f"layout   {' | '.join(layouts)}")
@@ -189,6 +196,8 @@ def show_comparison(pairs: Comparison) -> None:
         if same:
             put(console, f"the same in every point: {', '.join(same)}")
         put(console, pairs.says)
+    if pairs.counted:
+        put(console, pairs.counted)
     if len(pairs) > 1 and most == 0 and not any(pair["differs"] for pair in pairs):
         put(console, "nothing differs: settings, counts, energies and times of every point are the same", style="bold")
         return
@@ -209,11 +218,14 @@ def show_comparison(pairs: Comparison) -> None:
     show_table(("metric", "A", "B", "change %"), rows, numeric=("A", "B", "change %"))
     because = largest["because"][:8]
     if because:
+        more = len(largest["because"]) - len(because)
         rows = [
             (t["term"], compact(t["count_a"]), compact(t["count_b"]), f"{'+' if t['pj'] > 0 else ''}{energy(t['pj'])}")
             for t in because
         ]
         show_table(("energy term", "count A", "count B", "change"), rows, numeric=("count A", "count B", "change"))
+        if more:
+            put(console, f"and {more} terms that change less; --json has all")
 
 
 def _moved(pair: dict[str, Any], name: str) -> bool:
