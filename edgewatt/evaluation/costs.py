@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
 from traces.base.errors import InputError, shown
@@ -73,11 +71,11 @@ def costs_of(
         timed = issue_time(result, machine)
     energy = run_energy(result, machine, timed.time_ns)
     pad = machine.scratchpad or ScratchpadSpec(2**20)
-    bursts = np.asarray(result.total.reads + result.total.writes)
+    bursts = result.total.way_bursts.sum(axis=0)
     io = count_io(network, edges, memory=memory, policy=pad.policy, pinning=pad.pinning)
     return {
         "io": io.total,
-        "bytes": result.read_bytes + result.written_bytes,
+        "bytes": result.total.bursts * result.block_bytes,
         "energy": energy.total_pj,
         "dynamic": energy.kind_pj("dynamic"),
         "static": energy.kind_pj("static"),

@@ -41,7 +41,6 @@ from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.reprs import OneLineRepr
 from traces.base.units import energy
-from traces.layout.kind import LAYOUTS
 from traces.layout.settings import Layout
 from traces.networks.network import Network
 
@@ -244,6 +243,7 @@ def break_even(
     beyond: dict[str, tuple[str, ...]] = {}
     crossings: dict[str, dict[str, tuple[tuple[int, bool], ...]]] = {}
     searched: dict[str, tuple[str, ...]] = {}
+    starts: dict[str, int | None] = {}  # of the first choice
     for choice, its in ranges.items():
         legal, requested = its.legal, its.requested
         at = partial(_point, study, choice, its)
@@ -254,20 +254,19 @@ def break_even(
         probes = between if cheap else sorted({*requested, *_around_changes(saves_io)})
         if each:
             legal = probes = requested
-        same = model.layout.kind in LAYOUTS and LAYOUTS[model.layout.kind].item.same_bytes
-        counted = () if not saves_io else ("io", "bytes") if same else ("io",)
-        exact = len(saves_io) == len(between)
-        searched[str(choice)] = METRICS if probes == between else counted if exact else ()
+        exact = saves_io and len(saves_io) == len(between)
+        searched[str(choice)] = METRICS if probes == between else ("io",) if exact else ()
         changes: dict[str, Changes] = {}
         for metric in METRICS:
-            if metric in searched[str(choice)] and metric in counted:
+            if metric == "io" and exact:
                 changes[metric] = changes_of(saves_io.__getitem__, between, between)
             else:
                 changes[metric] = changes_of(partial(_saves, at, metric), probes, legal)
         crossings[str(choice)] = {metric: found.crossings for metric, found in changes.items()}
         sizes_of[str(choice)] = {metric: found.last for metric, found in changes.items()}
+        starts = starts or {metric: found.first for metric, found in changes.items()}
         beyond[str(choice)] = tuple(metric for metric, found in changes.items() if found.to_the_end)
-    verdict = _verdict(orders.names, points, choices[0], sizes_of, beyond, crossings)
+    verdict = _verdict(orders.names, points, choices[0], starts, sizes_of, beyond, crossings)
     made_for = _made_for(orders, f"{kib(size_of(at_first.machine))}, {choices[0]}")
     return BreakEven(
         verdict, tuple(points), sizes_of, beyond, model.layout.kind, orders.names, study.evaluations, crossings,
@@ -297,9 +296,11 @@ pays = break_even  # as it was called before 0.3, and still is in `ew`
 @dataclass(frozen=True)
 class Changes:
     """Where a saving begins and ceases. crossings: (largest legal size before the change, whether it saves), ascending.
-    last: the largest size that saves, None for none; to_the_end: whether that is the last one looked at."""
+    first, last: the smallest and the largest size that save, None for none; to_the_end: whether the latter is the last
+    one looked at."""
 
     crossings: tuple[tuple[int, bool], ...]
+    first: int | None
     last: int | None
     to_the_end: bool
 
@@ -335,8 +336,10 @@ def changes_of(saves: Callable[[int], bool], probes: Sequence[int], legal: Seque
         if not fresh:
             break
     crossings = tuple((legal[low], known[low]) for low, _ in open_pairs)
-    last = max((k for k, each in known.items() if each), default=None)
-    return Changes(crossings, None if last is None else legal[last], last == end)
+    saving = [k for k, each in known.items() if each]
+    if not saving:
+        return Changes(crossings, None, None, False)
+    return Changes(crossings, legal[min(saving)], legal[max(saving)], max(saving) == end)
 
 
 def _around_changes(saves: Mapping[int, bool]) -> list[int]:
@@ -367,6 +370,7 @@ def _verdict(
     names: tuple[str, ...],
     points: Sequence[BreakEvenPoint],
     choice: StudyChoice,
+    starts: Mapping[str, int | None],
     break_even: Mapping[str, Mapping[str, int | None]],
     beyond: Mapping[str, tuple[str, ...]],
     crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]],
@@ -383,11 +387,10 @@ def _verdict(
             no_difference.append(WORDS[metric])
             continue
         best = max(mine, key=lambda point: point.saving(metric))
-        last = break_even[str(choice)][metric]
-        if last is None:
+        start, last = starts[metric], break_even[str(choice)][metric]
+        if start is None or last is None:
             not_in.append(WORDS[metric])
             continue
-        start = min((point.size_bytes for point in mine if point.saves(metric)), default=last)
         end = " on" if metric in beyond[str(choice)] else f" to {kib(last)}" if last > start else ""
         gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
         but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""

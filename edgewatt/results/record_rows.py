@@ -413,13 +413,15 @@ NEURON_STREAMS = ("inputs", "partial_sums", "outputs")
 
 
 def moved_bytes(results: Mapping[str, Any]) -> dict[str, int]:
+    """Return what went over the bus: bursts, without requests that were merged or answered by a waiting write."""
     traffic = results["traffic"]
-    by_stream = {
-        name: (counts["reads"] + counts["writes"]) * traffic["block_bytes"]
-        for name, counts in traffic["streams"].items()
-    }
-    neurons = sum(by_stream.get(name, 0) for name in NEURON_STREAMS)
-    total = (traffic["reads"] + traffic["writes"]) * traffic["block_bytes"]
+
+    def moved(counts: Mapping[str, int]) -> int:
+        bursts = counts.get("bursts", counts["reads"] + counts["writes"])  # older records have requests alone
+        return bursts * int(traffic["block_bytes"])
+
+    neurons = sum(moved(traffic["streams"][name]) for name in NEURON_STREAMS if name in traffic["streams"])
+    total = moved(traffic)
     return {"bytes": total, "neuron_bytes": neurons, "connection_bytes": total - neurons}
 
 

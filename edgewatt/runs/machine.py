@@ -80,7 +80,8 @@ def simulate(
             "reads": int(total.reads.sum()),
             "writes": int(total.writes.sum()),
             "block_bytes": result.block_bytes,
-            "streams": by_stream(reads=total.reads, writes=total.writes),
+            "bursts": total.bursts,
+            "streams": by_stream(reads=total.reads, writes=total.writes, bursts=total.way_bursts.sum(axis=0)),
         },
         "bus": _bus(total, machine),
         "dram": {

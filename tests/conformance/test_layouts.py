@@ -60,7 +60,6 @@ def test_a_layout_says_what_it_is(name):
 def test_a_trace_computes_the_forward_pass_and_moves_the_bytes_declared(name, form):
     net, kind = network(), LAYOUTS[name].item
     inputs = np.random.default_rng(1).random((1, 6)).astype(np.float32)
-    reads = set()
     for order in orders(net).values():
         if not kind.holds(net, order):
             with pytest.raises(ValueError, match=f"layout {name!r} needs every {kind.run_name} in one run"):
@@ -77,7 +76,6 @@ def test_a_trace_computes_the_forward_pass_and_moves_the_bytes_declared(name, fo
                 own &= ~((at >= 0) & (at < names.n_bytes))
             assert (chunk.op[own] == LOAD).all()
             read += int(chunk.size[own].sum())
-        reads.add(read)
         value_bits = 32 if form == "fp32" else 4
         wanted = bytes_per_connection(name, kind, value_bits) * (net.n_connections + padding)
         assert wanted <= read < wanted + 1  # two int4 share the load of their byte
@@ -87,7 +85,6 @@ def test_a_trace_computes_the_forward_pass_and_moves_the_bytes_declared(name, fo
             values = memory[region.base_address - trace.memory.base_address :][: region.n_bytes].view(np.float32)
             expected = forward(net, inputs)[0]
             assert np.allclose(values[net.outputs], expected[net.outputs], atol=1e-5)
-    assert len(reads) == 1 or not kind.same_bytes
 
 
 def bytes_per_connection(name, kind, value_bits):

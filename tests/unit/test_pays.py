@@ -21,6 +21,7 @@ from edgewatt.cli import app
 from edgewatt.orders.break_even import METRICS, BreakEvenPoint, Changes, changes_of
 from edgewatt.orders.break_even_page import break_even_page
 from edgewatt.orders.order_comparison import StudyChoice, legal_sizes, machine_of
+from edgewatt.orders.ordering import machine_cost_for
 from traces.base.errors import InputError
 from traces.base.resources import shipped_names
 from traces.layout.settings import Layout
@@ -74,10 +75,10 @@ def test_bisection_asks_few_sizes():
         asked.append(size)
         return size < 700.5
 
-    assert changes_of(saves, [1, 500, 1000], list(range(1, 1001))) == Changes(((700, True),), 700, False)
+    assert changes_of(saves, [1, 500, 1000], list(range(1, 1001))) == Changes(((700, True),), 1, 700, False)
     assert len(asked) < 25
-    assert changes_of(lambda size: True, [1, 5], [1, 2, 5]) == Changes((), 5, True)
-    assert changes_of(lambda size: False, [1, 5], [1, 2, 5]) == Changes((), None, False)
+    assert changes_of(lambda size: True, [1, 5], [1, 2, 5]) == Changes((), 1, 5, True)
+    assert changes_of(lambda size: False, [1, 5], [1, 2, 5]) == Changes((), None, None, False)
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=60), st.data())
@@ -88,7 +89,20 @@ def test_every_change_between_probes_is_found(pattern, data):
     saves = dict(zip(legal, pattern, strict=True))
     wanted = tuple((a, saves[a]) for a, b in itertools.pairwise(legal) if saves[a] != saves[b])
     assert set(changes_of(saves.__getitem__, probes, legal).crossings) <= set(wanted)
-    assert changes_of(saves.__getitem__, legal, legal).crossings == wanted
+    every = changes_of(saves.__getitem__, legal, legal)
+    assert every.crossings == wanted
+    assert (every.first, every.last) == (min((a for a in legal if saves[a]), default=None),
+                                         max((a for a in legal if saves[a]), default=None))  # fmt: skip
+
+
+def test_a_machine_moves_the_bytes_of_its_bursts() -> None:
+    """Requests that were merged, or answered by a write that waits, go over no bus: they were counted."""
+    model = machine_cost_for(ew.load(NETWORK), "bytes", "scratchpad-8k", lanes=1, timing="replay")
+    cost = model.costs(model.plain)
+    trace = ew.build_trace(model.network, model.plain, layout=model.layout)
+    total = ew.replay(trace, model.machine).total
+    assert cost["bytes"] == sum(cost["streams"].values()) == 32 * total.bursts
+    assert total.bursts < int((total.reads + total.writes).sum())
 
 
 def test_verdict_reason_and_page():
@@ -260,9 +274,8 @@ def test_what_changes_by_less_than_is_printed_is_no_difference():
     point = BreakEvenPoint(choice, 8192, 113, mine, other)
     nothing = {metric: None for metric in METRICS} | {"bytes": 8192, "energy": 8192}
     none = {metric: () for metric in METRICS}
-    said = _verdict(
-        ("auto", "two-optimal"), [point], choice, {str(choice): nothing}, {str(choice): ()}, {str(choice): none}
-    )
+    last, beyond, crossings = ({str(choice): each} for each in (nothing, (), none))
+    said = _verdict(("auto", "two-optimal"), [point], choice, nothing, last, beyond, crossings)
     assert "it makes no difference in I/Os, energy and time at 8 KiB (less than 0.05 %)" in said
     assert "it pays in bytes" in said and "pays in energy" not in said
 

@@ -73,7 +73,7 @@ def test_an_export_computes_the_same_outputs(tmp_path: Path) -> None:
 
 
 def test_sparse_layers_fill_fewer_lines_than_any_order_of_theirs() -> None:
-    network = random_layered(4, 1000, 0.003, seed=1)
+    network = random_layered(2, 1000, 0.003, seed=1)
     found = ew.orders.renumber(network, machine=CACHE, objective="bytes", rounds=1, moves=2000)
     assert not np.array_equal(found.number, np.arange(network.n_neurons))
     assert found.fills < 0.4 * found.plain_fills

@@ -11,7 +11,6 @@ from traces.networks.network import Network
 
 class Coo(LayoutKind):
     ids = ("source", "target")
-    same_bytes = True
 
 
 class Csc(LayoutKind):

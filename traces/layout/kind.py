@@ -187,13 +187,12 @@ class LayoutKind:
     runs_of: 'target' (rows), 'source' (columns), whose connections must be one run of the order; None holds any order.
     ids: the ends whose id is stored with each connection. ids_per_layer: whether ids count from the lowest neuron of
     the connection's layer where the network is layered, unless the user says otherwise.
-    same_bytes: every order that it holds reads the same bytes of connections. pointers: where rows start is stored.
+    pointers: where rows start is stored.
     """
 
     runs_of: ClassVar[End | None] = None
     ids: ClassVar[tuple[End, ...]] = ("target", "source")
     ids_per_layer: ClassVar[bool] = True
-    same_bytes: ClassVar[bool] = False
     pointers: ClassVar[bool] = False
 
     @property

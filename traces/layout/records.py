@@ -72,7 +72,6 @@ class RunsDelta(LayoutKind):
 class Tuples(LayoutKind):
     ids = ("source", "target")
     ids_per_layer = False
-    same_bytes = True
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
         """Little-endian, packed: source id, target id, weight bits."""
