@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.random_networks import dags
 
 import edgewatt as ew
+from edgewatt.orders.ordering import machine_cost_for
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.base import check_order
 from reorder.edges.methods.tiles import Tile, best_tile, nearby_tiles, tile_choices
@@ -75,6 +77,16 @@ def test_the_best_tile_is_at_most_the_least_of_the_choices_and_of_those_near_it(
     assert found.edges.tolist() == found.tile.order(network).tolist()
     first = best_tile(network, 24, cost, policy=policy, over=lambda: True)
     assert first.tile == tile_choices(24, policy)[0]
+
+
+def test_row_by_row_is_a_blocking() -> None:
+    """Message passing on a graph, where no larger tile is as good: beyond blocking an order saved more than in all."""
+    rng = np.random.default_rng(0)
+    rows = [np.unique([*rng.choice(200, 8, replace=False), i]) for i in range(200)]
+    graph = sp.csr_matrix((rng.random(sum(map(len, rows))), np.concatenate(rows), np.cumsum([0, *map(len, rows)])))
+    model = machine_cost_for(ew.from_matrices([graph] * 4), "energy", "edge", lanes=16, timing="replay")
+    block = model.blocked()
+    assert block is not None and block.value <= model(model.plain)
 
 
 def test_tiles_larger_than_any_layer_are_not_the_end_of_the_choice() -> None:
