@@ -50,8 +50,8 @@ def order(
     as they lie in `layout` (a Layout or a kind; 'auto': chosen for each order) for one pass of `lanes` vectors
     (default: 16). timing: 'system' (default), or 'replay', an open loop (not for objective 'time'). 'auto' returns an
     order never worse there than two-optimal and the constructions (see reorder.edges.machine.search; parameters rounds,
-    moves); policy, pinning and M are then the machine's own. time_limit_s: ends a search. memory: of the I/O model,
-    needed without a machine; with one, M for other methods than 'auto' (None: the machine's own).
+    moves); policy, pinning and M are then the machine's own, others are refused. time_limit_s: ends a search. memory:
+    of the I/O model, needed without a machine; with one, M for other methods than 'auto' (None: the machine's own).
 
     With `target`, method 'auto' times orders by layers in tiles of sources (see `fastest_order`), for rows of `lanes`
     values (default: 64); constructions are made as they are, and methods that search are refused.
@@ -62,6 +62,7 @@ def order(
         model = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
         if target is not None:
             raise InputError("give a target (a processor) or a machine, not both")
+        check_evicts(model, policy, pinning)
         return order_on_machine(
             model, method, memory=memory, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters
         )
@@ -123,6 +124,16 @@ def renumber(
     """
     model = machine_cost_for(network, objective, machine, layout=layout, lanes=lanes, timing=timing, seed=seed)
     return renumber_on_machine(model, seed=seed, time_limit_s=time_limit_s, progress=progress, **parameters)
+
+
+def check_evicts(model: MachineCost, policy: str, pinning: str) -> None:
+    """Refuse a policy or pinning that is neither the default nor what the machine has."""
+    own = model.evicts
+    for name, given, usual in (("policy", policy, "min"), ("pinning", pinning, "literal")):
+        if given not in (usual, own[name]):
+            pad = model.machine.scratchpad
+            has = "caches of their own policy" if pad is None else f"a scratchpad of {name} {own[name]}"
+            raise InputError(f"{name} {shown(given)}: the machine has {has}: change the system, or leave {name} out")
 
 
 def usual_layout(network: Network, machine: Machine) -> str:

@@ -13,7 +13,7 @@ from edgewatt.evaluation.machine_cost import order_on_machine, settled, view_on_
 from edgewatt.evaluation.renumber import renumber_on_machine
 from edgewatt.orders.describe import bound_of_policy, bound_within, describe_order, order_file
 from edgewatt.orders.order_comparison import machine_of
-from edgewatt.orders.ordering import PROCESSOR_LANES, machine_cost_for, order, usual_layout
+from edgewatt.orders.ordering import PROCESSOR_LANES, check_evicts, machine_cost_for, order, usual_layout
 from edgewatt.orders.timed import speed_up
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.bounds.bounds import NetworkBound
@@ -103,7 +103,11 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         kind = r.layout or usual_layout(network, machine_of(r.system))
         layout = Layout(kind=kind, value_format=r.value_format or "fp32", lanes=lanes)
         model = machine_cost_for(network, wish, r.system, layout=layout, timing=r.timing, seed=r.seed)
-        memory = model.shape().memory if memory is None else memory
+        check_evicts(model, r.policy, r.pinning)
+        holds = model.shape().memory
+        memory = holds if memory is None else memory
+        if memory != holds:
+            notes = (f"I/Os and bounds are those of M = {memory}; the machine holds M = {holds}",)
     elif any(each is not None for each in (r.layout, r.timing, r.value_format, r.renumber)):
         raise InputError("--layout, --timing, --format and --renumber belong to --system")
     memory = 100 if memory is None else memory
@@ -120,7 +124,7 @@ def find_order(network: Network, request: OrderRequest, progress: Progress | Non
         network, ordering, model = made.network, made.ordering, made.model
         save(network, r.renumber, extras={"number": made.number})
         plain = f"with the file's numbers and two-optimal {made.plain_fills:,}"
-        notes = (f"lines filled: {made.fills:,}, {plain}",)
+        notes += (f"lines filled: {made.fills:,}, {plain}",)
     else:
         ordering = order_on_machine(model, r.method, memory=memory, **budget)
     timed: dict[str, Any] = {}

@@ -191,7 +191,8 @@ def prune(
     density: the share of the connections to keep, of each layer; several give a Pareto front, the first one is chosen.
     rounds: in how many steps each layer is pruned, with least squares after each. steps: of gradient descent on all
     layers together afterwards (0: none). extra: I/Os above the bound that important connections outside the windows
-    may cost, about (the report counts them). time_limit_s: for an order of the freely pruned network.
+    may cost, about (the report counts them). time_limit_s: for an order of the freely pruned network, and with `extra`
+    of the other one.
     Raises InputError for calibration of another width, a network that is no chain of layers or has clipped-relu, or a
     memory without room, naming the nearest M and density.
     """
@@ -304,7 +305,10 @@ def _in_windows(
         number[ids] = np.sort(ids)[position]
     network = _numbered(network, number)
     order = Ordering(edges, "memory-mask", {"memory": task.memory, "policy": "min"}, task.seed)
-    return network, order, task.result("windows", density, network, edges, made, placed.sizes)
+    if task.extra:  # what lies outside the windows may have a better order than theirs
+        found = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
+        order = min((order, found), key=lambda each: count_io(network, each, memory=task.memory).total)
+    return network, order, task.result("windows", density, network, order.edges, made, placed.sizes)
 
 
 def _with_outside(

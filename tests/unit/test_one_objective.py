@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import edgewatt as ew
 from edgewatt.cli import app
 from edgewatt.results.record_rows import order_label, row_of
+from traces.base.errors import InputError
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
@@ -63,3 +64,17 @@ def test_a_search_that_was_cut_says_so(here):
     (record,) = ew.run(config)
     done = record.results["ordering"]["curve"][-1][0]
     assert row_of(record)["ordering"].endswith(f", cut at {done} of 100000000")
+
+
+def test_a_policy_that_the_machine_does_not_have_is_refused(here):
+    """It was taken from any word, and left out."""
+    for system in ("scratchpad-8k", "edge"):
+        done = CliRunner().invoke(app, ["order", "net.npz", "--system", system, "--policy", "lru", "-m", "two-optimal"])
+        assert "policy 'lru': the machine has" in str(done.exception)
+    with pytest.raises(InputError, match="pinning 'pin_both': the machine has a scratchpad of pinning literal"):
+        ew.order(ew.load("net.npz"), "auto", objective="energy", machine="scratchpad-8k", memory=None, pinning="pin_both")
+
+
+def test_a_memory_beside_that_of_the_machine_is_said(here):
+    done = CliRunner().invoke(app, ["order", "net.npz", "--system", "scratchpad-8k", "-M", "50", "-m", "two-optimal"])
+    assert "I/Os and bounds are those of M = 50; the machine holds M = 113" in done.output

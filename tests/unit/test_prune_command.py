@@ -147,6 +147,10 @@ def test_io_above_the_bound_lowers_the_error() -> None:
     }
     assert all(each.ios == each.bound for each in made[0])
     assert 0 < max(each.ios - each.bound for each in made[40]) <= 60
+    found = prune(trained(), calibration=inputs, density=0.3, memory=12, extra=40, **QUICK | {"time_limit_s": 1.0})
+    plain = ew.order(found.network, "auto", memory=12, time_limit_s=0.5)
+    assert ew.count_io(found.network, found.order, memory=12).total == found.results[0].ios
+    assert found.results[0].ios <= 1.01 * ew.count_io(found.network, plain, memory=12).total
     assert sum(each.error for each in made[40]) < sum(each.error for each in made[0])
 
 

@@ -12,6 +12,7 @@ from oracles.theory import chains, dense_layers
 from typer.testing import CliRunner
 
 import edgewatt as ew
+import reorder.edges.bounds.smallest as smallest
 from edgewatt.cli import app
 from traces.base.errors import InputError
 
@@ -86,3 +87,17 @@ def test_a_search_has_the_steps_asked_for_whatever_it_calls_them():
     for method, steps in (("connection-reordering", "iterations"), ("residency", "moves")):
         found = ew.orders.smallest_memory(network, method=method, moves=3)
         assert found.ordering.parameters[steps] == 3, method
+
+
+def test_a_time_limit_is_that_of_all_searches(monkeypatch) -> None:
+    """Each of them took it: five seconds were twenty."""
+    now = [0.0]
+
+    def slow(network, name, memory, seed, moves, time_limit_s):
+        now[0] += time_limit_s
+        return ew.order(network, "two-optimal", memory=3), max(40, memory)
+
+    monkeypatch.setattr(smallest.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(smallest, "_try", slow)
+    found = smallest.smallest_memory(dense_layers([30, 30, 30]), method="auto", time_limit_s=5.0)
+    assert found.memory == 40 and now[0] <= 5.1 and len(found.searched) < 8

@@ -7,6 +7,7 @@ memory is too small from below.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,8 +73,9 @@ def smallest_memory(
     """Return the least M at which an order with W + N + S I/Os is known, and a proved lower bound on it.
 
     order: an Ordering or int[W]: M is then exact for it, and nothing is searched. method: orders of this method alone
-    (default: some constructions, then `auto`, which searches with `moves` steps for each M tried; time_limit_s
-    of each search). Bisection between the lower bound and what is known: about log2 of their distance searches.
+    (default: some constructions, then `auto`, which searches with `moves` steps for each M tried). time_limit_s: of all
+    searches together, which share what is left of it. Bisection between the lower bound and what is known: about log2
+    of their distance searches.
     Raises InputError for an order of another network and an unknown method.
     """
     least, argument = _proved(network)
@@ -83,13 +85,19 @@ def smallest_memory(
     if method is not None and method not in ORDERINGS:
         ORDERINGS[method]  # raises, with a suggestion
     searched: dict[int, int] = {}
+    began = time.perf_counter()
+
+    def share(of: int) -> float | None:
+        return None if time_limit_s is None else max(1e-3, (time_limit_s + began - time.perf_counter()) / of)
+
     names = (method,) if method is not None else _QUICK_METHODS
-    first = [_try(network, name, int(network.touched.sum()) + 1, seed, moves, time_limit_s) for name in names]
+    most = int(network.touched.sum()) + 1
+    first = [_try(network, name, most, seed, moves, share(1)) for name in names]
     best, memory = min(first, key=lambda tried: tried[1])
     low, high = least, memory
     while low < high:
         middle = (low + high) // 2
-        ordering, needs = _try(network, method or "auto", middle, seed, moves, time_limit_s)
+        ordering, needs = _try(network, method or "auto", middle, seed, moves, share((high - low).bit_length()))
         searched[middle] = needs
         if needs < memory:
             best, memory = ordering, needs
