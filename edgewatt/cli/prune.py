@@ -77,6 +77,7 @@ def prune_command(
         return
     columns = pruned.table()
     title = f"{pruned.name}, M = {pruned.memory}; error: of the outputs on vectors no weight was fitted to"
+    title += f"; energy and time: of a pass of {lanes or 16} vectors" if system else ""
     numeric = [head for head in columns if head not in ("method", "front")]
     show_table(list(columns), list(zip(*columns.values(), strict=True)), title=title, numeric=numeric)
     for words in pruned.sentences:

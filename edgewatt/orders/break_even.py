@@ -270,7 +270,7 @@ def break_even(
     made_for = _made_for(orders, f"{kib(size_of(at_first.machine))}, {choices[0]}")
     return BreakEven(
         verdict, tuple(points), sizes_of, beyond, model.layout.kind, orders.names, study.evaluations, crossings,
-        searched, _note(orders, len(points)), made_for,
+        searched, " ".join(filter(None, (_moved(sizes or (), ranges[choices[0]]), _note(orders, len(points))))), made_for,
     )  # fmt: skip
 
 
@@ -281,6 +281,12 @@ def _made_for(orders: PlayedOrders, machine: str) -> str:
     if orders.each:
         return f"{who} each machine anew."
     return f"{who} {f'M = {orders.memory} on ' if orders.memory else ''}{machine}."
+
+
+def _moved(sizes: Sequence[int], its: StudyRange) -> str:
+    """Say which of the sizes asked for the machine cannot have."""
+    other = [kib(size) for size in sizes if size not in its.requested]
+    return f"The machine cannot have {_listed(other)}: the nearest sizes were taken." if other else ""
 
 
 def _note(orders: PlayedOrders, machines: int) -> str:

@@ -71,8 +71,9 @@ def test_a_policy_that_the_machine_does_not_have_is_refused(here):
     for system in ("scratchpad-8k", "edge"):
         done = CliRunner().invoke(app, ["order", "net.npz", "--system", system, "--policy", "lru", "-m", "two-optimal"])
         assert "policy 'lru': the machine has" in str(done.exception)
+    machine = {"objective": "energy", "machine": "scratchpad-8k", "memory": None}
     with pytest.raises(InputError, match="pinning 'pin_both': the machine has a scratchpad of pinning literal"):
-        ew.order(ew.load("net.npz"), "auto", objective="energy", machine="scratchpad-8k", memory=None, pinning="pin_both")
+        ew.order(ew.load("net.npz"), "auto", pinning="pin_both", **machine)
 
 
 def test_a_memory_beside_that_of_the_machine_is_said(here):
