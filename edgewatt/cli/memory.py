@@ -28,6 +28,9 @@ def cache(
     format: str = typer.Option(None, "--format", "--from", help="Format of the trace, if the file does not show it."),
     sets: int = typer.Option(1, help="Number of sets in the miss curve (1: fully associative)."),
     region_bytes: int = typer.Option(None, help="Also count by regions of so many bytes."),
+    access_bytes: int = typer.Option(
+        None, help="Bytes of an access where a trace file has no sizes (default: 32; of libCacheSim's objects a line)."
+    ),
     json_file: str = json_option(),
 ) -> None:
     """Play a trace through caches.
@@ -41,7 +44,9 @@ def cache(
     from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.traces import curve_rows, level_rows, profile_trace
 
-    profile = profile_trace(trace, level, format=format, sets=sets, region_bytes=region_bytes)
+    profile = profile_trace(
+        trace, level, format=format, sets=sets, region_bytes=region_bytes, access_bytes=access_bytes
+    )
     report = profile.as_dict()
     if write_json(report, json_file):
         return
@@ -124,7 +129,8 @@ def dram(
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
 
-    Each request is one burst of the part; without arrival cycles in the trace all are offered at once.
+    A request is the bursts of the part that its bytes touch, one where the trace has no sizes; without arrival cycles
+    all are offered at once.
 
       edgewatt dram requests.trc
 

@@ -26,8 +26,8 @@ from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 from traces.base.files import whole_file
-from traces.trace.chunks import Chunk, Trace
-from traces.trace_files import open_trace
+from traces.trace.chunks import Chunk, Trace, touched_lines
+from traces.trace_files import OBJECTS, guess_format, open_trace
 
 
 def play_requests(
@@ -39,25 +39,29 @@ def play_requests(
     encoder: str = "raw",
     commands: bool = False,
 ) -> PlayedRequests:
-    """Play a trace whose every access is one burst of the part; without arrival cycles all are offered at once.
+    """Play the bursts that a trace's accesses touch, one where it has no sizes; without arrival cycles all are offered
+    at once.
 
     controller: parameters of the memory controller. encoder: of the data wires, for a trace that carries the bytes of
     whole bursts. commands: keep them, to check and to write. Raises InputError for an encoder without bytes.
     """
     loaded = load_part(part)
     burst = np.uint64(loaded.organisation.burst_bytes)
-    opened = open_trace(trace, format, access_bytes=int(burst))
+    form = format or guess_format(trace)
+    opened = open_trace(trace, form, access_bytes=int(burst) if form == OBJECTS else 1)
     chunks = list(opened)
     arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
+    touched = [touched_lines(chunk.address, chunk.size, int(burst)) for chunk in chunks]
     spec = controller_spec({"requests_per_clock": 1, **(controller or {})})
     machine = _data_machine(chunks, loaded, spec, encoder)
     if machine is not None:
         spec = machine.memory_controller()  # an encoder may lengthen reads
-    address = np.concatenate([chunk.address for chunk in chunks]) // burst * burst
-    op = np.concatenate([chunk.op for chunk in chunks])
-    result = simulate_dram(
-        address, op, np.concatenate(arrivals), part=loaded, controller=spec, trace=commands
-    )  # fmt: skip
+    address = np.concatenate([lines for lines, _ in touched]) * burst
+    op, arrival = (
+        np.concatenate([values[access] for values, (_, access) in zip(column, touched, strict=True)])
+        for column in ([chunk.op for chunk in chunks], arrivals)
+    )
+    result = simulate_dram(address, op, arrival, part=loaded, controller=spec, trace=commands)
     at_clocks = [replace(chunk, cycle=cycle) for chunk, cycle in zip(chunks, arrivals, strict=True)]
     wires = _wires(result, loaded) if machine is None else _data_wires(opened.memory, at_clocks, machine, result)
     return PlayedRequests(loaded, spec, result, op == 0, wires, machine is not None)

@@ -14,14 +14,17 @@ from hwmodel.replay.profile import parse_level, profile_caches
 from traces.accelerators.scalesim import read_counts, read_run
 from traces.base.archive import read_npz
 from traces.base.units import duration, energy, in_one_unit
-from traces.trace_files import open_trace
+from traces.trace_files import ACCESS_BYTES, OBJECTS, guess_format, open_trace
 
 
 def profile_trace(
-    trace: str | Path, levels: Sequence[str], *, format: str | None, sets: int, region_bytes: int | None
-) -> Any:
-    specs = [parse_level(text) for text in levels]
-    return profile_caches(open_trace(trace, format), specs, sets=sets, region_bytes=region_bytes)
+    trace: str | Path, levels: Sequence[str], *, format: str | None, sets: int, region_bytes: int | None,
+    access_bytes: int | None,
+) -> Any:  # fmt: skip
+    specs, form = [parse_level(text) for text in levels], format or guess_format(trace)
+    usual = specs[0].line_bytes if form == OBJECTS else ACCESS_BYTES
+    opened = open_trace(trace, form, access_bytes=usual if access_bytes is None else access_bytes)
+    return profile_caches(opened, specs, sets=sets, region_bytes=region_bytes)
 
 
 def curve_rows(curve: Any) -> list[tuple[str, str, str]]:

@@ -125,6 +125,8 @@ def profile_caches(
     """
     if not specs:
         raise InputError("a profile needs at least one cache level")
+    if any(spec.bypass for spec in specs):
+        raise InputError("a profile plays every access through every level: leave out bypass")
     if sets < 1 or sets & (sets - 1):
         raise InputError(f"sets must be a power of two, not {sets}")
     names, find = _regions(trace.memory, region_bytes)
@@ -135,6 +137,7 @@ def profile_caches(
     streams = np.zeros((len(specs), 2, len(STREAMS)), np.int64)
     regions = np.zeros((len(specs), 2, len(names)), np.int64)
     accesses, first_lines = 0, []
+    writers = [_Writers() for _ in specs]
     for chunk in slices(trace):
         accesses += len(chunk)
         levels[0].check(chunk.op, chunk.address, chunk.size)
@@ -144,11 +147,16 @@ def profile_caches(
             if k == 0:
                 first_lines.append(lines)
             out, missed = level.access_counting(op, address, size)
-            where = find(lines * np.uint64(level.spec.line_bytes))
+            where = find(np.maximum(lines * np.uint64(level.spec.line_bytes), address[access]))
             for counts, name in ((streams[k], stream[access]), (regions[k], where)):
                 counts[0] += np.bincount(name, minlength=counts.shape[1])
                 counts[1] += np.bincount(name, missed, minlength=counts.shape[1]).astype(np.int64)
-            op, address, size, stream = out.is_write, out.address, out.size, stream[out.access_index]
+            stored = np.flatnonzero(op[access])
+            writers[k].note(lines[stored], access[stored], stream[access[stored]])
+            back = np.flatnonzero(out.is_write)
+            after = stream[out.access_index]
+            after[back] = writers[k].of(out.address[back] // np.uint64(level.spec.line_bytes), out.access_index[back])
+            op, address, size, stream = out.is_write, out.address, out.size, after
     profiles = tuple(
         LevelProfile(spec, level.counts, _named(STREAMS, streams[k]), _named(names, regions[k]))
         for k, (spec, level) in enumerate(zip(specs, levels, strict=True))
@@ -159,6 +167,38 @@ def profile_caches(
             assert sum(part.misses for part in parts.values()) == profile.counts.misses
     lines = np.concatenate(first_lines) if first_lines else np.zeros(0, np.uint64)
     return CacheProfile(accesses, profiles, miss_curve(lines, line_bytes=specs[0].line_bytes, sets=sets))
+
+
+class _Writers:
+    """The stream of the last store of each line: a write-back is of that one."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, int] = {}  # by line, before the present accesses
+        self._lines, self._keys, self._streams = (np.zeros(0, np.int64) for _ in range(3))
+        self._scale = 1
+
+    def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: npt.NDArray[np.uint8]) -> None:
+        """Take the stores of some accesses, uint64[n] lines by int64[n] access ascending."""
+        self._before.update(zip(self._lines[self._keys // self._scale].tolist(), self._streams.tolist(), strict=True))
+        self._lines, number = np.unique(lines, return_inverse=True)
+        self._scale = int(access.max(initial=0)) + 2
+        keys = number * self._scale + access
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._streams = keys[order], stream[order]
+
+    def of(self, lines: npt.NDArray[np.uint64], access: Int64Array) -> npt.NDArray[np.uint8]:
+        """Return uint8[n]: of these lines, written back by these of the accesses, the last store's stream."""
+        if not len(lines):
+            return np.zeros(0, np.uint8)
+        number = np.searchsorted(self._lines, lines)
+        here = number < len(self._lines)
+        here[here] = self._lines[number[here]] == lines[here]
+        at = np.searchsorted(self._keys, number * self._scale + np.minimum(access, self._scale - 1), "right") - 1
+        here &= (at >= 0) & (self._keys[at] // self._scale == number) if len(self._keys) else False
+        found = np.empty(len(lines), np.uint8)
+        found[here] = self._streams[at[here]]
+        found[~here] = [self._before[line] for line in lines[~here].tolist()]
+        return found
 
 
 def miss_curve(lines: npt.NDArray[np.uint64], *, line_bytes: int, sets: int = 1) -> MissCurve:

@@ -8,11 +8,16 @@ from machine_strategies import a_trace, hierarchies
 from oracles.levels import simulate_levels
 from oracles.trace_oracle import networks
 
+from edgewatt.memory.traces import profile_trace
 from hwmodel.caches.cache import simulate_cache
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.replay import replay
 from hwmodel.replay.profile import miss_curve, profile_caches
 from traces.base.errors import InputError
+from traces.trace.chunks import Memory, Trace
+from traces.trace_files import export_trace
+from traces.trace_files.reader import external_chunk
 
 
 @settings(max_examples=60, deadline=None)
@@ -52,6 +57,40 @@ def test_parts_add_up_to_what_the_levels_count(made, machine):
     assert sum(part.misses for part in in_pieces.levels[0].regions.values()) == found.levels[0].counts.misses
 
 
+@settings(max_examples=40, deadline=None)
+@given(networks, hierarchies())
+def test_a_deeper_level_is_looked_up_by_the_streams_that_replay_sends_there(made, machine):
+    """A write-back is of its line's last store; it was taken for the access that evicted it."""
+    trace = a_trace(made)
+    found = profile_caches(trace, machine.caches) if machine.caches else None
+    for k, spec in enumerate(machine.caches[1:], 1):
+        if spec.line_bytes != machine.caches[k - 1].line_bytes:
+            continue
+        above = Machine(machine.caches[:k], bus=BusSpec(2, spec.line_bytes), flush=False)
+        sent = replay(trace, above).total
+        requests = dict(zip(_streams(), (sent.reads + sent.writes).tolist(), strict=True))
+        found_there = {name: part.lookups for name, part in found.levels[k].streams.items()}
+        assert found_there == {name: n for name, n in requests.items() if n}
+
+
+def test_look_ups_are_of_the_region_of_their_bytes(tmp_path):
+    """A line that begins before its region was elsewhere; objects of libCacheSim shared a line."""
+    (tmp_path / "a.din").write_text("r 3c 4\nr 3c 4\nw 38 4\n")
+    assert "elsewhere" not in profiled(tmp_path / "a.din").levels[0].regions
+    (tmp_path / "b.din").write_text("0 3c\n0 3c\n1 38\n")
+    assert profiled(tmp_path / "b.din").levels[0].counts.lookups == 6
+    assert profiled(tmp_path / "b.din", access_bytes=4).levels[0].counts.lookups == 3
+    lines = np.random.default_rng(0).integers(0, 60, 500).astype(np.uint64)
+    export_trace(Trace.from_chunks([external_chunk(lines * np.uint64(64), np.full(500, 64))], Memory(0, 3840, None)),
+                 tmp_path / "c.bin", "libcachesim")  # fmt: skip
+    wanted = simulate_cache(0, lines * np.uint64(64), 64, size_bytes=2048, line_bytes=64, ways=32).misses
+    assert profiled(tmp_path / "c.bin", "2KiB:64:32:lru").levels[0].counts.misses == wanted
+
+
+def profiled(file, level="32KiB:64:8:lru", access_bytes=None):
+    return profile_trace(file, [level], format=None, sets=1, region_bytes=None, access_bytes=access_bytes)
+
+
 def _streams():
     from traces.trace.chunks import STREAMS
 
@@ -67,6 +106,7 @@ def test_what_cannot_be_profiled_is_refused(tmp_path):
         ((), {}, "at least one cache level"),
         ((CacheSpec(1024),), {"sets": 3}, "power of two"),
         ((CacheSpec(1024),), {"region_bytes": 0}, "region_bytes must be at least 1"),
+        ((CacheSpec(1024, bypass=("values",)),), {}, "leave out bypass"),
     ):
         with pytest.raises(InputError, match=words):
             profile_caches(trace, specs, **more)

@@ -67,7 +67,11 @@ _HEAD_BYTES = 1 << 20
 LONGEST_LINE = 2**16  # bytes; a longer one is not of a text trace
 
 
-def open_trace(path: str | Path, format: str | None = None, *, access_bytes: int = 32) -> Trace:
+ACCESS_BYTES = 32  # of an access where a file has no sizes
+OBJECTS = "libcachesim"  # a format of numbered objects, which are as large as its user says
+
+
+def open_trace(path: str | Path, format: str | None = None, *, access_bytes: int = ACCESS_BYTES) -> Trace:
     """Open a trace file of any known format; our own npz keeps its data, all others are address-only.
 
     format: a name of TRACE_READERS; None looks at the file. access_bytes: bytes of an access where the format does not
