@@ -37,7 +37,7 @@ def schedule(
         "64", help="Align offsets to so many bytes; graph: to the largest divisor of all sizes."
     ),
     banks: str = typer.Option(
-        None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes): also place the buffers in them."
+        None, metavar="FILE", help="YAML with `banks`, a list of name, mb_per_s, size_bytes: also place buffers there."
     ),
     onchip_bytes: int = typer.Option(None, parser=size_of, help="On-chip memory for --objective traffic (64KiB)."),
     block_bytes: int = typer.Option(256, min=1, help="Blocks in which off-chip traffic moves."),
@@ -138,7 +138,7 @@ def arena(
     alignment: int = typer.Option(None, help="Align every offset to so many bytes (default: the JSON file's, or 1)."),
     allocator: str = typer.Option("exact", help="Placement method (`edgewatt list allocators`)."),
     banks: str = typer.Option(
-        None, metavar="FILE", help="YAML list of memories (name, mb_per_s, size_bytes) to place the buffers in."
+        None, metavar="FILE", help="YAML with `banks`, a list of name, mb_per_s, size_bytes to place the buffers in."
     ),
     time_limit: float = typer.Option(
         None, metavar="SECONDS", help="Stop after SECONDS with the best found and its bound."

@@ -57,10 +57,8 @@ def play_requests(
     if machine is not None:
         spec = machine.memory_controller()  # an encoder may lengthen reads
     address = np.concatenate([lines for lines, _ in touched]) * burst
-    op, arrival = (
-        np.concatenate([values[access] for values, (_, access) in zip(column, touched, strict=True)])
-        for column in ([chunk.op for chunk in chunks], arrivals)
-    )
+    op = np.concatenate([chunk.op[access] for chunk, (_, access) in zip(chunks, touched, strict=True)])
+    arrival = np.concatenate([clocks[access] for clocks, (_, access) in zip(arrivals, touched, strict=True)])
     result = simulate_dram(address, op, arrival, part=loaded, controller=spec, trace=commands)
     at_clocks = [replace(chunk, cycle=cycle) for chunk, cycle in zip(chunks, arrivals, strict=True)]
     wires = _wires(result, loaded) if machine is None else _data_wires(opened.memory, at_clocks, machine, result)

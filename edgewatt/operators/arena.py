@@ -169,7 +169,8 @@ def place_buffers(
     b = given.buffers
     summary: dict[str, Any] = {"file": file, "buffers": b.count, "allocator": allocator, "alignment": b.alignment}
     summary |= {"capacity": capacity, "load": b.load, **origins_of({"allocators": [allocator]})}
-    words, names, fits = [f"{b.count} buffers, {b.load:,} B live at once at most"], None, True
+    rounded = f", each rounded up to {b.alignment}" if b.alignment > 1 else ""
+    words, names, fits = [f"{b.count} buffers, {b.load:,} B live at once at most{rounded}"], None, True
     how: dict[str, Any] = {"alignment": b.alignment, "time_limit_s": left(), "allocator": allocator}
     placed: Any
     if banks is not None:

@@ -306,8 +306,8 @@ def _in_windows(
     network = _numbered(network, number)
     order = Ordering(edges, "memory-mask", {"memory": task.memory, "policy": "min"}, task.seed)
     if task.extra:  # what lies outside the windows may have a better order than theirs
-        found = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
-        order = min((order, found), key=lambda each: count_io(network, each, memory=task.memory).total)
+        other = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
+        order = min((order, other), key=lambda each: count_io(network, each, memory=task.memory).total)
     return network, order, task.result("windows", density, network, order.edges, made, placed.sizes)
 
 

@@ -174,8 +174,8 @@ class _Writers:
 
     def __init__(self) -> None:
         self._before: dict[int, int] = {}  # by line, before the present accesses
-        self._lines, self._keys, self._streams = (np.zeros(0, np.int64) for _ in range(3))
-        self._scale = 1
+        self._lines = np.zeros(0, np.uint64)
+        self._keys, self._streams, self._scale = np.zeros(0, np.int64), np.zeros(0, np.uint8), 1
 
     def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: npt.NDArray[np.uint8]) -> None:
         """Take the stores of some accesses, uint64[n] lines by int64[n] access ascending."""
