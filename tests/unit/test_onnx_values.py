@@ -82,6 +82,19 @@ def test_what_follows_from_constants_and_shapes_is_a_constant(tmp_path: Path, ba
     assert graph.outputs == ("y", "r")
 
 
+@pytest.mark.parametrize(("kind", "made"), [("Trilu", np.triu), ("Sin", np.sin), ("Exp", np.exp), ("Sign", np.sign)])
+def test_masks_and_tables_of_constants_are_constants(kind: str, made: Any, tmp_path: Path) -> None:
+    """They were operators, and their results activations."""
+    table = RNG.normal(size=(4, 4)).astype(np.float32)
+    nodes = [helper.make_node(kind, ["a"], ["m"]), helper.make_node("Mul", ["x", "m"], ["y"])]
+    ends = [[helper.make_tensor_value_info(name, FLOAT, (4, 4))] for name in "xy"]
+    graph = helper.make_graph(nodes, "g", *ends, [numpy_helper.from_array(table, "a")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    read = ew.load(tmp_path / "m.onnx", kind="opgraph")
+    assert [n.op for n in read.nodes] == ["INPUT", "MUL"]
+    assert np.allclose(read.constants["m"], made(table))
+
+
 def test_nodes_of_constants_and_shapes_are_written_back(tmp_path: Path) -> None:
     file, after = tmp_path / "m.onnx", tmp_path / "after.onnx"
     onnx.save(model("N"), file)
