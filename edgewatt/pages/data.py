@@ -159,6 +159,7 @@ class ReportData:
     Pareto front of energy and time. io_curves: a long table for a chart (a dict per mark). axes: what was
     swept and has no column of its own in `row_of`; the rows hold it by its key. groups: row numbers of points that
     differ in the seed alone. about: what the page says of the records as such. verdict: what to take on each hardware.
+    earlier: records of earlier sweeps in the same folders, which are left out.
     """
 
     title: str
@@ -171,6 +172,7 @@ class ReportData:
     groups: list[list[int]] = field(default_factory=list)
     about: About = field(default_factory=About)
     verdict: Verdict = field(default_factory=Verdict)
+    earlier: int = 0
 
     @property
     def played(self) -> list[int]:

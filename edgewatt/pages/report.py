@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,7 @@ def read_results(results: str | Path | Sequence[str | Path], title: str | None =
     headings: list[str] = []
     failed: dict[str, str] = {}
     baseline: str | None = None
+    earlier = 0
     for number, (folder, name) in enumerate(zip(folders, names, strict=True)):
         folder_records = open_records(folder)
         opened.append(folder_records)
@@ -78,6 +80,7 @@ def read_results(results: str | Path | Sequence[str | Path], title: str | None =
             store = Store(folder)
             named, planned = store.plan()
             heading = named or heading
+            earlier += len(store.hashes()) - len(folder_records)
             baseline = planned[0] if planned and number == 0 else baseline
             for key, failure in store.failed().items():
                 failed[key] = f"{failure.get('point') or ''}: {failure.get('error', '')}".removeprefix(": ")
@@ -85,7 +88,8 @@ def read_results(results: str | Path | Sequence[str | Path], title: str | None =
     several = sweeps if len(folders) > 1 else None
     heading = title or " | ".join(dict.fromkeys(headings))
     with of_our_shape("a record"):
-        return gather(chain(*opened), title=heading, baseline=baseline, failed=failed, sweeps=several)
+        data = gather(chain(*opened), title=heading, baseline=baseline, failed=failed, sweeps=several)
+    return replace(data, earlier=earlier)
 
 
 def _distinct(folders: Sequence[Path]) -> list[str]:
@@ -187,11 +191,17 @@ def _columns(data: ReportData) -> list[list[Any]]:
         scale = SCALES[key.rpartition("_")[2]] if kind == "quantity" else None
         if scale is None:
             whole = kind != "count" or all(v is None or float(v).is_integer() for v in distinct)
-            columns.append([key, head, _DIGITS[kind] if whole else 3, 1])
+            columns.append([key, head, _DIGITS[kind] if whole else _decimals(distinct), 1])
             continue
         power, unit = prefixed([None if v is None else v * scale[0] for v in distinct], scale[1])
         columns.append([key, f"{head} {unit}", 2, scale[0] / power])
     return columns
+
+
+def _decimals(values: Iterable[Any]) -> int:
+    """Return how many of three digits after the point the page has of all values."""
+    largest = max((abs(value) for value in values if value is not None), default=0)
+    return max(0, min(3, SIGNIFICANT - len(str(int(largest)))))
 
 
 _FIRST = {key: k for k, key in enumerate(("energy_pj", "energy_change", "time_ns", "time_change", "bytes", "io"))}
@@ -286,6 +296,10 @@ def _describe_work(data: ReportData) -> list[str]:
     many = "At most, i" if len(distinct(data.rows, "network")) > 1 else "I"
     for name, count in zeroed.items():
         lines.append(f"{many}n {name}, {count:,} stored non-zero weights become zero.")
+    if data.earlier:
+        lines.append(
+            f"{data.earlier} records of earlier sweeps in this folder are not shown; `edgewatt collect` has them."
+        )
     if data.failed:
         lines.append(f"{len(data.failed)} points failed and are not shown; see the end of the page.")
     if older := data.about.older:

@@ -146,7 +146,11 @@ def _without(points: list[Point], document: Document, settings: SweepConfig) -> 
             kept.append(point)
     for i, hit in enumerate(used):
         if not hit:
-            raise document.fail(("exclude", i), "leaves out nothing: no point has these values")
+            raise document.fail(
+                ("exclude", i),
+                "leaves out nothing: no point has these values (the name of a system, cache or technology stands for what "
+                "it holds: name that)",
+            )
     return kept
 
 
@@ -163,8 +167,8 @@ def _agrees(config: Mapping[str, Any], key: str, query: Any) -> bool:
     if isinstance(value, Mapping) and isinstance(query, Mapping):
         return all(item in value and value[item] == expected for item, expected in query.items())
     if isinstance(value, Mapping):
-        return query in (value.get("kind"), value.get("stride"))
-    return bool(value == query)
+        return query in (value.get("kind"), value.get("stride"), value.get("count"))
+    return bool(value == query) and isinstance(value, bool) == isinstance(query, bool)
 
 
 def _unique(points: list[Point]) -> list[Point]:

@@ -75,7 +75,7 @@ _TITLES = {
 
 
 def load_records(path: str | Path) -> Records:
-    """Return the records of a results folder (in the order of its sweep), or the one record of a file.
+    """Return the records of a results folder's last sweep in its order (`collect` has all), or the one of a file.
 
     path: of either. The list shows itself in few words and has `frame()` and `plot`. Raises InputError if damaged.
     """

@@ -66,6 +66,7 @@ def test_hash_is_content(tmp_path: Path) -> None:
         ({"grid": {"seed": [1, 2]}, "zip": {"seed": [3, 4]}}, "seed is swept twice"),
         ({"grid": {"fast_memory.size": [6, 8], "fast_memory": [{"size": 9}]}}, "is part of fast_memory"),
         ({"exclude": [{"encoder": "transition"}]}, "leaves out nothing"),
+        ({"exclude": [{"seed": False}]}, "leaves out nothing"),
         ({"exclude": [{"orderings": "by-source"}, {"orderings": "two-optimal"}]}, "every point is excluded"),
         ({"gird": {}}, "unknown key 'gird'"),
         ({"base": "nonesuch.yaml"}, "no such file"),

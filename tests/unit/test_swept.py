@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.pages.report import read_results
+from edgewatt.pages.report import read_results, summary
 from edgewatt.results.record_rows import flat, format_value
 from edgewatt.results.swept import point_names, swept_axes, title_of
+from edgewatt.runs.plan import load_sweep
 
 pytestmark = pytest.mark.application
 
@@ -83,6 +84,20 @@ def test_what_differs_is_said_once_and_rightly(changes: dict[str, Any], words: s
     page = tmp_path / "r.html"
     assert CliRunner().invoke(app, ["report", str(tmp_path / "r"), "-o", str(page)]).exit_code == 0
     assert words in said + page.read_text()
+
+
+def test_a_page_says_which_records_of_a_folder_it_leaves_out(tmp_path: Path) -> None:
+    """The report had one point, `collect` four, and nothing said why."""
+    for network in (NETWORK, {"generate": {**NETWORK["generate"], "width": 9}}):
+        ew.sweep({"base": {"network": network, "measure": "io"}}, results=tmp_path, executor="inline")
+    said = summary(read_results(tmp_path))
+    assert any(line.startswith("1 records of earlier sweeps in this folder are not shown") for line in said), said
+
+
+def test_engines_are_excluded_by_their_number() -> None:
+    base = {"network": NETWORK, "caches": CACHES[0]}
+    plan = load_sweep({"base": base, "grid": {"engines": [1, 2]}, "exclude": [{"engines": 2}]})
+    assert len(plan.points) == 1
 
 
 def test_a_page_shows_the_fewest_of_several_points(tmp_path: Path) -> None:
