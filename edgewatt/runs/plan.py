@@ -148,8 +148,8 @@ def _without(points: list[Point], document: Document, settings: SweepConfig) -> 
         if not hit:
             raise document.fail(
                 ("exclude", i),
-                "leaves out nothing: no point has these values (the name of a system, cache or technology stands for what "
-                "it holds: name that)",
+                "leaves out nothing: no point has these values (the name of a system, cache or technology stands for "
+                "what it holds: name that)",
             )
     return kept
 
