@@ -268,10 +268,10 @@ def break_even(
         beyond[str(choice)] = tuple(metric for metric, found in changes.items() if found.to_the_end)
     verdict = _verdict(orders.names, points, choices[0], starts, sizes_of, beyond, crossings)
     made_for = _made_for(orders, f"{kib(size_of(at_first.machine))}, {choices[0]}")
-    said = _moved(sizes or (), ranges[choices[0]]), _note(orders, len(points))
+    notes = _moved(sizes or (), ranges[choices[0]]), _note(orders, len(points))
     return BreakEven(
         verdict, tuple(points), sizes_of, beyond, model.layout.kind, orders.names, study.evaluations, crossings,
-        searched, " ".join(filter(None, said)), made_for,
+        searched, " ".join(filter(None, notes)), made_for,
     )  # fmt: skip
 
 

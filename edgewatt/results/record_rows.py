@@ -265,6 +265,8 @@ def words_of(key: str, value: Any, title: str | None) -> str:
 def format_value(title: str, value: Any) -> str:
     """Return a swept value in words: ('L1 size (bytes)', 8192) is 'L1 size 8 KiB'."""
     name, _, unit = title.partition(" (")
+    if value is None:
+        return f"{name} default"
     if unit == "bytes)" and isinstance(value, int):
         return f"{name} {value // 1024} KiB" if value and value % 1024 == 0 else f"{name} {value} B"
     return f"{name} {value}{' ' + unit.rstrip(')') if unit else ''}"
@@ -406,7 +408,8 @@ def _machine_columns(config: Mapping[str, Any], results: Mapping[str, Any]) -> d
 def _idle(idle: Mapping[str, Any] | None) -> str | None:
     if idle is None:
         return None
-    return str(idle["billed"]) if idle["billed"] in ("all", "none") else f"{idle['billed']} ({idle['share']:.2g})"
+    billed = idle["billed"]
+    return f"{billed} ({idle['share']:.2g})" if billed in ("capacity", "bandwidth") else str(billed)
 
 
 NEURON_STREAMS = ("inputs", "partial_sums", "outputs")
