@@ -31,7 +31,9 @@ def order_tuples(
     density: float = typer.Option(
         None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."
     ),
-    value_format: str = typer.Option("fp16", "--format", help="Number format of the values (`edgewatt list formats`)."),
+    value_format: str = typer.Option(
+        None, "--format", help="Number format of one matrix's values (default: fp16; `edgewatt list formats`)."
+    ),
     stride: str = typer.Option("128", help="Tuples that may change places: a number, 'row' or 'matrix' (coo)."),
     method: str = typer.Option("local-search", help="A tuple order (`edgewatt list tuple-orders`)."),
     layout: str = typer.Option("csr", help="csr, csc or coo."),
@@ -96,6 +98,7 @@ def order_tuples(
         if not write_json({"folder": matrix, "output": output, "matrices": [asdict(o) for o in orders]}, json_file):
             show_weights(orders, output)
         return
+    value_format = options["value_format"] = value_format or "fp16"
     if include or exclude:
         raise InputError(f"{matrix}: --include and --exclude choose in a folder of shards; --names chooses here")
     tuple_order, result = order_file(

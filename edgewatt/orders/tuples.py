@@ -28,7 +28,7 @@ def wire_energy_pj(name: str) -> tuple[float, float]:
 
 _NOT_OF_FOLDERS = {  # option -> what it is where nobody gave it
     "names": None, "density": None, "part": None, "checkpoint": None, "layout": "csr", "metric": "ones",
-    "stride_restart": "row",
+    "stride_restart": "row", "value_format": None,
 }  # fmt: skip
 
 
@@ -56,7 +56,6 @@ def order_folder(
     stride: str = "128",
     base_interval: str | None = None,
     effort: str = "default",
-    value_format: str = "",
     progress: Progress | None = None,
     **options: Any,
 ) -> list[MatrixOrder]:
@@ -65,7 +64,8 @@ def order_folder(
         raise InputError(f"{folder}: is a folder of shards: say with -o which folder the reordered ones go to")
     given = [name for name, default in _NOT_OF_FOLDERS.items() if options.pop(name) != default]
     if given:
-        raise InputError(f"{folder}: --{given[0].replace('_', '-')} is for one matrix, not for a folder of shards")
+        option = "format" if given[0] == "value_format" else given[0].replace("_", "-")
+        raise InputError(f"{folder}: --{option} is for one matrix, not for a folder of shards")
     return order_weights(
         folder, output, include=include or ("*",), exclude=exclude, stride=number_or_word(stride),
         base_interval=_interval(base_interval), effort=as_effort(effort), progress=progress, **options,

@@ -5,7 +5,7 @@ Conventions (byte and lane order, idle wires, ties) are those of docs/concepts/e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hwmodel.coding.chain import Chain, ChainState
 from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
 from traces.base.checks import as_array
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 from traces.base.reprs import OneLineRepr
 
 
@@ -67,8 +67,8 @@ def as_bytes(data: Any) -> Bytes:
     if isinstance(data, bytes | bytearray | memoryview):
         return np.frombuffer(data, np.uint8)
     array = np.ascontiguousarray(as_array(data, "data"))
-    if array.dtype == object:
-        raise InputError("data must be bytes or an array of numbers, not of Python objects")
+    if array.dtype.kind in "OUMm":
+        raise InputError(f"data must be bytes or an array of numbers, not {shown(data)}")
     return array.reshape(-1).view(np.uint8)
 
 
@@ -131,8 +131,8 @@ def decode(
     data: Any,
     encoder: str,
     *,
-    flags: Bytes | None = None,
-    extra: Bytes | None = None,
+    flags: Any = None,
+    extra: Any = None,
     element_bytes: int,
     bus_bytes: int = 2,
     block_bytes: int = 32,
@@ -141,13 +141,15 @@ def decode(
 ) -> Bytes:
     """Return the bytes that `encode` was given; `data` may also be an Encoded, which brings flags and extra.
 
+    flags, extra: bytes or arrays, as `encode` returns them.
     encoder, element_bytes, bus_bytes, block_bytes, costs: as of `encode`. For a stream in pieces use `Chain.decode`,
     which returns the decoder's state too. Raises InputError where the data cannot come from that encoder.
     """
+    geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     if isinstance(data, Encoded):
+        _continue(data.state, encoder, replace(geometry, costs=data.state.geometry.costs))
         coded = Coded(data.data, data.flags, data.extra)
     else:
         flag_bytes, extra_bytes = (None if given is None else as_bytes(given) for given in (flags, extra))
         coded = Coded(as_bytes(data), flag_bytes, extra_bytes)
-    geometry = Geometry(element_bytes, bus_bytes, block_bytes, costs=costs or WireCosts())
     return Chain(encoder, geometry).decode(coded, state)[0]

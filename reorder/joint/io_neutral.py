@@ -163,10 +163,10 @@ def order_jointly(
     """Reorder connections inside the runs of an edge ordering for few ones, without one more read or write.
 
     memory, policy, pinning: of the I/O model. spare_runs: also permute whole runs where a recount allows it, with at
-    most `recounts` counts of the whole inference; I/Os may then also fall. Without it they stay exactly as they are.
-    edges: int[W]. metric: 'ones' or 'toggles'. value_format, encoder, block_bytes, objective, id_bits, method,
-    parameters: see `order_run_tuples`. Returns a JointOrder. Raises InputError for an order or an option that cannot be
-    used.
+    most `recounts` counts of the whole inference; I/Os may then also fall. Without it they stay as they are; under
+    LRU they may fall. edges: int[W]. metric: 'ones' or 'toggles'. value_format, encoder, block_bytes, objective,
+    id_bits, method, parameters: see `order_run_tuples`. Returns a JointOrder. Raises InputError for an order or an
+    option that cannot be used.
     """
     order = check_order(network, edges)
     entry = TUPLE_ORDERS[method]

@@ -35,7 +35,7 @@ def _ones(words: Words, element_bytes: int, dbi: bool) -> int:
 def field_ones(problem: TupleProblem, f: Field, order: Int64Array, skip: int = 0, each: Each = in_turn) -> int:
     """Return the ones sent for one array in an order, DBI wires counted, without those of the first `skip`."""
     if f.element_bits < 8:
-        return _nibble_ones(problem, f, order)
+        return _ones(_packed(problem, f, order), 1, problem.dbi)
     base = problem.is_base(f)
     totals = []
 
@@ -53,8 +53,9 @@ def field_ones(problem: TupleProblem, f: Field, order: Int64Array, skip: int = 0
     return sum(totals)
 
 
-def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
-    """int4: two values share a byte and bytes are the elements of Base+XOR."""
+def _packed(problem: TupleProblem, f: Field, order: Int64Array) -> np.ndarray:
+    """Return the bytes of an int4 array, uint8[ceil(slots / 2)], before DBI: two values share one, and bytes are the
+    elements of Base+XOR."""
     slots = problem.before.slots + np.arange(problem.size)
     n = int(slots[-1]) + 1 if len(slots) else 0
     nibbles = np.zeros(n + n % 2, np.uint64)
@@ -68,23 +69,29 @@ def _nibble_ones(problem: TupleProblem, f: Field, order: Int64Array) -> int:
         elif problem.block_bytes == "row":
             base[slots[problem.row_starts] // 2] = True
         sent[1:] ^= np.where(base[1:], np.uint64(0), data[:-1])
-    return _ones(sent, 1, problem.dbi)
+    return sent.astype(np.uint8)
 
 
 def field_levels(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[Levels, int]:
     """Return the levels of the wires beat by beat (data bytes and flags) of one array, and the bus width in bytes."""
     lanes = problem.bus_bytes or f.element_bytes
+    if f.element_bits < 8:
+        return _with_flags(problem, _packed(problem, f, order)), lanes
     data = np.ascontiguousarray(f.bits[order], "<u8").view(np.uint8).reshape(-1, 8)[:, : f.element_bytes].reshape(-1)
     if problem.xor and len(data):
         sent = data.copy().reshape(-1, f.element_bytes)
         before = np.where(problem.is_base(f)[1:, None], np.uint8(0), data.reshape(-1, f.element_bytes)[:-1])
         sent[1:] ^= before
         data = sent.reshape(-1)
-    flags = np.zeros(len(data), np.uint8)
-    if problem.dbi:
-        flags = (_WEIGHT[data] > 4).astype(np.uint8)
-        data = data ^ flags * np.uint8(255)
-    return (data, flags), lanes
+    return _with_flags(problem, data), lanes
+
+
+def _with_flags(problem: TupleProblem, data: np.ndarray) -> Levels:
+    """Return data bytes as DBI sends them, and its flags."""
+    if not problem.dbi:
+        return data, np.zeros(len(data), np.uint8)
+    flags = (_WEIGHT[data] > 4).astype(np.uint8)
+    return data ^ flags * np.uint8(255), flags
 
 
 def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int, int]:

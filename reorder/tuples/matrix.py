@@ -71,13 +71,15 @@ LAYOUTS = {
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The stored entries of a matrix in the storage order of its layout; `major` is what storage is contiguous in."""
+    """The stored entries of a matrix in the storage order of its layout; `major` is what storage is contiguous in.
+    given: the values as the matrix holds them."""
 
     major: Int64Array
     minor: Int64Array
     values: npt.NDArray[np.float32]
     shape: tuple[int, int]
     layout: MatrixLayout
+    given: npt.NDArray[Any]
 
 
 def _converted(array: Any, dtype: type, each: Each) -> Any:
@@ -101,9 +103,11 @@ def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entri
 
     if not scipy.sparse.issparse(matrix):
         dense = as_array(matrix, "the matrix")
-        if dense.ndim != 2 or not np.issubdtype(dense.dtype, np.number):
+        held = dense.dtype == bool or np.issubdtype(dense.dtype, np.number)
+        if dense.ndim != 2 or not (held or is_real(dense.dtype)):
             raise InputError(f"a matrix is wanted, not {dense.dtype} of shape {dense.shape}")
-        matrix = scipy.sparse.csr_matrix(dense)
+        # SciPy knows no bfloat16 and fp8, which float32 holds
+        matrix = scipy.sparse.csr_matrix(dense if held else dense.astype(np.float32))
     matrix = checked_sparse(matrix)
     major, minor, data = layout.read(matrix, each)
     if data.dtype != bool and not is_real(data.dtype):
@@ -116,7 +120,7 @@ def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entri
     if (twice := _first_duplicate(major, minor)) is not None:
         k = twice
         raise InputError(f"entry ({major[k]}, {minor[k]}) is stored twice: sum duplicates first (sum_duplicates())")
-    return Entries(major, minor, values, matrix.shape, layout)
+    return Entries(major, minor, values, matrix.shape, layout, data)
 
 
 def _first_duplicate(major: Int64Array, minor: Int64Array) -> int | None:

@@ -73,7 +73,7 @@ class TupleOrder(OneLineRepr):
     def matrix(self) -> Any:
         """Return the SciPy matrix (csr, csc or coo) whose stored order is this order; it equals the given matrix."""
         e, p = self.entries, self.positions
-        return e.layout.matrix(e.major[p], e.minor[p], e.values[p], e.shape)
+        return e.layout.matrix(e.major[p], e.minor[p], e.given[p], e.shape)
 
 
 def order_tuples(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
 Int64Array = npt.NDArray[np.int64]
@@ -116,6 +117,8 @@ class TupleProblem:
         ):
             if value not in known:
                 raise unknown_name(what, value, known)
+        if self.bus_bytes is not None:
+            whole_number(self.bus_bytes, "bus_bytes", 1, 1 << 16)
         if self.metric == "energy" and self.energy_pj is None:
             raise InputError("metric 'energy' needs energy_pj (a --part), the picojoules of a one and of a rising edge")
         if self.metric == "energy" and self.coding.transition:

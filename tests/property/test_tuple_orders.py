@@ -141,6 +141,20 @@ def test_toggles_are_those_of_the_bus(matrix, kind, dbi):
     assert got.cost <= got.original_cost
 
 
+@quick
+@given(matrices(), st.sampled_from(("raw", "dbi-dc", "base-xor", "base-xor+dbi-dc")))
+def test_int4_sends_two_values_a_byte(matrix, encoder):
+    """Toggles were those of a byte a value, beside ones of packed bytes."""
+    given = dict(value_format="int4", stride="row", encoder=encoder, objective="values", block_bytes=8)
+    bits = to_bits(matrix.data, "int4")[0].astype(np.uint8)
+    for metric in ("toggles", "energy"):
+        got = order_tuples(matrix, metric=metric, energy_pj=(1.0, 0.0) if metric == "energy" else None, **given)
+        packed = np.append(bits[got.positions], np.zeros(matrix.nnz % 2, np.uint8))
+        packed = packed[0::2] | packed[1::2] << 4
+        sent = ew.encode(packed, encoder, element_bytes=1, bus_bytes=1, block_bytes=8)
+        assert got.cost == (sent.toggles if metric == "toggles" else sent.ones)
+
+
 def test_the_result_does_not_depend_on_the_number_of_workers(monkeypatch):
     import reorder.tuples.groups as parallel
 

@@ -5,14 +5,19 @@ import pickle
 import re
 import threading
 import time
+from pathlib import Path
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from typer.testing import CliRunner
 
 import edgewatt as ew
 import reorder.tuples.cost as cost
 import reorder.tuples.groups as groups
+from edgewatt.cli import app
 from reorder.tuples import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
 from reorder.tuples.matrix import id_field, value_field
@@ -397,3 +402,37 @@ def test_ones_that_no_order_changes_are_proved(encoder):
     """The bound of XORed neighbours had stood beside them: optimal orders were 'within 19.7 %'."""
     made = ew.order_tuples(small(60, 60), value_format="fp16", stride=32, metric="ones", encoder=encoder)
     assert made.lower_bound == made.cost
+
+
+def test_a_reordered_matrix_holds_what_was_given() -> None:
+    """It was rounded to float32: 2^24 + 1 became 2^24, and float64 another matrix."""
+    for values in (np.array([[2**24 + 1, 3, 5]]), np.array([[0.1, 0.2, 1 / 3]]), np.array([[1, 2, 3]], np.int8)):
+        made = ew.order_tuples(sp.csr_matrix(values), value_format="fp32", stride="row").matrix()
+        assert made.dtype == values.dtype and (made.toarray() == values).all()
+    dense = np.ones((2, 3), ml_dtypes.bfloat16)
+    assert ew.order_tuples(dense, value_format="bf16", stride=4).matrix().nnz == 6
+
+
+@pytest.mark.parametrize("bus_bytes", [-1, 0, 2**40, 1.5])
+def test_a_bus_of_no_bytes_is_refused(bus_bytes: Any) -> None:
+    with pytest.raises(InputError, match="bus_bytes"):
+        ew.order_tuples(np.eye(3), value_format="fp16", stride=1, metric="toggles", bus_bytes=bus_bytes)
+
+
+def test_a_format_of_a_folder_is_refused(tmp_path: Path) -> None:
+    for option in (["--format", "int8"], ["--format", "nope"]):
+        done = CliRunner().invoke(app, ["order-tuples", str(tmp_path), "-o", str(tmp_path / "o"), *option])
+        assert "--format is for one matrix" in str(done.exception)
+
+
+def test_what_was_encoded_otherwise_is_not_decoded() -> None:
+    coded = ew.encode(bytes(range(64)), "base-xor+dbi-dc", element_bytes=2)
+    assert ew.decode(coded, "base-xor+dbi-dc", element_bytes=2).tobytes() == bytes(range(64))
+    for encoder, more in (("raw", {}), ("dbi-ac", {}), ("base-xor+dbi-dc", {"block_bytes": 16})):
+        with pytest.raises(InputError, match="belongs to"):
+            ew.decode(coded, encoder, element_bytes=2, **more)
+    by_hand = ew.decode(coded.data.tobytes(), "base-xor+dbi-dc", flags=coded.flags.tobytes(), element_bytes=2)
+    assert by_hand.tobytes() == bytes(range(64))
+    for data in ("abc", np.array(["a"]), np.array(["2020"], "datetime64[Y]")):
+        with pytest.raises(InputError, match="bytes or an array of numbers"):
+            ew.encode(data, "raw", element_bytes=1)
