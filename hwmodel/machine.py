@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hwmodel.caches.spec import CacheSpec
@@ -16,6 +17,7 @@ from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown, unknown_name
 from traces.base.reprs import OneLineRepr
+from traces.base.resources import shipped_path
 from traces.trace.chunks import STREAMS
 
 IDLE = ("all", "none", "capacity", "bandwidth")
@@ -162,6 +164,12 @@ class Machine(OneLineRepr):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not isinstance(self.part, str | Path | Mapping | Part | None):
+            raise InputError(f"part: a name, a path, a mapping or a Part is wanted, not {shown(self.part)}")
+        if isinstance(self.technology, str) and not self.technology.endswith((".yaml", ".yml")):
+            shipped_path("onchip", self.technology)  # raises for an unknown name
+        elif isinstance(self.technology, int | float):
+            raise InputError(f"technology: a name, a path or a mapping is wanted, not {shown(self.technology)}")
         part = self._part() if self.bus is _OF_THE_PART else None
         if part is not None:
             object.__setattr__(self, "bus", BusSpec(part.organisation.byte_lanes, part.organisation.burst_bytes))

@@ -73,6 +73,8 @@ class Ordering(OneLineRepr):
 
     def __post_init__(self) -> None:
         edges = np.asarray(self.edges)
+        if edges.ndim != 1:
+            raise InputError(f"edges: connections in order are wanted, int[W], not {shown(self.edges)}")
         if edges.flags.writeable:  # an order stays what was checked
             edges = edges.copy()
             edges.setflags(write=False)

@@ -111,8 +111,8 @@ def swept_axes(configs: Configs | Iterable[Mapping[str, Any]]) -> list[Axis]:
     axes: list[Axis] = []
     half: dict[str, list[str]] = {}
     for key in configs.varying():
-        if any(key == begin or key.startswith(f"{begin}.") for begin in _COVERED):
-            continue
+        if any(key == begin or key.startswith(f"{begin}.") for begin in (*_COVERED, "plugins")):
+            continue  # plugins: which distributions made the members that other columns name
         values = configs.leaf(key)
         if key.endswith("sha256"):
             if _tells_more(configs, key):

@@ -12,7 +12,7 @@ from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
 from hwmodel.parts.part import Part
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, did_you_mean, unknown_name
+from traces.base.errors import InputError, did_you_mean, shown, unknown_name
 
 REFRESH_PRECHARGES = ("each", "all")
 FRONT_ENDS = ("in-order", "independent")
@@ -184,6 +184,8 @@ def controller_spec(controller: ControllerSpec | Mapping[str, Any] | None) -> Co
         return _DEFAULT
     if isinstance(controller, ControllerSpec):
         return controller
+    if not isinstance(controller, Mapping):
+        raise InputError(f"a controller is a ControllerSpec or a mapping of its parameters, not {shown(controller)}")
     known = [f.name for f in fields(ControllerSpec)]
     for key in controller:
         if key not in known:

@@ -157,9 +157,11 @@ def export_c(
     }  # fmt: skip
     make = _float_parts if dtype == "float32" else _int8_parts
     more, body, arena, extra = make(work, row, n_rows, flags, fields, calibration)
+    real = len(network.inputs) + 1 + 4 * (len(network.outputs) + 1)
+    written = f"{arena} bytes" + (f", and {real} more by {name}_run_real" if dtype == "int8" else "")
     head = (
         f"/* {_comment(network.name)}: {network.n_connections} connections in {len(flags)} runs, {dtype}; written by "
-        f"edgewatt.\n * Memory written: {arena} bytes. Order of work: exactly that of the tables below. */\n"
+        f"edgewatt.\n * Memory written: {written}. Order of work: exactly that of the tables below. */\n"
         f"#include <stdint.h>\n\n#define {name}_INPUTS {len(network.inputs)}\n"
         f"#define {name}_OUTPUTS {len(network.outputs)}\n#define {name}_ARENA_BYTES {arena}\n"
         + (f"#define {name}_LANES {lanes}\n" if lanes > 1 else "")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
+from hwmodel.dram.controller import controller_spec
 from reorder.edges.methods.given import read_order
 from traces.base.errors import InputError
 from traces.generators.networks import random_layered, uniform_layers
@@ -81,3 +82,20 @@ def test_seeds_of_networks_are_not_negative(more: dict[str, object], seed: int) 
     made = more or SMALL["generate"]
     with pytest.raises(InputError, match="seed must be a whole number of at least 0, not -"):
         ew.run({"network": {"generate": {**made, "seed": seed}}})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ew.Machine(part=5), "part: a name, a path, a mapping or a Part is wanted, not 5"),
+        (lambda: ew.Machine(technology=5), "technology: a name, a path or a mapping is wanted, not 5"),
+        (lambda: ew.Machine(technology="x"), "onchip"),
+        (lambda: controller_spec(5), "a controller is a ControllerSpec or a mapping"),
+        (lambda: ew.Ordering(5, "x"), "edges: connections in order are wanted"),
+        (lambda: ew.Network([0], [1], 2, [0], [1], notes=5), "notes: sentences are wanted, not 5"),
+    ],
+)
+def test_what_is_no_part_controller_or_order_is_refused(make, words: str) -> None:
+    """They ended in Python's own errors, or were left out."""
+    with pytest.raises(InputError, match=words):
+        make()

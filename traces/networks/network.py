@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -148,6 +149,8 @@ class Network(OneLineRepr):
         for name, dtype in ((name, dtype) for names, dtype in given for name in names):
             if getattr(self, name) is not None:
                 put(name, _frozen(getattr(self, name), dtype, name))
+        if not isinstance(self.notes, Iterable):
+            raise InputError(f"notes: sentences are wanted, not {shown(self.notes)}")
         put("notes", tuple(self.notes))
         try:
             put("n_neurons", operator.index(self.n_neurons))
