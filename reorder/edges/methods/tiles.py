@@ -142,8 +142,8 @@ def best_tile(
     multiple: int = 1,
     over: Callable[[], bool] | None = None,
 ) -> BestTile:
-    """Return the best simple blocking of a network: of a few tiles and row by row the one whose order costs the least,
-    then of tiles near it, as long as one is better and MOST have not been tried.
+    """Return the best simple blocking of a network: of a few tiles the one whose order costs the least, then of tiles
+    near it, as long as one is better and MOST have not been tried; row by row where that is better.
 
     memory: M of the I/O model, or the rows that a machine's fast memory holds. cost: of an order (int64[W]), as
     `edgewatt.evaluation.machine_cost.MachineCost` or a count of I/Os gives it. policy: by which fast memory evicts
@@ -156,7 +156,7 @@ def best_tile(
 
     def value_of(tile: Tile) -> float:
         nonlocal best
-        if tile in tried or len(tried) == MOST or (best is not None and over is not None and over()):
+        if tile in tried or (best is not None and over is not None and over()):
             return math.inf
         tried.add(tile)
         edges = tile.order(network, pairs)
@@ -165,10 +165,11 @@ def best_tile(
             best = BestTile(tile, edges, value)
         return value
 
-    for tile in (*tile_choices(memory, policy, multiple), Tile(1, width, "targets")):  # the last one is row by row
+    for tile in tile_choices(memory, policy, multiple):
         value_of(tile)
     assert best is not None
-    climb(best.tile, best.value, width, value_of)
+    climb(best.tile, best.value, width, lambda tile: value_of(tile) if len(tried) < MOST else math.inf)
+    value_of(Tile(1, width, "targets"))  # row by row
     return best
 
 
