@@ -194,8 +194,8 @@ def token(
     part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),
     channels: int = typer.Option(
         None,
-        show_default="8, or as many as the part allows",
-        help="So many of the part side by side, a power of two; of HBM one is a whole stack.",
+        help="So many of the part side by side, a power of two; of HBM one is a whole stack (default: 8, or as many as "
+        "the part allows).",
     ),
     format: str = typer.Option("as-stored", help="as-stored, bf16, fp8, int8 or int4: convert the weights first."),
     layout: str = typer.Option("plain", help="plain; byte-planes, bit-planes: exponents of 4,096 values together."),
