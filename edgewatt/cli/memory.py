@@ -160,7 +160,7 @@ def dram(
         numbers = ("time_ns", "mean_read_latency_cycles", "mean_requests_in_memory", "core_energy_pj")
         shown = [key for key in (*numbers, "interface_energy_pj", "total_energy_pj") if report[key] is not None]
         plain += [(key, f"{report[key]:.1f}") for key in shown]
-        plain.append(("core energy between", "{:.1f} and {:.1f}".format(*played.energy_range)))
+        plain.append(("core_energy_pj between", "{:.1f} and {:.1f}".format(*played.energy_range)))
         if played.with_data:
             plain.append(("wires counted", f"all, DQ and flags of encoder {encoder}"))
         else:
@@ -194,8 +194,8 @@ def token(
     part: str = typer.Option("lpddr5x-8533", parser=PART, help="Shipped part or a part file (YAML)."),
     channels: int = typer.Option(
         None,
-        show_default="8, or as many as can be",
-        help="So many of the part side by side, a power of two; of HBM one is a whole stack.",
+        help="So many of the part side by side, a power of two; of HBM one is a whole stack (default: 8, or as many as "
+        "the part allows).",
     ),
     format: str = typer.Option("as-stored", help="as-stored, bf16, fp8, int8 or int4: convert the weights first."),
     layout: str = typer.Option("plain", help="plain; byte-planes, bit-planes: exponents of 4,096 values together."),
@@ -303,17 +303,17 @@ def library(
 
 @part_app.command("import")
 def import_(
-    file: Path = typer.Argument(..., help="DRAMSys JSON, or a Ramulator 2 DRAM section as YAML."),
+    file: Path = typer.Argument(..., help="DRAMSys JSON, DRAMsim3 .ini, or a Ramulator 2 DRAM section as YAML."),
     output: str = writes("The part file (YAML) to write.", "--output", "-o", default=...),
     base: str = typer.Option(
         None, help="Part that gives wires and command levels (default: a shipped one of the same standard)."
     ),
     name: str = typer.Option(None, help="Name of the part (default: the file's own)."),
-    format: str = typer.Option(None, help="dramsys or ramulator2, if the file does not show it."),
+    format: str = typer.Option(None, help="dramsys, dramsim3 or ramulator2, if the file does not show it."),
 ) -> None:
     """Make a part file of another simulator's memory file.
 
-    Sizes, times and (DRAMSys) currents come from the file, wires and command levels from the base part.
+    Sizes, times and (DRAMSys, DRAMsim3) currents come from the file, wires and command levels from the base part.
 
     Example:  edgewatt part import MICRON_4Gb_DDR4-2400.json -o my-ddr4.yaml
     """

@@ -50,7 +50,7 @@ def order_tuples(
     base_interval: str = typer.Option(None, help="Distance between bases if not a block: bytes, 'row' or 'matrix'."),
     stride_restart: str = typer.Option("row", help="Strides start at each row ('row') or run on ('continuous')."),
     effort: str = typer.Option(
-        "default", help="Work of local-search: fast, default, best, or a number, 1 for about 60 us per tuple."
+        "default", help="Work of local-search: fast, default, best, or a number, 1 for about 40 us per tuple."
     ),
     seed: int = typer.Option(0, help="Same seed, same order, whatever the number of workers."),
     workers: int = typer.Option(1, "-j", "--workers", help="How many workers."),

@@ -53,7 +53,7 @@ def optimize(
     file: str = typer.Argument(
         ...,
         parser=reads("a sweep file", *CONFIGURATIONS),
-        help="A sweep file with a section `optimize` (objectives, constraints, trials).",
+        help="A sweep file; a section `optimize` gives objectives, constraints and trials.",
     ),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the file."),
     results: str = typer.Option(

@@ -39,7 +39,9 @@ def schedule(
     banks: str = typer.Option(
         None, metavar="FILE", help="YAML with `banks`, a list of name, mb_per_s, size_bytes: also place buffers there."
     ),
-    onchip_bytes: int = typer.Option(None, parser=size_of, help="On-chip memory for --objective traffic (64KiB)."),
+    onchip_bytes: int = typer.Option(
+        None, parser=size_of, help="On-chip memory, e.g. 64KiB; --objective traffic needs it."
+    ),
     block_bytes: int = typer.Option(256, min=1, help="Blocks in which off-chip traffic moves."),
     budget_bytes: int = typer.Option(None, parser=size_of, help="Fail unless the schedule fits in this memory."),
     system: str = typer.Option(

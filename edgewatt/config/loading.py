@@ -332,12 +332,12 @@ def _as_mapping(loc: Loc, value: Any) -> str:
 
 
 def _hint(given: object, free: set[str], known: set[str]) -> str:
-    """Suggest a key that is not there yet, else one that is, else list what could be there."""
+    """Suggest a key that is not there yet, else one that is, else list all that are known."""
     for names in (free, known):
         hint = did_you_mean(given, names)
         if "did you mean" in hint:
             return hint
-    return did_you_mean(given, free or known)
+    return did_you_mean(given, known)
 
 
 def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:

@@ -360,7 +360,8 @@ class RunConfig(Section):
         validate_default=True,
     )
     formats: Annotated[list[Format], BeforeValidator(_one_or_many), AfterValidator(_not_empty)] = Field(
-        default=["fp32"], description="number formats of weights and activations (`edgewatt list formats`)"
+        default=["fp32"],
+        description="number formats of weights (`edgewatt list formats`); activations: `layout.neuron_format`",
     )
     fast_memory: FastMemory = FastMemory()
     search: SearchSection = SearchSection()

@@ -108,8 +108,8 @@ orderings:
 # search: {{objective: energy}}     # what searches lower: energy of the machine (default), time, bytes or io
 # fast_memory: {{size: 100}}        # M of the I/O model (default: the rows that the machine's memory holds)
 
-formats: [fp32, int8]             # fp16, bf16, fp8_e4m3, int4, ...: edgewatt list formats
-layout: {{lanes: 16{layout}}}               # input vectors at a time
+formats: [fp32, int8]             # of weights; fp16, bf16, fp8_e4m3, int4, ...: edgewatt list formats
+layout: {{lanes: 16{layout}}}               # input vectors at a time; neuron_format: of activations
 
 # A sweep instead: put this file's name under `base:` of another one and what varies under `grid:`
 #   base: this.yaml

@@ -155,8 +155,9 @@ class TokenEnergy:
         """Return the page of the answer as HTML: bars by kind and by layers, and every tensor."""
         tensors = sorted(self.tensors, key=lambda each: -each.energy_pj)[:MOST_TENSORS]
         rows = [
-            (each.name, each.kind, "" if each.layer is None else each.layer, f"{each.bytes:,}", f"{each.ones:,}",
-             f"{each.toggles:,}", energy(each.energy_pj))
+            (each.name, each.kind, "" if each.layer is None else each.layer, f"{each.bytes:,}",
+             *(f"{count:,}" if each.known_bytes else "-" for count in (each.ones, each.toggles)),
+             energy(each.energy_pj))
             for each in tensors
         ]  # fmt: skip
         kinds, layers = self.by_kind(), self.by_layers()
@@ -228,9 +229,9 @@ def token_energy(
     """Return what a memory spends on one token of a checkpoint, layer by layer.
 
     folder: safetensors shards with config.json, GGUF files, or one such file. part, channels: so many channels of a
-    part side by side (None: 8, or as many as can be); controller: fields of ControllerSpec. format: as-stored (None),
-    bf16, fp8, int8 or int4, as `edgewatt token`; layout: plain, byte-planes, bit-planes (traces.checkpoints.stream).
-    encoder: of hwmodel.encoders.
+    part side by side (None: 8, or as many as the part allows); controller: fields of ControllerSpec. format: as-stored
+    (None), bf16, fp8, int8 or int4, as `edgewatt token`; layout: plain, byte-planes, bit-planes
+    (traces.checkpoints.stream). encoder: of hwmodel.encoders.
     context, batch, experts, kv_bits: traces.checkpoints.plan_token. flat_pj_per_bit: the constant beside the answer.
     workers, executor, scheduler: who counts the wires of the tensors, as of `order_weights`; with the same result, for
     encoders that code each burst by itself and the plain layout. journal: file that lets a killed run continue.

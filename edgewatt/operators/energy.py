@@ -338,7 +338,7 @@ def schedule(
             raise InputError("a machine (--system) belongs to the objective 'energy' (--objective energy)")
         return plain.schedule(graph, objective=objective, onchip_bytes=onchip_bytes, seed=seed, **options)
     if machine is None:
-        raise InputError("objective='energy' needs a machine: the name of a system, or its file")
+        raise InputError("objective='energy' needs a machine (--system): the name of a system, or its file")
     on = machine_of(machine) if isinstance(machine, str) else machine
     options["onchip_bytes"] = on.onchip_bytes
     least = plain.schedule(graph, objective="peak", seed=seed, **options)

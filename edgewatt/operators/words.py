@@ -79,8 +79,8 @@ def describe_banks(placed: Any) -> list[str]:
     if placed.truncated:
         known += "; the time limit ended the search"
     lines.append(
-        f"traffic takes {duration(placed.time_ns, 4)}, {duration(placed.spill_ns, 4)} of it for the "
-        f"{placed.spilled_bytes:,} B outside the fastest bank: {known}"
+        f"traffic takes {duration(placed.time_ns, 4)}, {duration(placed.spill_ns, 4)} more than if all were in the "
+        f"fastest bank; {placed.spilled_bytes:,} B are outside it: {known}"
     )
     return lines
 

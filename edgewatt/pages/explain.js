@@ -56,7 +56,7 @@ function costs() {
   });
 }
 function pictures() {
-  const palette = [0, 1, 2, 3].map(k => rgb(css("--k" + k))), empty = rgb(css("--k0"));
+  const palette = [0, 1, 2, 3, 4].map(k => rgb(css("--k" + k))), empty = rgb(css("--k0"));
   document.querySelectorAll("#slots canvas").forEach((canvas, i) => paint(canvas, data.sides[i].slots, v => palette[v]));
   document.querySelectorAll("#edges canvas").forEach((canvas, i) => paint(canvas, data.sides[i].edges, v => v ? shade((v - 1) / 254) : empty));
   const ramp = { rows: 1, columns: 64, values: Uint8Array.from({ length: 64 }, (_, i) => i) };
@@ -70,7 +70,7 @@ function build() {
     add(panel, "h3", side.title);
     const canvas = add(panel, "canvas", undefined, { class: "slots", role: "img", "aria-label": "moves along the order, " + side.title });
     const axis = add(panel, "div", undefined, { class: "axis" });
-    ["first connection", side.shares.map((share, k) => k ? `${data.kinds[k]}s ${(100 * share).toFixed(0)} %` : "").filter(Boolean).join(", "), "last"].forEach(text => add(axis, "span", text));
+    ["first connection", "of extra moves: " + side.shares.map((share, k) => k ? `${data.kinds[k]}s ${(100 * share).toFixed(0)} %` : "").filter(Boolean).join(", "), "last"].forEach(text => add(axis, "span", text));
     explain(canvas, side.slots, (x, y, v) => `connection ${number(x / Math.max(1, side.slots.columns - 1) * (data.connections - 1))}: ${data.kinds[v]}`);
     const other = add(document.getElementById("edges"), "div", undefined, { class: "panel" });
     add(other, "h3", side.title);

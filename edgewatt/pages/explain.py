@@ -23,13 +23,15 @@ from traces.networks.processing import processing_arrays
 PIXELS = 280  # of the picture of edges, each way
 MOST_SPILLED = 12
 KINDS = ("nothing", "input value", "partial sum", "finished hidden value")
+ONCE = len(KINDS)  # in the picture of moves: what every order moves once
 STRETCHES, HEIGHT = 300, 100  # of the picture of moves: columns along the order, rows for the most moves of one
 
 
 @dataclass(frozen=True, eq=False)
 class NeuronMoves:
     """Loads and stores of neuron values: int64[N] reads and writes of each; reads_by, writes_by: int64[len(KINDS)],
-    repeated reads and live writes by kind; picture: uint8[HEIGHT, up to STRETCHES], the moves of each stretch by kind.
+    repeated reads and live writes by kind; piles: int64[up to STRETCHES, len(KINDS)], the same in each stretch, and
+    first reads and output writes in column 0.
     """
 
     reads: npt.NDArray[np.int64]
@@ -38,7 +40,7 @@ class NeuronMoves:
     writes_by: npt.NDArray[np.int64]
     first_reads: int
     writes_outputs: int
-    picture: npt.NDArray[np.uint8]
+    piles: npt.NDArray[np.int64]
 
 
 def neuron_moves(network: Network, order: Any, *, memory: int, policy: str, pinning: str) -> NeuronMoves:
@@ -54,16 +56,22 @@ def neuron_moves(network: Network, order: Any, *, memory: int, policy: str, pinn
     again = loads.copy()
     again[first] = False
     columns = min(STRETCHES, w)
-    cells = np.bincount(np.minimum(made.step, w - 1) * columns // w * width + kind, minlength=columns * width)
-    ends = np.cumsum(cells.reshape(columns, width), axis=1)  # the pile of each stretch, kind upon kind
-    rows = ends * HEIGHT / max(1, int(ends.max()))
-    level = np.arange(HEIGHT, 0, -1)[:, None]
-    picture = 1 + np.stack([level > rows[:, k] + 0.5 for k in range(1, width)]).sum(axis=0)
+    piled = np.where(again | live, kind, 0)
+    cells = np.bincount(np.minimum(made.step, w - 1) * columns // w * width + piled, minlength=columns * width)
     return NeuronMoves(
         np.bincount(made.neuron[loads], minlength=n), np.bincount(made.neuron[live], minlength=n),
         np.bincount(kind[again], minlength=width), np.bincount(kind[live], minlength=width), len(first),
-        int((made.kind == STORE_OUTPUT).sum()), np.where(picture == width, 0, picture).astype(np.uint8),
+        int((made.kind == STORE_OUTPUT).sum()), cells.reshape(columns, width),
     )  # fmt: skip
+
+
+def moves_picture(piles: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.uint8]:
+    """Return uint8[HEIGHT, stretches]: ONCE at the bottom, kind upon kind, 0 above. most: moves that reach the top."""
+    rows = np.cumsum(piles, axis=1) * HEIGHT / max(1, most)
+    level = np.arange(HEIGHT, 0, -1)[:, None]
+    passed = np.stack([level > rows[:, k] + 0.5 for k in range(len(KINDS))]).sum(axis=0)
+    picture: npt.NDArray[np.uint8] = np.array([ONCE, *range(1, len(KINDS)), 0], np.uint8)[passed]
+    return picture
 
 
 def explain_page(
@@ -80,26 +88,31 @@ def explain_page(
     machine = {"memory": memory, "policy": policy, "pinning": pinning}
     plain = make_order(network, "two-optimal", **machine)  # type: ignore[arg-type]
     lower, bound = io_bounds(network).lower_total, bound or lower_bound(network, memory)
-    sides = []
+    sides: list[dict[str, Any]] = []
+    piles = []
     for title, compared in ((f"{ordering.method} (this order)", ordering), ("two-optimal", plain)):
         counts = count_io(network, compared, **machine)  # type: ignore[arg-type]
         seen = neuron_moves(network, compared, **machine)  # type: ignore[arg-type]
         moved = seen.reads_by + seen.writes_by
+        piles.append(seen.piles)
         sides.append(
             {
                 "title": title,
                 "total": counts.total,
                 "runs": counts.runs,
                 "costs": _costs(network, counts.total, seen),
-                "slots": _grid(seen.picture),
                 "edges": _grid(edge_picture(network, compared.edges)),
                 "reads": np.bincount(np.minimum(seen.reads[network.touched], 12), minlength=13).tolist(),
                 "spilled": _most_spilled(network, seen),
                 "shares": (moved / max(1, moved.sum())).round(4).tolist(),
             }
         )
+    most = max(int(each.sum(axis=1).max()) for each in piles)
+    for side, each in zip(sides, piles, strict=True):
+        side["slots"] = _grid(moves_picture(each, most))
     data = {
-        "kinds": KINDS, "sides": sides, "lower": lower, "bound": bound.total, "connections": network.n_connections,
+        "kinds": (*KINDS, "first read or output write"), "sides": sides, "lower": lower, "bound": bound.total,
+        "connections": network.n_connections,
         "curve": [[int(work), round(seconds, 4), value] for work, seconds, value in ordering.curve],
         "start": sides[1]["total"], "comparable": bool(ordering.curve) and ordering.curve[-1][2] == sides[0]["total"],
     }  # fmt: skip
@@ -107,6 +120,7 @@ def explain_page(
     body = asset(__file__, "explain.html").format(
         sentence=text(_sentence(sides, lower, bound)),
         machine="" if view is None else machine_part(view),
+        most=f"{most:,}",
     )
     return Page(
         f"{network.name}, ordered by {ordering.method}",
@@ -147,10 +161,7 @@ def _machine_row(name: str, now: float, was: float, shown: str, before: str) -> 
 def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> str:
     ours, plain = sides
     saved = plain["total"] - ours["total"]
-    left = gap(ours["total"], plain["total"], lower)
-    share = "" if left is None else f"; {left:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
-    if bound.total > lower and (left := gap(ours["total"], plain["total"], bound.total)) is not None:
-        share += f" ({left:.1%} to {bound.total:,}, proved by {bound.argument})"
+    share = _share_left(ours["total"], plain["total"], lower, bound)
     pairs = [
         (was - now, name)
         for (name, now), (_, was) in zip(ours["costs"], plain["costs"], strict=True)
@@ -160,6 +171,17 @@ def _sentence(sides: list[dict[str, Any]], lower: int, bound: NetworkBound) -> s
     why = f" The largest saving: '{name}', {most:,} less." if most > 0 else ""
     word = f"{abs(saved):,} {'fewer' if saved > 0 else 'more'} than" if saved else "as many as"
     return f"{ours['total']:,} I/Os, {word} two-optimal{share}.{why}"
+
+
+def _share_left(ours: int, plain: int, lower: int, bound: NetworkBound) -> str:
+    by = f", proved by {bound.argument}" if bound.total > lower else ""
+    if ours == plain == bound.total:
+        return f"; both meet the lower bound {bound.total:,}{by}"
+    left = gap(ours, plain, lower)
+    share = "" if left is None else f"; {left:.1%} of two-optimal's distance to the lower bound {lower:,} is left"
+    if by and (left := gap(ours, plain, bound.total)) is not None:
+        share += f" ({left:.1%} to {bound.total:,}{by})"
+    return share
 
 
 def _costs(network: Network, total: int, seen: NeuronMoves) -> list[tuple[str, int]]:

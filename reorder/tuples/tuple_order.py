@@ -114,7 +114,7 @@ def order_tuples(
         on `bus_bytes` lanes, default the width of its elements, wires at 0 before) or 'energy' by energy_pj =
         (per one, per rising edge), of a part. Under Base+XOR ones stand in for toggles and energy in the search.
     method: of TUPLE_ORDERS; `parameters` are its own. effort: work of methods that have it (local-search: 1 is
-        about 60 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
+        about 40 us a tuple with AVX-512), or 'fast', 'default' or 'best'. The result depends on the seed, not on
         `workers`. executor: who they are, 'threads', 'processes', 'inline' or 'dask' (a local cluster of as many, or
         the one at the address `scheduler`); None: threads where the method is compiled, else processes, as are the
         workers of a local cluster. bound: also compute the spanning-tree bound. checkpoint: file that lets a killed run

@@ -120,7 +120,7 @@ class TupleProblem:
         if self.bus_bytes is not None:
             whole_number(self.bus_bytes, "bus_bytes", 1, 1 << 16)
         if self.metric == "energy" and self.energy_pj is None:
-            raise InputError("metric 'energy' needs energy_pj (a --part), the picojoules of a one and of a rising edge")
+            raise InputError("metric 'energy' needs energy_pj (--part), the picojoules of a one and of a rising edge")
         if self.metric == "energy" and self.coding.transition:
             raise InputError("transition signalling is for unterminated buses: use metric 'toggles', not 'energy'")
         if self.energy_pj is not None and not all(0 <= pj < float("inf") for pj in self.energy_pj):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
+from edgewatt.operators.words import describe_banks
 from reorder.operators.arena.banks import Bank
 from reorder.operators.arena.base import Buffers
 from tests.oracles.banks_oracle import least_time
@@ -72,6 +73,8 @@ def test_a_set_that_fits_by_load_but_has_no_placement_is_forbidden() -> None:
     # spilling one byte for one pair of accesses is the least there can be: 2 bytes, 0.75 ns more each
     assert found.spilled_bytes == 1
     assert found.spill_ns == pytest.approx(1.5)
+    said = "1.500 ns more than if all were in the fastest bank; 1 B are outside it: proved"
+    assert said in describe_banks(found)[-1]
 
 
 @pytest.mark.parametrize("n", [60, 120])

@@ -70,6 +70,12 @@ seed: 1.5
     ]
 
 
+def test_an_unknown_key_names_all_that_are_known(tmp_path: Path) -> None:
+    """Those that the file has, too."""
+    (said,) = problems(tmp_path, GOOD.replace("{size: 10}", "{size: 10, wxyz: 1}"))
+    assert said.startswith("run.yaml:3:25: unknown key 'wxyz' (known: curve, pinning, policy, size)"), said
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

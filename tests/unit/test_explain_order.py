@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from oracles.random_networks import dags
 from typer.testing import CliRunner
 
 from edgewatt.cli import app
-from edgewatt.pages.explain import HEIGHT, KINDS, explain_page, neuron_moves
+from edgewatt.pages.explain import HEIGHT, KINDS, ONCE, explain_page, moves_picture, neuron_moves
 from edgewatt.pages.html.page import text
 from hwmodel.fastmemory.iomodel import count_io
 from reorder.order import order
@@ -33,6 +35,10 @@ def network() -> Network:
     return random_layered(3, 40, 0.15, seed=1)
 
 
+def data_of(page: str) -> dict[str, Any]:
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))  # type: ignore[union-attr, no-any-return]
+
+
 @pytest.mark.parametrize("pinning", ["literal", "pin_both"])
 @pytest.mark.parametrize("policy", ["min", "lru", "rr"])
 @pytest.mark.parametrize("method", ["two-optimal", "random-topological", "output-stationary"])
@@ -44,9 +50,13 @@ def test_moves_are_those_that_are_counted(network: Network, method: str, policy:
         assert seen.reads.sum() == counts.reads_neurons == seen.first_reads + seen.reads_by.sum()
         assert seen.writes.sum() == counts.writes_live == seen.writes_by.sum()
         assert seen.writes_outputs == counts.writes_outputs
-        assert seen.picture.shape == (HEIGHT, 300) and seen.picture.max() < len(KINDS)
-        piles = seen.picture > 0
-        assert (np.diff(piles, axis=0) >= 0).all() and piles[0].any()  # the highest pile reaches the top
+        once, again = seen.first_reads + seen.writes_outputs, seen.reads_by + seen.writes_by
+        assert seen.piles.sum(axis=0).tolist() == [once, *again[1:]]
+        picture = moves_picture(seen.piles, seen.piles.sum(axis=1).max())
+        assert picture.shape == (HEIGHT, 300) and picture.max() <= ONCE == len(KINDS)
+        drawn = picture > 0
+        assert (np.diff(drawn, axis=0) >= 0).all() and drawn[0].any()  # the highest pile reaches the top
+        assert set(picture[-1].tolist()) >= {ONCE}  # what every order moves lies at the bottom
 
 
 @given(dags(), st.integers(3, 12), st.sampled_from(["min", "lru", "rr"]), st.booleans(), st.data())
@@ -62,13 +72,27 @@ def test_moves_are_those_of_plain_python(
     assert (seen.first_reads, seen.writes_outputs) == (true["first_reads"], true["writes_outputs"])
 
 
+def test_both_pictures_have_one_scale(network: Network) -> None:
+    machine: dict[str, Any] = {"memory": 12, "policy": "min", "pinning": "literal"}
+    bad = order(network, "random-topological", memory=12)
+    data = data_of(explain_page(network, bad, **machine))
+    piles = [neuron_moves(network, o, **machine).piles for o in (bad, order(network, "two-optimal", memory=12))]
+    most = [int(each.sum(axis=1).max()) for each in piles]
+    assert most[0] > most[1]
+    for side, each in zip(data["sides"], piles, strict=True):
+        shown = np.frombuffer(base64.b64decode(side["slots"]["data"]), np.uint8).reshape(HEIGHT, -1)
+        heights = (shown > 0).sum(axis=0)
+        assert np.abs(heights - each.sum(axis=1) * HEIGHT / max(most)).max() <= 0.5
+    assert data["kinds"][ONCE] == "first read or output write"
+
+
 def test_the_page_is_self_contained_and_escaped(network: Network) -> None:
     named = network.with_(name="<script>alert(1)</script> & co")
     found = order(named, "auto", memory=12, moves=5000)
     page = explain_page(named, found, memory=12)
     assert "<script>alert" not in page and "&lt;script&gt;alert(1)" in page
     assert not re.search(r"""(src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)""", page)
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))  # type: ignore[union-attr]
+    data = data_of(page)
     assert data["sides"][0]["total"] == count_io(named, found, memory=12).total
     assert sum(count for _, count in data["sides"][0]["costs"]) == data["sides"][0]["total"]
     assert "@" not in re.sub(r"@(media|charset)", "", page)
@@ -92,7 +116,7 @@ def test_the_page_has_the_machine_of_an_order_made_for_one(network: Network, tmp
 def test_a_construction_and_a_single_connection_have_pages() -> None:
     network = Network([0], [1], 2, [0], [1])
     page = explain_page(network, order(network, "two-optimal", memory=3), memory=3, policy="rr")
-    assert "4 I/Os" in page
+    assert "4 I/Os, as many as two-optimal; both meet the lower bound 4." in page
 
 
 @pytest.mark.browser

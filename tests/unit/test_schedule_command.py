@@ -90,7 +90,7 @@ def test_schedule_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ("darts_v2", "--rewrite", "chanel-wise"): "did you mean 'channel-wise'?",
         ("darts_v2", "--objective", "peek"): "did you mean 'peak'?",
         ("darts_v2", "--allocator", "linaer"): "did you mean 'linear'?",
-        ("darts_v2", "--objective", "traffic"): "needs onchip_bytes",
+        ("darts_v2", "--objective", "traffic"): "needs onchip_bytes (--onchip-bytes)",
         ("darts_v2", "--objective", "traffic", "--onchip-bytes", "100"): "cannot hold a block of 256 bytes",
         ("darts_v2", "--budget-bytes", "1000"): "'next0' alone needs|alone needs",
         ("darts_v2", "--output", str(tmp_path / "x.tflite")): "only .tflite and .onnx models can be written back",

@@ -33,7 +33,7 @@ def test_systems_say_what_the_machine_is() -> None:
     assert machine_of("application-core").onchip_bytes == 256 * 1024
     with pytest.raises(InputError, match="scratchpad-64k"):
         machine_of("scratchpad-64")
-    with pytest.raises(InputError, match="needs a machine"):
+    with pytest.raises(InputError, match=r"needs a machine \(--system\)"):
         ew.schedule(ew.generators.cell("darts_v2"), objective="energy")
     with pytest.raises(InputError, match="belongs to the objective"):
         ew.schedule(ew.generators.cell("darts_v2"), machine="edge")

@@ -275,6 +275,17 @@ def test_a_killed_run_goes_on_where_it_was(
     assert other == ew.token_energy(folder, **(how | {"channels": 1})).as_dict()
 
 
+def test_counts_of_unknown_bytes_are_not_shown_as_none(tmp_path: Path) -> None:
+    """Keys and values have no ones and toggles in the page's table: their bits are not known."""
+    page = ew.token_energy(llama(tmp_path / "m"), part=PART, channels=2, context=100).page("m")
+    rows = re.findall(r"<tr>(?:<td[^>]*>[^<]*</td>)+</tr>", page)
+    cells = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in rows]
+    tensors = [row for row in cells if len(row) == 7]
+    unknown = [row for row in tensors if row[1] == "kv cache"]
+    assert unknown and all(row[4:6] == ["-", "-"] for row in unknown)
+    assert all("-" not in row[4:6] for row in tensors if row[1] != "kv cache")
+
+
 @pytest.mark.parametrize("change", ["levels", "chains", "wires", "runs", "next", "read", "counts", "kind", "state"])
 def test_a_line_that_does_not_fit_is_streamed_again(tmp_path: Path, change: str) -> None:
     folder, path = llama(tmp_path / "m"), tmp_path / "j"

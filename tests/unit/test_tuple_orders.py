@@ -243,7 +243,7 @@ def run(*arguments):
         (("--base-interval", "rows"), "a number of bytes, 'row' or 'matrix'"),
         (("--encoder", "dbi-dc+base-xor"), "unknown encoder of tuple orders 'dbi-dc\\+base-xor'"),
         (("--encoder", "base-xor+transition", "--metric", "energy", "--part", "lpddr4-3200"), "use metric 'toggles'"),
-        (("--metric", "energy"), "needs energy_pj"),
+        (("--metric", "energy"), r"needs energy_pj \(--part\)"),
     ],
 )
 def test_the_command_line_refuses_what_makes_no_sense(tmp_path, options, words):

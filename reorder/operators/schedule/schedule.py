@@ -118,7 +118,7 @@ def schedule(
             f"schedule needs an operator graph, not {type(graph).__name__}: load the model with kind='opgraph'"
         )
     if objective == "traffic" and onchip_bytes is None:
-        raise InputError("objective='traffic' needs onchip_bytes: the size of the on-chip memory")
+        raise InputError("objective='traffic' needs onchip_bytes (--onchip-bytes): the size of the on-chip memory")
     if time_limit_s is not None and not time_limit_s > 0:
         raise InputError(f"time_limit_s must be above 0, not {time_limit_s}")
     if budget_bytes is not None and budget_bytes < 1:

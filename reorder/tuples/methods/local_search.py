@@ -23,7 +23,7 @@ EFFORTS = {"fast": 0.03, "default": 1.0, "best": 4.0}  # chosen by the front in 
 
 @dataclass(frozen=True)
 class LocalSearchParameters:
-    """effort: work relative to the default (about 60 us per tuple with AVX-512), or a name of EFFORTS."""
+    """effort: work relative to the default (about 40 us per tuple with AVX-512), or a name of EFFORTS."""
 
     effort: float | Literal["fast", "default", "best"] = 1.0
 
