@@ -79,7 +79,7 @@ def test_the_share_of_idle_energy():
     assert energy["bandwidth"]["static"] - leaks == pytest.approx(device * moved / (peak * found["all"]["time_ns"]))
     assert energy["capacity"]["static"] - leaks < device * 1e-4
     assert energy[0.25]["static"] - leaks == pytest.approx(device / 4)
-    assert row_of(ew.run({"network": NETWORK, "system": "edge", "idle": 0.25})[0])["idle"] == "0.25 (0.25)"
+    assert row_of(ew.run({"network": NETWORK, "system": "edge", "idle": 0.25})[0])["idle"] == "0.25"
     for wrong in ("some", 1.5, -0.1):
         with pytest.raises(InputError, match="idle"):
             Machine(idle=wrong)

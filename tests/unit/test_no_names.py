@@ -50,7 +50,6 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "reorder/edges/methods/components.py": (r"policy", "the I/O model's three evictions, which define it"),
     "traces/operators/folding.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
     "edgewatt/memory/exports.py": (r"matrix\.format", "SciPy's own format"),
-    "edgewatt/results/record_rows.py": (r"section|k|idle\['billed'\]", "a key of a record's section; what is billed"),
 }
 
 
