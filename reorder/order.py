@@ -48,7 +48,10 @@ def order(
         result = Interrupts.best(method)
     if Interrupts.stopped:
         result = replace(result, parameters={**result.parameters, "interrupted": True}, truncated=True)
-    edges = check_order(network, result.edges)
+    try:
+        edges = check_order(network, result.edges)
+    except InputError as error:
+        raise InputError(f"{method}: {error}") from None
     return replace(result, edges=edges, truncated=result.truncated and not is_only_order(network, edges))
 
 

@@ -53,7 +53,10 @@ def renumber_on_machine(
     network, cache = model.network, model.shape().cache
     if cache is None or not cache.rows_share_lines:
         where = "a scratchpad moves rows" if cache is None else f"a row fills lines of {cache.line_bytes} bytes"
-        raise InputError(f"renumbering is for caches whose lines hold several neurons; here {where}: use fewer lanes")
+        raise InputError(
+            f"renumbering is for caches whose lines hold several neurons; here {where}: use one lane, or rows that are "
+            "not aligned to lines"
+        )
     budget = Budget(time_limit_s)
 
     def left(share: float) -> float | None:

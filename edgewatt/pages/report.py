@@ -246,7 +246,8 @@ def summary(data: ReportData) -> list[str]:
         return [counted, *describe_swept(data), *_describe_work(data)]
     lanes = distinct(data.rows, "lanes")
     many = "" if lanes == [1] else f", {' or '.join(map(str, sorted(lanes)))} inputs at a time"
-    lines = [f"{len(played)} points; energy and time per inference{many}.", *describe_swept(data)]
+    per = f"; energy and time per inference{many}" if any(distinct(data.rows, "ordering")) else ""
+    lines = [f"{len(played)} points{per}.", *describe_swept(data)]
     if idle := ", ".join(distinct(data.rows, "idle")):
         lines.append(f"Of the DRAM's static energy is billed: {idle}.")
     if data.verdict.proxies:

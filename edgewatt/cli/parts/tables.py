@@ -116,7 +116,8 @@ def _notes(records: Sequence[Record], rows: list[Row], bases: list[Row]) -> list
     notes.append(f"machine  {onchip}; {buses} bus; {parts}; {time}{engines}")
     many = sorted({row["lanes"] for row in rows})
     batch = f", {' or '.join(map(str, many))} inputs at a time" if many != [1] else ""
-    notes.append(f"per      energy and time: inference{batch}; bytes, ones, toggles: all of them")
+    if "ordering" in first:
+        notes.append(f"per      energy and time: inference{batch}; bytes, ones, toggles: all of them")
     if "ordering" in first:
         base = next((each for each in bases if "layout" in each), first)
         which = f"stride {base['stride']}, {base['format']}, layout {base['layout']}"
@@ -124,8 +125,8 @@ def _notes(records: Sequence[Record], rows: list[Row], bases: list[Row]) -> list
         given = [r.config["search"]["objective"] for r in records if searches(r.config)]
         aims = sorted({label_of(aim) if isinstance(aim, dict) else str(aim) for aim in given})
         notes += [f"searches lower {' or '.join(aims).replace('io', 'I/Os')}"] if aims else []
-    layouts = dict.fromkeys(str(row["layout"]) for row in rows)
-    notes.append(f"layout   {' | '.join(layouts)}")
+    if layouts := dict.fromkeys(str(row["layout"]) for row in rows if row["layout"]):
+        notes.append(f"layout   {' | '.join(layouts)}")
     if idle := ", ".join(dict.fromkeys(row["idle"] for row in rows if row.get("idle"))):
         notes.append(f"energy   total = dynamic + static; of the DRAM's static energy is billed: {idle}")
     padded = max(record.results.get("padded_lanes", 0) for record in records)
