@@ -26,8 +26,11 @@ from hwmodel.parts.part import COMMANDS
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 from traces.base.files import whole_file
+from traces.base.memory import claim
 from traces.trace.chunks import Chunk, Trace, touched_lines
 from traces.trace_files import OBJECTS, guess_format, open_trace
+
+_BURST_TAKES = 64  # bytes of memory for a request and what is known of it
 
 
 def play_requests(
@@ -51,6 +54,8 @@ def play_requests(
     opened = open_trace(trace, form, access_bytes=int(burst) if form == OBJECTS else 1)
     chunks = list(opened)
     arrivals = [chunk.cycle if chunk.cycle is not None else np.zeros(len(chunk), np.int64) for chunk in chunks]
+    most = sum(int((chunk.size // int(burst) + 2).sum(dtype=np.int64)) for chunk in chunks)
+    claim(_BURST_TAKES * most, str(trace), f"the bursts of {sum(map(len, chunks))} accesses")
     touched = [touched_lines(chunk.address, chunk.size, int(burst)) for chunk in chunks]
     spec = controller_spec({"requests_per_clock": 1, **(controller or {})})
     machine = _data_machine(chunks, loaded, spec, encoder)

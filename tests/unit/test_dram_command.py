@@ -50,6 +50,14 @@ def test_an_access_is_the_bursts_that_it_touches(tmp_path):
         assert report["requests"] == bursts
 
 
+def test_bursts_are_claimed_before_they_are_made(tmp_path, monkeypatch):
+    """A megabyte of accesses of 64 KiB each would take gigabytes."""
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", str(1 << 24))
+    (tmp_path / "large.din").write_text("r 0 ffff\n" * 1000)
+    refused = CliRunner().invoke(app, ["dram", str(tmp_path / "large.din")])
+    assert isinstance(refused.exception, InputError) and "the bursts of 1000 accesses" in str(refused.exception)
+
+
 def test_controller_parameters_and_mistakes(requests):
     closed = CliRunner().invoke(app, ["dram", str(requests), "--set", "page_policy=closed", "--json", "-"])
     assert json.loads(closed.stdout)["commands"]["RDA"] > 0
