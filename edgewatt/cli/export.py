@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, writes
-from edgewatt.cli.parts.output import say
-from edgewatt.cli.parts.source import takes_source, tell_notes
+from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, writes
+from edgewatt.cli.parts.output import say, tell_notes
+from edgewatt.cli.parts.source import takes_source
 
 if TYPE_CHECKING:
     from edgewatt.config.source import NetworkFiles
@@ -65,6 +65,7 @@ def export(
     Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
     from edgewatt.cli.parts.output import progress, write_json
+    from edgewatt.cli.parts.recognition import refuse_other_kinds
     from edgewatt.memory.exports import OF_NETWORKS, ExportRequest
     from edgewatt.memory.exports import export as write
 
@@ -76,7 +77,7 @@ def export(
             line_bytes, first, bursts, channel, update, lanes,
         )  # fmt: skip
         done = write(request)
-    tell_notes(done.notes, source)
+    tell_notes(done.notes, source.files)
     if not write_json(dict(done.summary), json_file):
         say(done.sentence)
         if request.which:

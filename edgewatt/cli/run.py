@@ -15,11 +15,10 @@ from edgewatt.cli.parts.arguments import (
     named,
     names_of,
     reads,
-    refuse_other_kinds,
     writes,
 )
-from edgewatt.cli.parts.output import say
-from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source, tell_notes
+from edgewatt.cli.parts.output import say, tell_notes
+from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def init(
     from edgewatt.config.starter import init as write
     from edgewatt.runs.plan import load_sweep
 
-    tell_notes(write(network, output, system=system, force=force).notes, network)
+    tell_notes(write(network, output, system=system, force=force).notes, network.files)
     points = len(load_sweep(Path(output)).points)
     say(f"{output}: {points} points; next:  edgewatt run {shlex.quote(output)}")
 
@@ -134,6 +133,7 @@ def _configuration(source: NetworkFiles, system: str | None) -> Any:
     """Return what is to be run: a configuration, or the comparison of orders of a network on a machine."""
     from pathlib import Path
 
+    from edgewatt.cli.parts.recognition import refuse_other_kinds
     from edgewatt.config.starter import comparison
     from traces.base.errors import InputError
 

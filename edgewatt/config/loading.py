@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -16,13 +15,12 @@ from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.kinds import KINDS, registry
 from edgewatt.config.models import SYSTEM_KEYS, RunConfig, SystemFile
-from edgewatt.config.sections import KindChoice, keys_of
-from edgewatt.config.source import network_file
+from edgewatt.config.sections import elsewhere, known_keys, sections_in
 from traces.base.checks import is_whole
-from traces.base.document import ConfigError, Document, Loc, Mark, locs_in, parse_document, read_document
+from traces.base.document import Change, ConfigError, Document, Loc, Mark, locs_in, parse_document, read_document
 from traces.base.errors import InputError, did_you_mean, printable, shown
-from traces.base.files import need_regular
-from traces.base.resources import shipped_names, shipped_path
+from traces.base.files import need_regular, stamp_of
+from traces.base.resources import network_file, shipped_names, shipped_path
 from traces.base.units import is_size, size_in_bytes
 from traces.layout.settings import MACHINE_LANES
 
@@ -114,8 +112,9 @@ def _is_order_file(key: str, mapping: Any) -> bool:
     )
 
 
-def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
-    """Apply ``key=value`` texts; values are YAML, paths in them are relative to the working folder."""
+def changes_of(overrides: Iterable[str], document: Document) -> list[Change]:
+    """Read ``key=value`` texts; values are YAML, paths in them are relative to the working folder."""
+    changes = []
     for text in overrides:
         key, equals, value = text.partition("=")
         mark = Mark(f"-s {printable(text)}")
@@ -126,9 +125,9 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> None:
         except ConfigError as error:
             raise ConfigError([(mark, message) for _, message in error.problems]) from None
         loc = _overridden(document, key)
-        within = ".".join(step for step in loc if not is_whole(step))
-        data = _absolute(part.data, Path.cwd(), within, None)
-        document.put(loc, Document(data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark)
+        data = _absolute(part.data, Path.cwd(), ".".join(step for step in loc if not is_whole(step)), None)
+        changes.append((loc, Document(data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark))
+    return changes
 
 
 def _overridden(document: Document, key: str) -> tuple[str, ...]:
@@ -144,54 +143,54 @@ def _overridden(document: Document, key: str) -> tuple[str, ...]:
 
 def resolve(document: Document) -> Document:
     """Replace `system`, and the names in `caches` and `bus`, by what they name; return the document, or a new one."""
-    if not isinstance(document.data, dict):
-        raise document.fail((), "a configuration is a mapping")
     if "system" in document.data:
-        piece = _piece(document, ("system",), "systems")
-        validate(SystemFile, piece)
-        under = Document({}, {(): document.mark((), key=True)}, {(): document.mark(())}, document.pieces)
-        own = any(key in document.data for key in _ONCHIP_KEYS)
-        for key in SYSTEM_KEYS:
-            if key in piece.data and not (own and key in _ONCHIP_KEYS and key not in document.data):
-                under.put((key,), piece.at((key,)), piece.mark((key,), key=True))
-        mark = document.mark(("system",))
-        document.take(("system",))
-        under.lay(document)
-        document = under
-        _put_lanes(document, mark)
-    if isinstance(document.data.get("bus"), str):
-        document.put(("bus",), _piece(document, ("bus",), "bus"), document.mark(("bus",), key=True))
-    onchip = document.data.get("onchip")
-    for index in range(len(onchip) if isinstance(onchip, list) else 0):
-        _put_caches(document, ("onchip", index))
-    _put_caches(document, ())
+        document = _on_system(document)
+    for loc, folder in list(_named_pieces(document.data)):
+        piece = _piece(document, loc, folder)
+        document.put(loc, piece, document.mark(loc, key=True))
     return document
 
 
-def _put_lanes(document: Document, mark: Mark) -> None:
-    if "trace" in document.data:
-        return
-    given, batch = document.data.get("layout", {}), document.data.get("batch")
-    lanes = min(MACHINE_LANES, batch) if isinstance(batch, int) and batch > 0 else MACHINE_LANES
-    for at in [("layout", k) for k in range(len(given))] if isinstance(given, list) else [("layout",)]:
-        layout = document.get(at) if "layout" in document.data else {}
-        if isinstance(layout, str):
-            where = document.mark(at)
-            document.put(at, Document({"kind": layout}, {("kind",): where}, {(): where, ("kind",): where}), where)
-        if isinstance(layout, str) or (isinstance(layout, dict) and "lanes" not in layout):
-            document.put((*at, "lanes"), Document(lanes, {}, {(): mark}), mark)
+def _named_pieces(data: Any) -> Iterator[tuple[Loc, str]]:
+    """Yield the loc of each name of a bus or cache, with the folder of configs/ that holds what it names."""
+    if isinstance(data.get("bus"), str):
+        yield ("bus",), "bus"
+    onchip = data.get("onchip")
+    memories = [
+        ((), data),
+        *((("onchip", i), each) for i, each in enumerate(onchip if isinstance(onchip, list) else ())),
+    ]
+    for loc, memory in memories:
+        if isinstance(memory, dict) and isinstance(memory.get("caches"), str):
+            memory["caches"] = [memory["caches"]]
+        levels = memory.get("caches") if isinstance(memory, dict) else None
+        for i, level in enumerate(levels if isinstance(levels, list) else ()):
+            if isinstance(level, str):
+                yield (*loc, "caches", i), "cache"
 
 
-def _put_caches(document: Document, at: Loc) -> None:
-    data, here = document.get(at), (*at, "caches")
-    caches = data.get("caches") if isinstance(data, dict) else None
-    if isinstance(caches, str):
-        caches = [caches]
-        document.put(here, Document(caches, {}, {(0,): document.mark(here)}))
-    for index, level in enumerate(caches if isinstance(caches, list) else ()):
-        if isinstance(level, str):
-            loc = (*here, index)
-            document.put(loc, _piece(document, loc, "cache"), document.mark(loc))
+def _on_system(document: Document) -> Document:
+    """Return a document with what its system names laid under it."""
+    system = _piece(document, ("system",), "systems")
+    validate(SystemFile, system)
+    own = any(key in document.data for key in _ONCHIP_KEYS)
+    for key in [*system.data]:
+        if key not in SYSTEM_KEYS or (own and key in _ONCHIP_KEYS and key not in document.data):
+            system.take((key,))
+    del document.data["system"]
+    if "trace" not in document.data:
+        batch, layout = document.data.get("batch"), document.data.get("layout", {})
+        lanes = min(MACHINE_LANES, batch) if isinstance(batch, int) and batch > 0 else MACHINE_LANES
+        layouts = [_with_lanes(each, lanes) for each in (layout if isinstance(layout, list) else [layout])]
+        document.data["layout"] = layouts if isinstance(layout, list) else layouts[0]
+    system.values[()], system.pieces = document.mark(()), document.pieces  # what is missing is missing in the user's
+    system.lay(document)
+    return system
+
+
+def _with_lanes(layout: Any, lanes: int) -> Any:
+    layout = {"kind": layout} if isinstance(layout, str) else layout
+    return {"lanes": lanes, **layout} if isinstance(layout, dict) else layout
 
 
 def _piece(document: Document, loc: Loc, folder: str) -> Document:
@@ -234,8 +233,12 @@ def _named_file(document: Document, loc: Loc, path: Path, read: Callable[[Path],
         raise document.fail(loc, str(error)) from None
 
 
-@lru_cache(maxsize=256)
 def _read_piece(path: Path) -> Document:
+    return _read_once(path, stamp_of(path))
+
+
+@lru_cache(maxsize=256)
+def _read_once(path: Path, stamp: tuple[int, int]) -> Document:
     return read_with_paths(path)
 
 
@@ -298,10 +301,10 @@ def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> list
 def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], expected: list[str]) -> Problem:
     kind, context, value = item["type"], item.get("ctx", {}), item["value"]
     if kind == "extra_forbidden":
-        known, present = _known_keys(model, loc[:-1], data)
+        known, present = known_keys(model, loc[:-1], data)
         begun = {key for key in known - present if key.startswith(f"{loc[-1]}_")}  # size, where size_bytes is meant
-        hint = _elsewhere(model, loc[-1], known) if not begun else ""
-        hint = hint or _hint(loc[-1], begun or known - present, known)
+        hint = elsewhere(model, loc[-1], known) if not begun else ""
+        hint = hint or did_you_mean(loc[-1], begun or known - present, known)
         return loc, True, f"unknown key {shown(loc[-1])}{hint}"
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
@@ -329,39 +332,6 @@ def _as_mapping(loc: Loc, value: Any) -> str:
         return f" (write {{part: {files[0]}}})" if len(files) == 1 and len(files[0]) <= 40 else ""
     many = f"files: [{', '.join(files)}]" if isinstance(value, list) and key == "network" else f"file: {files[0]}"
     return f" (write {{{many}}})" if len(many) <= 60 else f" (write {{{many.partition(':')[0]}: ...}})"
-
-
-def _hint(given: object, free: set[str], known: set[str]) -> str:
-    """Suggest a key that is not there yet, else one that is, else list all that are known."""
-    for names in (free, known):
-        hint = did_you_mean(given, names)
-        if "did you mean" in hint:
-            return hint
-    return did_you_mean(given, known)
-
-
-def _elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
-    """Say where a key belongs that is known in another section; options of the command line are found, too."""
-    name = str(given).strip("-").replace("-", "_")
-    if name in known and name == given:
-        return ""
-    locs = [loc for loc in key_locs(model) if loc[-1] == name] or [
-        loc for loc in key_locs(model) if loc[-1].rpartition("_")[0] == name
-    ]
-    if not locs:
-        return ""
-    here = [repr(".".join(loc)) + " at the top" * (len(loc) == 1) for loc in locs]
-    return f" (did you mean {' or '.join(here[:3])}?)"
-
-
-@cache
-def key_locs(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
-    locs: list[tuple[str, ...]] = []
-    for key, field in keys_of(model).items():
-        locs.append((key,))
-        for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
-            locs += [(key, *loc) for loc in key_locs(section)]
-    return tuple(locs)
 
 
 def as_meant(data: Any, key: str = "") -> None:
@@ -394,7 +364,7 @@ def _words(model: type[BaseModel]) -> Iterator[str]:
         for hint in (field.annotation, *typing.get_args(field.annotation)):
             if typing.get_origin(hint) is typing.Literal:
                 yield from (word for word in typing.get_args(hint) if isinstance(word, str))
-        for section in dict.fromkeys(_sections((field.annotation, field.metadata), None)):
+        for section in dict.fromkeys(sections_in((field.annotation, field.metadata), None)):
             yield from _words(section)
 
 
@@ -439,38 +409,3 @@ def _has(data: Any, step: str | int) -> bool:
     if isinstance(data, dict):
         return step in data
     return isinstance(data, list) and isinstance(step, int) and step < len(data)
-
-
-def _known_keys(model: Any, loc: Loc, data: Any) -> tuple[set[str], set[str]]:
-    """Return the keys that the section at `loc` may have, and those that it has."""
-    hints: list[Any] = [model]
-    for step in loc:
-        data, above = data[step], data
-        if not isinstance(step, int):  # of a list, _sections looks through it
-            sections = [section for hint in hints for section in _sections(hint, above)]
-            known = [keys_of(section)[step] for section in sections if step in keys_of(section)]
-            hints = [(field.annotation, field.metadata) for field in known]
-    sections = [section for hint in hints for section in _sections(hint, data)]
-    return {key for section in sections for key in keys_of(section)}, set(data or ())
-
-
-def _sections(hint: Any, data: Any) -> list[type[BaseModel]]:
-    if isinstance(hint, tuple):  # (annotation, metadata) of a field
-        hint, metadata = hint
-        chosen = [section for item in metadata if isinstance(item, KindChoice) for section in _chosen(item, data)]
-        return chosen or _sections(hint, data)
-    if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return [hint]
-    if typing.get_origin(hint) is typing.Annotated:
-        return _sections((hint.__origin__, hint.__metadata__), data)
-    if typing.get_origin(hint) in (list, typing.Union, types.UnionType):
-        return [section for inner in typing.get_args(hint) for section in _sections(inner, data)]
-    return []
-
-
-def _chosen(choice: KindChoice, data: Any) -> list[type[BaseModel]]:
-    kind = data.get("kind") if isinstance(data, dict) else None
-    try:
-        return [choice.section(kind)] if isinstance(kind, str) else []
-    except ValueError:
-        return []

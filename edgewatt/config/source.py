@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError
-from traces.base.resources import shipped_names, shipped_path
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
 from traces.readers import load
 
 READING = ("orientation", "names", "image", "windows", "shapes")
 """Keys of `network` in a configuration that say how files are read: arguments of `load`, whose defaults they have."""
-
-
-SHIPPED = "examples/networks"
-"""Folder of the networks that a name without suffix means."""
-
-
-def network_file(name: str, folder: str | Path = "") -> str:
-    if Path(name).suffix or os.path.lexists(Path(folder, name)) or name not in shipped_names(SHIPPED, ".npz"):
-        return name
-    return str(shipped_path(SHIPPED, name, ".npz"))
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from edgewatt.config.kinds import BLOCKING, DEFAULT_SYSTEM
-from edgewatt.config.source import NetworkFiles, network_file
+from edgewatt.config.source import NetworkFiles
 from traces.base.document import read_document
 from traces.base.errors import InputError
 from traces.base.files import whole_file
-from traces.base.resources import shipped_path
+from traces.base.resources import network_file, shipped_path
 from traces.networks.network import Network
 
 

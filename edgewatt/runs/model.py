@@ -25,7 +25,7 @@ from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import BusSpec, EngineSpec, Machine
 from traces.base.errors import InputError
-from traces.base.files import need_regular
+from traces.base.files import stamp_of
 from traces.layout.settings import Layout
 from traces.trace.partition import EnginesSpec
 
@@ -389,24 +389,20 @@ class StepResults(Protocol):
 _ABSENT = object()
 
 
-_PART_HASHES: dict[tuple[str, str, tuple[int, int] | None], str] = {}
-
-
-def part_hash(path: str, overrides: Mapping[str, Any]) -> str:
-    key = (
-        path,
-        content_hash(overrides) if overrides else "",
-        _stamp(path) if path.endswith((".yaml", ".yml")) else None,
-    )
-    if key not in _PART_HASHES:
-        _PART_HASHES[key] = content_hash(part_content(load_part_with(path, overrides)))
-    return _PART_HASHES[key]
+_PARTS: dict[tuple[int, str], tuple[Any, dict[str, str]]] = {}
+"""Part (by identity: the same one while none of its files changes) and overrides -> the part, its name and content."""
 
 
 def part_identity(dram: Mapping[str, Any]) -> dict[str, Any]:
-    path = dram["part"]
-    name = load_part_with(path, {}).name if path.endswith((".yaml", ".yml")) else path
-    return {**dram, "part": name, "sha256": part_hash(path, dram["overrides"])}
+    overrides = json.dumps(dram["overrides"], sort_keys=True)
+    part = load_part_with(dram["part"], {})
+    kept, identity = _PARTS.get((id(part), overrides), (None, None))
+    if kept is not part or identity is None:
+        content = part_content(load_part_with(dram["part"], dram["overrides"]))
+        name = part.name if dram["part"].endswith((".yaml", ".yml")) else dram["part"]
+        identity = {"part": name, "sha256": content_hash(content)}
+        _PARTS[id(part), overrides] = part, identity
+    return {**dram, **identity}
 
 
 def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
@@ -429,7 +425,7 @@ def part_content(part: Any) -> dict[str, Any]:
 
 
 def file_identity(path: str) -> dict[str, str]:
-    return {"name": Path(path).name, "sha256": _content(path, _stamp(path))}
+    return {"name": Path(path).name, "sha256": _content(path, stamp_of(path))}
 
 
 def check_unchanged(files: tuple[FileIdentity, ...], paths: list[str]) -> None:
@@ -438,15 +434,6 @@ def check_unchanged(files: tuple[FileIdentity, ...], paths: list[str]) -> None:
             raise InputError(f"{path}: no such file")
         if file_identity(path)["sha256"] != expected.sha256:
             raise InputError(f"{path}: the file has changed since this configuration was read")
-
-
-def _stamp(path: str) -> tuple[int, int]:
-    need_regular(path)
-    try:
-        state = Path(path).stat()
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    return state.st_mtime_ns, state.st_size
 
 
 @lru_cache(maxsize=256)
@@ -466,21 +453,26 @@ def _content(path: str, stamp: tuple[int, int]) -> str:
     return digest.hexdigest()
 
 
-_built: dict[tuple[int, str, str], tuple[MachineChoice, Machine]] = {}
-"""Choice (by identity: alike points have the same one), part's file and plug-ins -> the choice and its machine."""
+_built: dict[tuple[int, str], tuple[MachineChoice, Machine]] = {}
+"""Choice (by identity: alike points have the same one) and part's file -> the choice and its machine."""
 
 
 def build_machine(point: Point) -> Machine:
     """Return the machine of a point, the same one for all points that describe it alike."""
     if point.machine.technology is not None:
         check_unchanged((point.machine.technology,), point.paths["technology"])
-    part, plugins = point.paths["part"][0], canonical_json(point.plugins) if point.plugins else ""
-    chosen, machine = _built.get((id(point.machine), part, plugins), (None, None))
+    path, dram = point.paths["part"][0], point.machine.dram
+    if path.endswith((".yaml", ".yml")):
+        content = part_identity({"part": path, "overrides": dram.overrides})["sha256"]
+        if content != dram.sha256:
+            raise InputError(f"{path}: the part has changed since this configuration was read")
+    key = id(point.machine), path
+    chosen, machine = _built.get(key, (None, None))
     if chosen is not point.machine or machine is None:
         machine = _build(point)
         if len(_built) >= MOST_KEPT:
             _built.clear()
-        _built[id(point.machine), part, plugins] = point.machine, machine
+        _built[key] = point.machine, machine
     return machine
 
 
@@ -512,9 +504,10 @@ def burst_bytes(point: Point) -> int:
 
 
 def _part_of(point: Point) -> Any:
-    return _part(point.paths["part"][0], canonical_json(point.machine.dram.overrides))
+    dram = point.machine.dram
+    return _part(point.paths["part"][0], json.dumps(dram.overrides, sort_keys=True), dram.sha256)
 
 
 @lru_cache(maxsize=64)
-def _part(part: str, overrides: str) -> Any:
-    return load_part_with(part, json.loads(overrides))
+def _part(path: str, overrides: str, sha256: str) -> Any:
+    return load_part_with(path, json.loads(overrides))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgewatt.config.loading import as_document, validate
+from edgewatt.config.loading import as_document, changes_of, validate
 from edgewatt.config.models import OptimizeSection
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
@@ -152,10 +152,8 @@ def feasible_front(
 
 
 def _read(document: Document, overrides: Iterable[str]) -> tuple[SweepPlan, OptimizeSection]:
-    from edgewatt.config.loading import apply_overrides
-
     mine = [text for text in overrides if text.startswith("optimize.")]
-    apply_overrides(document, mine)
+    document.apply(changes_of(mine, document))
     section = OptimizeSection()
     if "optimize" in document.data:
         section = validate(OptimizeSection, document.at(("optimize",)))

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import NAMED_BY, registry
-from edgewatt.config.loading import apply_overrides, as_document, base_of, complete, validate
-from edgewatt.config.models import Prune, RunConfig, SweepConfig
+from edgewatt.config.loading import as_document, base_of, changes_of, complete, validate
+from edgewatt.config.models import RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import ADDED_FIELD, FILE, Point, build_machine, file_identity, part_identity, to_json
 from edgewatt.runs.steps import has_tuple_order
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from traces.base.document import ConfigError, Document, Loc, Mark
+from traces.base.document import Change, ConfigError, Document, Loc, Mark
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
 from traces.base.registry import Entry
 from traces.base.reprs import OneLineRepr
@@ -59,17 +59,14 @@ def load_sweep(config: str | Path | Mapping[str, Any], overrides: Iterable[str] 
 
 
 def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> SweepPlan:
-    own = [
-        text
-        for text in overrides
-        if text.split("=")[0].split(".")[0] in keys_of(SweepConfig) and "base" in document.data
-    ]
-    every = [text for text in overrides if text not in own]
+    changes = changes_of(overrides, document)
     if "base" not in document.data:
-        apply_overrides(document, every)
+        document.apply(changes)
         run = points_of(document)
         return SweepPlan(run[0].name, _unique(run))
-    apply_overrides(document, own)
+    own = [change for change in changes if change[0][0] in keys_of(SweepConfig)]
+    every = [change for change in changes if change not in own]  # which each of the runs takes
+    document.apply(own)
     settings = validate(SweepConfig, document)
     base = base_of(document)
     points: list[Point] = []
@@ -77,9 +74,7 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     for variant in _variants(document, settings):
         try:
             changed = base.copy()
-            for loc, part, mark in variant:
-                changed.put(loc, part, mark)
-            apply_overrides(changed, every)
+            changed.apply([*variant, *every])
             points += points_of(changed)
         except ConfigError as error:
             problems.update(error.problems)
@@ -93,9 +88,6 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     if not points:
         raise document.fail(("exclude",), "every point is excluded", key=True)
     return SweepPlan(settings.name or base.data.get("name", ""), _unique(points))
-
-
-Change = tuple[Loc, Document, Mark]
 
 
 def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change]]:
@@ -286,22 +278,17 @@ def _shared(run: RunConfig) -> tuple[dict[str, Any], dict[str, list[str]]]:
         (config["technology"],) = identities.pop("technology")
     for files in identities.values():
         work["files"] = files
-    if run.network is not None and run.network.prune is not None:
-        work["prune"] = _prune(run.network.prune, paths)
+    if run.network is not None and (prune := run.network.prune) is not None:
+        usual = {"method": "magnitude", "memory": None, "calibration": None}
+        work["prune"] = {key: value for key, value in prune.plain.items() if value != usual.get(key, ...)}
+        if prune.calibration is not None:
+            paths["calibration"] = [prune.calibration]
+            work["prune"]["calibration"] = file_identity(prune.calibration)
     if run.network is not None and run.network.labelled is not None:
         paths["labelled"] = [run.network.labelled]
         work["labelled"] = [file_identity(run.network.labelled)]
     config["dram"] = part_identity(run.dram.plain)
     return config, {**paths, "part": [run.dram.part]}
-
-
-def _prune(section: Prune, paths: dict[str, list[str]]) -> dict[str, Any]:
-    usual = {"method": "magnitude", "memory": None, "calibration": None}
-    found = {key: value for key, value in section.plain.items() if value != usual.get(key, ...)}
-    if section.calibration is not None:
-        paths["calibration"] = [section.calibration]
-        found["calibration"] = file_identity(section.calibration)
-    return found
 
 
 def _others(section: Section, *names: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.config.loading import apply_overrides, complete, read_with_paths
+from edgewatt.config.loading import changes_of, complete, read_with_paths
 from edgewatt.runs.plan import load_sweep
 from traces.base.document import ConfigError
 
@@ -17,7 +17,7 @@ fast_memory: {size: 10}
 
 def load_run(file: object, overrides: tuple[str, ...] | list[str] = ()):
     document = read_with_paths(str(file))
-    apply_overrides(document, overrides)
+    document.apply(changes_of(overrides, document))
     return complete(document)[0]
 
 

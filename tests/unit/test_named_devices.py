@@ -8,7 +8,7 @@ import pytest
 
 import edgewatt as ew
 from edgewatt import InputError
-from edgewatt.config.loading import apply_overrides, read_with_paths
+from edgewatt.config.loading import changes_of, read_with_paths
 from traces.generators.networks import random_layered
 from traces.readers.native import save
 
@@ -58,7 +58,7 @@ def test_files_of_orderings_are_looked_for_beside_the_configuration(
         ew.sweep(folder / "sweep.yaml", results=folder / "results")
     key = line.split(", ")[1].split(":")[0]
     document = read_with_paths(folder / "run.yaml")
-    apply_overrides(document, [f"orderings.0.{key}=here.bin"])
+    document.apply(changes_of([f"orderings.0.{key}=here.bin"], document))
     assert document.data["orderings"][0][key] == str(folder / "elsewhere" / "here.bin")
 
 

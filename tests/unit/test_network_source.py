@@ -13,10 +13,10 @@ import yaml
 from safetensors.numpy import save_file
 
 import edgewatt as ew
-from edgewatt.config.source import network_file
 from edgewatt.runs.compute import Computation
 from edgewatt.runs.memo import Memo
 from edgewatt.runs.plan import load_sweep
+from traces.base.resources import network_file
 from traces.readers.native import save
 from traces.readers.parts.model_network import Unrolled, Window
 

@@ -12,6 +12,7 @@ from edgewatt.results.record_rows import row_of
 from edgewatt.runs.model import Point
 from edgewatt.runs.plan import points_of
 from edgewatt.runs.steps import STEPS, identities, inputs, own_steps, shared, steps_of
+from traces.base.errors import InputError
 from traces.base.resources import config_root
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "points.json").read_text())
@@ -130,3 +131,39 @@ def test_an_order_from_a_file_is_named_by_its_content(tmp_path: Path) -> None:
     np.save(tmp_path / "c" / "order.npy", np.arange(network["connections"]))
     with pytest.raises(ew.InputError, match=r"order.npy: the file has changed"):
         ew.results.rerun(record)
+
+
+def test_a_part_that_is_edited_is_another_machine(tmp_path: Path) -> None:
+    """Of one process, as in a notebook: neither its file nor what it extends is kept from the run before."""
+    base, part = tmp_path / "base.yaml", tmp_path / "mine.yaml"
+    part.write_text("{name: mine, extends: base.yaml}")
+    config = {"network": NETWORK, "timing": "system", "orderings": ["two-optimal"], "dram": {"part": str(part)}}
+
+    def run(t_rcd_ns: int) -> Record:
+        of_mine = f"timing: {{tRCD_ns: {{value: {t_rcd_ns}, source: mine}}}}"
+        base.write_text(f"{{name: base, extends: lpddr4-3200, {of_mine}}}")
+        return ew.run(config)[0]
+
+    quick, slow = run(18), run(24)
+    assert quick.hash != slow.hash and quick.results != slow.results
+
+
+def test_a_part_that_is_edited_after_the_plan_is_refused(tmp_path: Path) -> None:
+    part = tmp_path / "mine.yaml"
+    part.write_text("{name: mine, extends: lpddr4-3200}")
+    plan = ew.config.load_sweep({"network": NETWORK, "dram": {"part": str(part)}, "timing": "system"})
+    (record,) = ew.run(plan)
+    assert not ew.results.rerun(record)
+    part.write_text("{name: mine, extends: lpddr4-3200, timing: {tRCD_ns: {value: 24, source: mine}}}")
+    with pytest.raises(InputError, match="has changed since"):
+        ew.results.rerun(record)
+
+
+def test_a_machine_that_is_edited_is_read_again(tmp_path: Path) -> None:
+    system = tmp_path / "mine.yaml"
+    sizes = []
+    for size_bytes in (4096, 8192):
+        system.write_text(f"{{scratchpad: {{size_bytes: {size_bytes}}}, dram: {{part: lpddr4-3200}}}}")
+        (point,) = ew.config.load_sweep({"network": NETWORK, "system": str(system), "timing": "replay"}).points
+        sizes.append(point.machine.scratchpad.size_bytes)
+    assert sizes == [4096, 8192]

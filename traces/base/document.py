@@ -122,6 +122,10 @@ class Document:
         self.keys.update({loc + p: m for p, m in part.keys.items()})
         self.values.update({loc + p: m for p, m in part.values.items()})
 
+    def apply(self, changes: Iterable[Change]) -> None:
+        for loc, part, key in changes:
+            self.put(loc, part, key)
+
     def lay(self, over: Document, loc: Loc = ()) -> None:
         data, here = over.get(loc), self.get(loc)
         for key in data:
@@ -142,6 +146,10 @@ class Document:
 
     def fail(self, loc: Loc, message: str, *, key: bool = False) -> ConfigError:
         return ConfigError([(self.mark(loc, key=key), message)])
+
+
+Change = tuple[Loc, Document, Mark]
+"""Where something is put, what, and the mark of its key."""
 
 
 def dotted(loc: Loc) -> str:

@@ -84,13 +84,18 @@ def printable(path: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(path))
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ``" (did you mean 'x'?)"`` for the closest known name, else the known names, to end a message with."""
-    names = sorted({each[:_LONGEST] for each in known})  # they may come from a file
-    begun = [each for each in names if len(str(name)) > 2 and each.lower().startswith(str(name).lower())]
-    close = begun or difflib.get_close_matches(str(name)[:_LONGEST], names[:1000], n=1)
-    if close:
-        return f" (did you mean {close[0]!r}?)"
+def did_you_mean(name: object, *known: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest known name, else the known names, to end a message with.
+
+    known: names, the first of which that are close are meant; the last are those that are listed.
+    """
+    names: list[str] = []
+    for each in known:
+        names = sorted({one[:_LONGEST] for one in each})  # they may come from a file
+        begun = [one for one in names if len(str(name)) > 2 and one.lower().startswith(str(name).lower())]
+        close = begun or difflib.get_close_matches(str(name)[:_LONGEST], names[:1000], n=1)
+        if close:
+            return f" (did you mean {close[0]!r}?)"
     more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
     return f" (known: {', '.join(names[:_MOST])}{more})" if names else ""
 

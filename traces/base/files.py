@@ -86,6 +86,16 @@ def need_regular(path: str | Path) -> None:
         raise InputError(f"{path}: a pipe or a device, not a file")
 
 
+def stamp_of(path: str | Path) -> tuple[int, int]:
+    """Return the time of a file's last change in ns and its bytes: what was read of it is good while they stay."""
+    need_regular(path)
+    try:
+        state = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    return state.st_mtime_ns, state.st_size
+
+
 def why_no_file(path: Path) -> str:
     if path.is_dir():
         return "is a folder, not a file"

@@ -7,6 +7,7 @@ that the file lies in.
 from __future__ import annotations
 
 import importlib.util
+import os
 from functools import cache
 from pathlib import Path
 
@@ -69,3 +70,11 @@ def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
         raise unknown_name(f"shipped {folder} file", name, names)
     path = config_root() / folder / f"{name}{suffix}"
     return path if path.exists() else outside_files(folder)[name][0]
+
+
+def network_file(name: str, folder: str | Path = "") -> str:
+    """Return the path of the shipped network that a name without suffix means, unless a file of that name is there."""
+    shipped = "examples/networks"
+    if Path(name).suffix or os.path.lexists(Path(folder, name)) or name not in shipped_names(shipped, ".npz"):
+        return name
+    return str(shipped_path(shipped, name, ".npz"))

@@ -125,8 +125,10 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(**values)
         except InputError as error:
+            from edgewatt.cli.parts.recognition import explain
+
             for name, reads in inputs.items():
-                if message := reads.explain(values[name], str(error)):
+                if message := explain(values[name], str(error), reads.expected, reads.kinds):
                     raise InputError(message) from error
             raise
 
@@ -227,23 +229,6 @@ class Reads:
     def __call__(self, text: str) -> Any:
         return self.to(text)
 
-    def explain(self, given: Any, message: str) -> str | None:
-        """Return better words for an error where a file given is of another kind, or is not there but its like is.
-
-        given: the argument's value, or a list of values. message: of the error.
-        """
-        from edgewatt.cli.parts.recognition import kind_of, near_name, wrong_kind
-
-        for each in given if isinstance(given, list | tuple) else (given,):
-            if not isinstance(each, str | Path) or not str(each):
-                continue
-            kind = kind_of(Path(each))
-            if kind is not None and kind not in self.kinds:
-                return wrong_kind(str(each), kind, self.expected)
-            if f"{each}: no such" in message and "did you mean" not in message and (near := near_name(Path(each))):
-                return f"{message} (did you mean {near!r}?)"
-        return None
-
 
 def reads(expected: str, *kinds: str, to: type = str) -> Reads:
     """Declare what an argument may be."""
@@ -277,14 +262,6 @@ def shapes_of(given: list[str]) -> dict[str, list[int]]:
 
 MACHINE = reads("a machine", "system")
 PART = reads("a memory part", "part")
-
-
-def refuse_other_kinds(expected: str, kinds: Iterable[str], file: str) -> None:
-    """Raise InputError for a file that is surely something else, before anything is read."""
-    from traces.base.errors import InputError
-
-    if message := reads(expected, *kinds).explain(file, ""):
-        raise InputError(message)
 
 
 def names_of(what: str) -> Callable[[str], list[str]]:

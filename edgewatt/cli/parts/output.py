@@ -30,6 +30,11 @@ def say(text: object, *, err: bool = False) -> None:
     typer.echo("\n".join(_folded(text)) if not err or sys.stderr.isatty() else plain(text), err=err)
 
 
+def tell_notes(notes: Sequence[str], files: tuple[str, ...]) -> None:
+    for note in notes:  # several files name their own
+        say(note if note.startswith(files) else f"{files[0]}: {note}", err=True)
+
+
 def _folded(text: object) -> list[str]:
     return [part for line in plain(text).split("\n") for part in wrapped(line, line[: len(line) - len(line.lstrip())])]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -224,6 +224,31 @@ def wrong_kind(file: str, kind: str, expected: str) -> str:
     """Return the message for a file of one of KINDS where something else is wanted."""
     file_kind = KINDS[kind]
     return f"{file}: this is {file_kind.noun}, not {expected}: {file_kind.advice.replace('{file}', shlex.quote(file))}"
+
+
+def explain(given: object, message: str, expected: str, kinds: Collection[str]) -> str | None:
+    """Return better words for an error where a file given is of another kind, or is not there but its like is.
+
+    given: an argument's value, or a list of values. message: of the error. expected: in words, with the article. kinds:
+    which of KINDS were meant.
+    """
+    for each in given if isinstance(given, list | tuple) else (given,):
+        if not isinstance(each, str | Path) or not str(each):
+            continue
+        kind = kind_of(Path(each))
+        if kind is not None and kind not in kinds:
+            return wrong_kind(str(each), kind, expected)
+        if f"{each}: no such" in message and "did you mean" not in message and (near := near_name(Path(each))):
+            return f"{message} (did you mean {near!r}?)"
+    return None
+
+
+def refuse_other_kinds(expected: str, kinds: Collection[str], file: str) -> None:
+    """Raise InputError for a file that is surely something else, before anything is read."""
+    from traces.base.errors import InputError
+
+    if message := explain(file, "", expected, kinds):
+        raise InputError(message)
 
 
 def near_name(missing: Path) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.arguments import shapes_of
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import tell_notes
 
 if TYPE_CHECKING:
     from edgewatt.config.source import NetworkFiles
@@ -90,8 +90,9 @@ def takes_source(
 def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkFiles:
     from pathlib import Path
 
-    from edgewatt.config.source import NetworkFiles, network_file
+    from edgewatt.config.source import NetworkFiles
     from traces.base.errors import InputError
+    from traces.base.resources import network_file
 
     named = {name: value for name, value in given.items() if value not in (None, [])}
     if named and Path(files[0]).suffix in CONFIGURED:
@@ -112,13 +113,8 @@ def _source(files: Sequence[Any], given: dict[str, Any]) -> NetworkFiles:
 
 def network_of(source: NetworkFiles, command: str) -> Network:
     loaded = source.network(command)
-    tell_notes(loaded.notes, source)
+    tell_notes(loaded.notes, source.files)
     return loaded
-
-
-def tell_notes(notes: Sequence[str], source: NetworkFiles) -> None:
-    for note in notes:  # several files name their own
-        say(note if note.startswith(source.files) else f"{source.files[0]}: {note}", err=True)
 
 
 def read_image(text: str) -> tuple[int, ...]:
