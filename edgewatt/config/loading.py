@@ -114,7 +114,7 @@ def _is_order_file(key: str, mapping: Any) -> bool:
 
 def changes_of(overrides: Iterable[str], document: Document) -> list[Change]:
     """Read ``key=value`` texts; values are YAML, paths in them are relative to the working folder."""
-    changes = []
+    changes: list[Change] = []
     for text in overrides:
         key, equals, value = text.partition("=")
         mark = Mark(f"-s {printable(text)}")
@@ -225,11 +225,11 @@ def _named_file(document: Document, loc: Loc, path: Path, read: Callable[[Path],
     try:
         need_regular(path)
         return read(path)
-    except ConfigError as error:
+    except InputError as error:
         if not path.exists():
             raise document.fail(loc, f"no such file: {printable(path)}") from None
-        raise error
-    except InputError as error:
+        if isinstance(error, ConfigError):
+            raise
         raise document.fail(loc, str(error)) from None
 
 
