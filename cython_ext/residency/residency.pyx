@@ -35,8 +35,6 @@ cdef extern from "residency/residency.h" nogil:
         uint64_t random[2]
         double share[3]
         double guided
-        int64_t doubt
-        int64_t tried, accepted, checks, searches
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
     void ew_residency_refresh(ew_residency *, int)
@@ -131,15 +129,14 @@ cdef class _Residency:
         return self.arrays["open_at"].copy(), self.arrays["drop_at"].copy()
 
     def tune(self, double temperature, int64_t longest, double open_share, double drop_share, double guided=0,
-             int64_t doubt=0, double scans=0):
+             double scans=0):
         """Set the temperature, the longest distance of a swap and the shares of open and drop swaps (rest: both).
 
-        guided: share of the swaps that bring an item near one it shares a source with. doubt: a swap of whole intervals
-        that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out. scans: share of
-        the moves that compare an item with 128 others at once and swap whole intervals with one of them
-        (body.h); the shares before are of the rest.
+        guided: share of the swaps that bring an item near one it shares a source with. scans: share of the moves
+        that compare an item with 128 others at once and swap whole intervals with one of them (body.h); the shares
+        before are of the rest.
         """
-        self.r.guided, self.r.doubt, self.r.scans = guided, doubt, scans
+        self.r.guided, self.r.scans = guided, scans
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0
         ew_residency_tune(&self.r, temperature, max(1, min(longest, self.r.n)))
 
@@ -169,11 +166,6 @@ cdef class _Residency:
     def slots(self):
         """P, items resident at once."""
         return self.r.slots
-
-    @property
-    def counts(self):
-        """Moves tried and accepted, sources looked at and searched again."""
-        return self.r.tried, self.r.accepted, self.r.checks, self.r.searches
 
     @property
     def intervals(self):
