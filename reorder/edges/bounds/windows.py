@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
-Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 DENSE = 1 << 14  # places of a matrix that is held whole

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
 from reorder.edges.methods.residency import DENSE_MOVES, Annealing, ResidencyParameters, search
-from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer, check_counts
 from reorder.edges.search.edge_moves import applies, offer_refreshed
 from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_state
 from reorder.edges.search.intervals import Items
@@ -81,10 +81,7 @@ class AutoParameters:
     rounds: int | None = field(default=None, metadata={"later": True})
 
     def __post_init__(self) -> None:
-        count_of("moves", self.moves, 0)
-        count_of("rounds", self.rounds, 0)
-        count_of("starts", self.starts, 1)
-        count_of("workers", self.workers, 1)
+        check_counts(self, moves=0, rounds=0, starts=1, workers=1)
 
 
 def portfolio() -> list[str]:

@@ -14,18 +14,17 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Interrupts, Scorer, count_of, so_far
+from reorder.edges.search.budget import Interrupts, Scorer, check_counts, so_far
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
-STARTS: dict[str, Callable[[Network], npt.NDArray[np.int64]]] = {
+STARTS: dict[str, Callable[[Network], Int64Array]] = {
     "two-optimal": two_optimal_order,
     "own": lambda network: np.arange(network.n_connections),
 }
@@ -47,7 +46,7 @@ class ConnectionReorderingParameters:
 
     def __post_init__(self) -> None:
         whole_number(self.iterations, "iterations", 0)
-        count_of("window", self.window, 1)
+        check_counts(self, window=1)
         if not isinstance(self.sigma, int | float) or not math.isfinite(self.sigma):
             raise InputError(f"sigma must be a finite number, not {shown(self.sigma)}")
         if self.start not in STARTS:

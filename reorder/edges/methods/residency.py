@@ -13,7 +13,7 @@ import numpy as np
 from cython_ext.residency.residency import _Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part, so_far
+from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, check_counts, part, so_far
 from reorder.edges.search.edge_moves import (
     LONG_SHARE,
     LONG_US,
@@ -25,11 +25,11 @@ from reorder.edges.search.edge_moves import (
     polish,
 )
 from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
-from reorder.edges.search.intervals import Int64Array, IntervalState, Items
+from reorder.edges.search.intervals import IntervalState, Items
 from traces.base.errors import InputError, shown
 from traces.base.worker import report
 from traces.base.workers import Workers
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
 MOVES_PER_ITEM = 2000  # the default budget
 # In dense layers, where a move looks at this share of all connections for each value that fits: looks of the default
@@ -130,10 +130,7 @@ class ResidencyParameters:
     polish: float | None = None
 
     def __post_init__(self) -> None:
-        count_of("starts", self.starts, 1)
-        count_of("workers", self.workers, 1)
-        count_of("moves", self.moves, 0)
-        count_of("slots", self.slots, 1)
+        check_counts(self, starts=1, workers=1, moves=0, slots=1)
         at_least("temperature", self.temperature, 0)
         at_least("polish", self.polish, 0)
         if self.polish is not None and self.polish > 1:
@@ -334,17 +331,14 @@ class SlotSearch:
                 break
             # of two numbers of slots under MIN, the one with the better start was the better one after its trial in all
             # cases tried (4 x 500, 8 x 300, RadiX-Nets, hubs): where time is short, only such are tried
-            if self.future and self.seconds < math.inf and not self.better_start(share * step, share):
-                break
+            if self.future and self.seconds < math.inf:
+                other = self.annealing(self.slots_of(share))
+                if self.start(self.slots_of(share * step)).offer(best) >= other.offer(best):
+                    break
             if self.probe(share * step) >= self.probe(share):
                 break
             share *= step
         return self.runs[min(self.values, key=lambda slots: (self.values[slots], -slots if self.future else slots))]
-
-    def better_start(self, share: float, other: float) -> bool:
-        """Return whether the start with this share of slots is better than with another one, by exact counts."""
-        of_other = self.annealing(self.slots_of(other))
-        return self.start(self.slots_of(share)).offer(self.best) < of_other.offer(self.best)
 
     def start_value(self, share: float) -> float:
         """Return the value of the start with this share of slots."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer, check_counts
 from reorder.edges.search.initial_states import before_orders, plain_state, slot_choices
 from reorder.edges.search.intervals import Items
 from traces.networks.network import Network
@@ -19,7 +19,7 @@ class StationaryParameters:
     slots: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("slots", self.slots, 1)
+        check_counts(self, slots=1)
 
 
 @ORDERINGS.register(

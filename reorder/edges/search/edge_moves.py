@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.annealing.connections import _Annealer
 from cython_ext.residency.recency import refreshed
 from reorder.base import Task
 from reorder.edges.search.budget import Best, so_far
 from reorder.edges.search.objectives import make_objective
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 from traces.networks.processing import processing_arrays
 
 # How far to look for connections to do early, as shares of those in which as many values come in as fast memory holds
@@ -37,9 +36,7 @@ def horizons(network: Network, memory: int) -> list[int]:
     return [max(1, round(share * turnover)) for share in HORIZONS]
 
 
-def offer_refreshed(
-    best: Best, network: Network, edges: npt.NDArray[np.int64], first: int | None = None
-) -> tuple[float, int]:
+def offer_refreshed(best: Best, network: Network, edges: Int64Array, first: int | None = None) -> tuple[float, int]:
     """Offer an order (int64[W]) with values kept; return the least value and the horizon that gave it.
 
     Horizons go up from `first` by factors of two for as long as that pays, then down. The value is infinite where there
@@ -80,7 +77,7 @@ MANY_CONNECTIONS, BEGIN_US = 1_000_000, 0.8  # above, a search takes so long to 
 def annealer(
     network: Network,
     task: Task,
-    start: npt.NDArray[np.int64],
+    start: Int64Array,
     window: int,
     sigma: float,
     seed: int,
@@ -113,9 +110,7 @@ def begins_within(network: Network, seconds: float) -> bool:
     return network.n_connections <= MANY_CONNECTIONS or seconds >= BEGIN_US * 1e-6 * network.n_connections
 
 
-def polish(
-    best: Best, network: Network, moves: int | None, seconds: float, start: npt.NDArray[np.int64] | None = None
-) -> None:
+def polish(best: Best, network: Network, moves: int | None, seconds: float, start: Int64Array | None = None) -> None:
     """Improve an order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result.
 
     start: int64[W]; None: the best one.

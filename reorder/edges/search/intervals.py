@@ -18,10 +18,9 @@ from cython_ext.edges.intervals import carried, grouped, in_groups, latest_opens
 from cython_ext.residency.residency import _Residency
 from reorder.base import Task
 from reorder.edges.search.budget import Budget
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
 Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
 
@@ -148,8 +147,7 @@ class Items:
             rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
             later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
             stages = np.maximum(stages, later.astype(np.int32)[self.by_source[1]])
-        order: Int64Array = in_groups(self.edges_by_source, stages, len(self.items) + 2)
-        return order
+        return in_groups(self.edges_by_source, stages, len(self.items) + 2)
 
     def carried(self, search: _Residency) -> Int64Array:
         """Return the edge order int64[W] of the search's state.
@@ -161,8 +159,7 @@ class Items:
         opened, finish, drop = (stages.astype(np.int32) for stages in search.intervals)
         release = np.where(self.item >= 0, drop[self.item], np.int32(0))
         keys = carried(start, opened[target], finish[target], release, n)
-        order: Int64Array = in_groups(self.edges_by_source, keys, 4 * (n + 1))
-        return order
+        return in_groups(self.edges_by_source, keys, 4 * (n + 1))
 
     def state_of(self, order: Int64Array, slots: int) -> IntervalState:
         """Return the state nearest to an edge order: opens by first, drops by last use as a target.

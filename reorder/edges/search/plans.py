@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder.edges.search.budget import Best
 from reorder.edges.search.edge_moves import applies, horizons
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.strips import CORNERS, DepthGroup, Plan, Strips, linked
-
-Int64Array = npt.NDArray[np.int64]
+from traces.networks.network import Int64Array
 
 MOST_DEPTHS, MOST_RANGES = 64, 400  # of networks whose depths are fused in part; of their ranges, about
 EXTENDED_UP_TO = 1.1  # a range that leaves so many times what its parts leave above its bound is not made longer
@@ -37,10 +35,6 @@ LEAD, MOST_LEAD = 0.25, 1.0
 LARGE = 1 << 18
 
 Limit = Callable[[int], bool]  # whether so many plans are enough, or time is up
-
-
-def _never(tried: int) -> bool:
-    return False
 
 
 def _widths(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -167,7 +161,8 @@ class PlanSearch:
                     if over < EXTENDED_UP_TO * (self._least_split(ranges, first, last, best) - least):
                         ranges[first, last] = sweep
             of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
-            self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)
+            single = linked(self._cheapest(ranges, best)[0], CORNERS[0])
+            self._value(single, best, (lambda tried: False) if of_singles else limit)
             self.has_single_depths = True
         for corner in CORNERS[1:] if self.has_single_depths else ():
             self._value(linked(self.plan, corner), best, limit)

@@ -72,15 +72,11 @@ def plain_weights() -> StreamingWeights:
 def shipped_weights() -> tuple[StreamingWeights, ...]:
     """Return the sets that come with this program, the most general first."""
     source = files("reorder.edges.search") / "weights.json"
-    return tuple(_weights(one) for one in json.loads(source.read_text())["sets"])
-
-
-def _weights(one: Mapping[str, Any]) -> StreamingWeights:
-    stream, factor, opened = (
-        tuple(float(one[part][name]) for name in names)
-        for part, names in (("stream", STREAM), ("factor", FACTOR), ("open", OPEN))
+    names = {"stream": STREAM, "factor": FACTOR, "open": OPEN}
+    return tuple(
+        StreamingWeights(**one | {part: tuple(float(one[part][name]) for name in names[part]) for part in names})
+        for one in json.loads(source.read_text())["sets"]
     )
-    return StreamingWeights(one["name"], stream, factor, opened, one["early"], one["made_with"])
 
 
 def kind_of(items: Items, slots: int) -> str:

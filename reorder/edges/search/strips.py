@@ -15,10 +15,9 @@ import numpy.typing as npt
 from cython_ext.edges.geometry import latest_of_sources, streamed
 from cython_ext.edges.intervals import grouped
 from cython_ext.residency.recency import refreshed
-from reorder.edges.search.intervals import Items
+from reorder.edges.search.intervals import Int32Array, Items
+from traces.networks.network import Int64Array
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]
 
