@@ -93,8 +93,7 @@ def early_outputs(const int32_t[:, ::1] ends, const int64_t[::1] base, const uin
     cdef int64_t[::1] at = np.zeros(w + 1, np.int64)  # what becomes free there; then where the next one of these goes
     cdef int32_t s, t
     need(ends.shape[0] == w and ends_within(ends, moved.shape[0]), "a place for each connection of known neurons")
-    for k in range(w):
-        need(0 <= base[k] < w, "connections that are there")
+    need(within64(base, 0, w), "connections that are there")
     with nogil:
         for k in range(w):
             s, t = ends[base[k], 0], ends[base[k], 1]

@@ -11,6 +11,7 @@ class _Residency:
         in_lane: npt.NDArray[np.int32] | None,
         own: npt.NDArray[np.int32],
         item: npt.NDArray[np.int32],
+        depth: npt.NDArray[np.int32],
         out_start: npt.NDArray[np.int64],
         out_target: npt.NDArray[np.int32],
         slots: int,

@@ -152,7 +152,6 @@ class CandidatePool:
 
     @property
     def too_slow(self) -> bool:
-        """Whether the simulation has no time for two orders."""
         return not self.before(1.0, LIMITS.grace_s, 2 * self.evaluation_s)
 
     def decide(self) -> None:
@@ -208,7 +207,6 @@ class CandidatePool:
         return expected <= (1 + self.surrogate.error) * self.value
 
     def call(self, key: bytes) -> None:
-        """Evaluate a construction that waits."""
         self._evaluate(key, *self.waiting.pop(key), self.names[key][0])
 
     def evaluate_waiting(self, share: float) -> None:

@@ -116,7 +116,6 @@ class Portfolio:
         return self.proved or self.best.value <= self.bound or self.best.budget.over
 
     def left(self, share: float) -> float:
-        """Return the seconds until this share of the time limit."""
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
@@ -156,7 +155,6 @@ class Portfolio:
             self.make_slow(known, made, most)
 
     def make_quick(self, known: list[tuple[str, Method]]) -> None:
-        """Try constructions that take their share of the limit at most."""
         for name, method in known:
             if not method.only_local and not self.skips(method):
                 self.offer(name, method)
@@ -170,7 +168,6 @@ class Portfolio:
                 self.offer(name, method)
 
     def make_local(self, known: list[tuple[str, Method]]) -> None:
-        """Try constructions for networks with locality."""
         for name, method in known:
             if method.only_local and (not self.slow(method) or self.takes(method) <= SHARES.short_s):
                 self.offer(name, method)
@@ -187,7 +184,6 @@ class Portfolio:
         return 1e-6 * effort * self.network.n_connections
 
     def slow(self, method: Method) -> bool:
-        """Whether a construction takes too much of the limit."""
         return self.takes(method) > SHARES.construction * self.limit
 
     def offer(self, name: str, method: Method) -> None:

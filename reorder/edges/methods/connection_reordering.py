@@ -86,7 +86,7 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
         noted = ((0, time.monotonic() - began, value),)
         reported = {**asdict(parameters), "window": window, "accepted": 0, "played": 0}
         return Ordering(start, "connection-reordering", reported, task.seed, noted, truncated=True)
-    search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
+    search = annealer(network, task, start, window, parameters.sigma, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
     over = None if task.time_limit_s is None else lambda: time.monotonic() >= deadline
@@ -107,11 +107,6 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
         curve.append((search.iteration, time.monotonic() - began, search.best))
         if truncated:
             break
-    return Ordering(
-        start[search.best_found()],
-        "connection-reordering",
-        {**asdict(parameters), "window": window, "accepted": search.accepted, "played": search.accesses_played()},
-        task.seed,
-        tuple(curve),
-        truncated,
-    )
+    edges, played = start[search.best_found()], search.accesses_played()
+    reported = {**asdict(parameters), "window": window, "accepted": search.accepted, "played": played}
+    return Ordering(edges, "connection-reordering", reported, task.seed, tuple(curve), truncated)

@@ -238,15 +238,6 @@ def anneal(
 
     Returns the annealing with that number; None where there was no time for one.
     """
-    try:
-        return _anneal(items, best, parameters, seconds, heat)
-    except OutOfTime:
-        if best.edges is None:
-            best.offer(two_optimal_order(items.network))
-        return None
-
-
-def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float) -> Annealing | None:
     if best.edges is not None and not best.has_time:
         return None
     moves = parameters.moves
@@ -254,7 +245,12 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         moves = default_moves(items, best.task.memory)
     ends = best.budget.spent() + seconds
     search = SlotSearch(items, best, moves, seconds, heat)
-    chosen = search.start(min(parameters.slots, len(items.items))) if parameters.slots else search.choose(ends)
+    try:
+        chosen = search.start(min(parameters.slots, len(items.items))) if parameters.slots else search.choose(ends)
+    except OutOfTime:
+        if best.edges is None:
+            best.offer(two_optimal_order(items.network))
+        return None
     left = ends - best.budget.spent() - chosen.took if seconds < math.inf else math.inf
     if left > 0:
         rest = None if moves is None else max(0, moves - sum(run.done for run in search.runs.values()))
@@ -288,7 +284,6 @@ class SlotSearch:
         self.started: dict[int, float] = {}  # of starts
 
     def start(self, slots: int) -> Annealing:
-        """Return the annealing with so many slots."""
         if slots not in self.runs:
             self.runs[slots] = self.annealing(slots)
         return self.runs[slots]
@@ -300,7 +295,6 @@ class SlotSearch:
         return Annealing(self.items, state, task.seed, self.kinds)
 
     def slots_of(self, share: float) -> int:
-        """Return the slots for a share of the M - 1 values."""
         memory = self.best.task.memory
         return max(1, min(round(share * (memory - 1)), memory - 2, len(self.items.items)))
 
@@ -341,7 +335,6 @@ class SlotSearch:
         return self.runs[min(self.values, key=lambda slots: (self.values[slots], -slots if self.future else slots))]
 
     def start_value(self, share: float) -> float:
-        """Return the value of the start with this share of slots."""
         slots = self.slots_of(share)
         if slots not in self.started:
             self.started[slots] = self.start(slots).offer(self.best)

@@ -28,11 +28,6 @@ class Tile:
     sources: int
     outer: str
 
-    def __post_init__(self) -> None:
-        check_counts(self, targets=1, sources=1)
-        if self.outer not in ("targets", "sources"):
-            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
-
     @property
     def words(self) -> str:
         """The tile as a configuration has it: with these numbers no others are tried."""
@@ -50,8 +45,7 @@ class Tile:
         pairs = sorted_by(network.targets, network.sources) if pairs is None else pairs
         s, t = network.sources[pairs], network.targets[pairs]
         target, source = (_tile_of(network, size) for size in (self.targets, self.sources))
-        tiles = (target[t], source[s]) if self.outer == "targets" else (source[s], target[t])
-        outer, inner = tiles
+        outer, inner = (target[t], source[s]) if self.outer == "targets" else (source[s], target[t])
         turned = np.where(outer % 2 == 0, int(inner.max(initial=0)) - inner, inner)
         return pairs[sorted_by(network.depth[t], outer, turned)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -135,11 +135,9 @@ class Budget:
 
     @staticmethod
     def clock() -> float:
-        """Return the time in seconds."""
         return time.perf_counter()
 
     def spent(self) -> float:
-        """Seconds since the start."""
         return type(self).clock() - self.started
 
     def left(self) -> float:
@@ -154,17 +152,8 @@ class Budget:
         other.started = self.started
         return other
 
-    def share(self, part: float) -> Callable[[], float] | None:
-        """Return what tells how much of a part of the time now left is over (1: all of it); None without a limit."""
-        if self.limit_s is None:
-            return None
-        began = self.spent()
-        seconds = part * (self.limit_s - began)
-        return lambda: (self.spent() - began) / seconds if seconds > 0 else 1.0
-
     @property
     def over(self) -> bool:
-        """Whether the limit has passed."""
         return self.left() <= 0
 
 

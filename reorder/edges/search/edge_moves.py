@@ -80,24 +80,17 @@ def annealer(
     start: Int64Array,
     window: int,
     sigma: float,
-    seed: int,
     incremental: bool = True,
     patience: float = math.inf,
 ) -> _Annealer:
     """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
     objective = make_objective(task.objective)
     return _Annealer(
-        *processing_arrays(network, start),
-        network.n_neurons,
-        network.is_output.astype(np.uint8),
-        runs_weight=objective.runs,
-        io_terms=[term.within(task) for term in objective.io],
-        window=min(window, network.n_connections),
-        sigma=sigma,
-        seed=seed % 2**64,
-        incremental=incremental,
+        *processing_arrays(network, start), network.n_neurons, network.is_output.astype(np.uint8),
+        runs_weight=objective.runs, io_terms=[term.within(task) for term in objective.io],
+        window=min(window, network.n_connections), sigma=sigma, seed=task.seed % 2**64, incremental=incremental,
         patience=patience,
-    )
+    )  # fmt: skip
 
 
 def window(network: Network) -> int:
@@ -121,7 +114,7 @@ def polish(best: Best, network: Network, moves: int | None, seconds: float, star
     if applies(best):
         offer_refreshed(best, network, best.edges)
     start = best.edges if start is None else start
-    search = annealer(network, task, start, window(network), COLD, task.seed, patience=PATIENCE)
+    search = annealer(network, task, start, window(network), COLD, patience=PATIENCE)
     over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16
     while moves is None or done < moves:

@@ -46,6 +46,7 @@ class Items:
 
     items, sources: int64 neuron ids, by depth, ties by id.
     start: int32[n + 1], where the group of each item begins among `edges`, and W.
+    depth: int32[n], of the items.
     own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
     sorting_s: what sorting the connections by source took: how fast the machine is, at this size.
     """
@@ -61,10 +62,8 @@ class Items:
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
         self.sources: Int64Array = by_depth[network.out_degree[by_depth] > 0]
-        self._item_of, self._source_of = (
-            _places(self.items, network.n_neurons),
-            _places(self.sources, network.n_neurons),
-        )
+        self._item_of, self._source_of = (_places(ids, network.n_neurons) for ids in (self.items, self.sources))
+        self.depth: Int32Array = network.depth[self.items].astype(np.int32)
         self.own: Int32Array = self._source_of[self.items]
         self.item: Int32Array = self._item_of[self.sources]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
@@ -132,7 +131,8 @@ class Items:
         """
         start, target = self.by_source
         lane = None if still else self.lane
-        return _Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide)
+        ends = self.own, self.item, self.depth, start, target
+        return _Residency(self.start, self.source, lane, *ends, slots, seed, wide)
 
     def decode(self, search: _Residency, delay: int = 0) -> Int64Array:
         """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
@@ -168,8 +168,7 @@ class Items:
         neuron that opened last among those whose drop allows it.
         """
         drops, wish = self._ends(order)
-        opens = latest_opens(drops, wish, slots)
-        return IntervalState(opens, drops, slots)
+        return IntervalState(latest_opens(drops, wish, slots), drops, slots)
 
     def _ends(self, order: Int64Array) -> tuple[Int32Array, Int32Array]:
         """Return the items (int32[n]) in order of their last use as a target, and the rank of each by its first one.

@@ -133,8 +133,7 @@ class _Graph:
 
     def distances(self, firsts: Int64Array) -> tuple[Int32Array, Int32Array, int]:
         """Return (int32[N], int32[N], last): distance to the nearest of some neurons, which one, one farthest off."""
-        distance, nearest, last = distances(*self._ways, firsts)
-        return distance, nearest, last
+        return distances(*self._ways, firsts)
 
     def centred(self, x: FloatArray) -> FloatArray:
         """Return float64[N] without the mean at each depth."""

@@ -64,7 +64,9 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
     for slant in SLANTS:
         yield replace(group, slant=slant)
     yield replace(group, turns=not group.turns)
-    yield from _leads(group)
+    for lead in (group.lead + LEAD, group.lead - LEAD):  # a wider and a narrower first strip
+        if group.strips > 1 and 0 <= lead <= MOST_LEAD:
+            yield replace(group, lead=lead)
 
 
 def _refreshed(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -74,13 +76,6 @@ def _refreshed(group: DepthGroup) -> Iterator[DepthGroup]:
         for horizon in (2 * group.horizon, group.horizon // 2):
             yield replace(group, horizon=horizon)
     yield from _sweeps(group)
-
-
-def _leads(group: DepthGroup) -> Iterator[DepthGroup]:
-    """Yield a group with a wider and with a narrower first strip."""
-    for lead in (group.lead + LEAD, group.lead - LEAD):
-        if group.strips > 1 and 0 <= lead <= MOST_LEAD:
-            yield replace(group, lead=lead)
 
 
 def _wider(group: DepthGroup, factor: float, slant: float) -> DepthGroup:

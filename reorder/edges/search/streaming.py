@@ -148,7 +148,6 @@ class Ends:
 
     @property
     def over(self) -> bool:
-        """Whether the budget is over."""
         return self.budget is not None and self.budget.over
 
 
@@ -188,16 +187,15 @@ def completed(
     )
 
 
-def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> _Streaming:
-    """Return a run of the greedy that has not begun. record: it remembers its choices."""
+def streaming_of(items: Items, slots: int, weights: StreamingWeights) -> _Streaming:
+    """Return a run of the greedy that has not begun."""
     n, w = len(items.items), len(items.edges)
     start, target = items.by_source
-    depth = items.network.depth[items.items].astype(np.int32)
     window = max(LEAST_CANDIDATES, (CANDIDATE_BUDGET + CANDIDATES_PER_CONNECTION * w) // n)
     return _Streaming(
-        items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
+        items.start, items.source, start, target, items.own, items.item, items.depth, slots, int(slots * weights.early),
         np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
-        max(WIDEST, WIDEST_PER_SLOT * slots), CANDIDATE_BUDGET, record=record,
+        max(WIDEST, WIDEST_PER_SLOT * slots), CANDIDATE_BUDGET,
     )  # fmt: skip
 
 
