@@ -126,7 +126,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
 
     rng: numpy Generator; one double per connection is drawn.
     """
-    cdef int64_t w = targets.shape[0], n = in_degree.shape[0], n_ready = 0, k, j, x, edge, first, last, start
+    cdef int64_t w = targets.shape[0], n = in_degree.shape[0], n_ready = 0, k, j, x, edge, start
     order, ready = np.empty(w, np.int64), np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order, ready_view = ready
     cdef int64_t[::1] waiting = np.array(in_degree, np.int64)
@@ -152,8 +152,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
                 x = targets[edge]
                 waiting[x] -= 1
                 if waiting[x] == 0:
-                    first, last = out_start[x], out_start[x + 1]
-                    for j in range(first, last):
+                    for j in range(out_start[x], out_start[x + 1]):
                         ready_view[n_ready] = out_edges[j]
                         n_ready += 1
         need(n_ready > 0 or start + draw.shape[0] >= w, "sources that come to be done")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
@@ -236,14 +236,14 @@ class Portfolio:
 
     def anneal(self, share: float) -> None:
         """Anneal residency intervals on a share of what is left, from the best order too."""
-        known = {field.name for field in fields(ResidencyParameters)}
-        shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
+        given = self.parameters
         assert self.best.edges is not None
         if applies(self.best):
             offer_refreshed(self.best, self.network, self.best.edges)
         if not any(self.best.edges is order for order in self.items.orders):
             self.items.orders.append(self.best.edges)
-        search(self.items, self.best, ResidencyParameters(**shared), share * self.best.budget.left())
+        parameters = ResidencyParameters(given.moves, starts=given.starts, workers=given.workers)
+        search(self.items, self.best, parameters, share * self.best.budget.left())
 
 
 def fuse(items: Items, best: Best, bound: float, others: float) -> None:

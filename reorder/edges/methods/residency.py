@@ -1,4 +1,6 @@
-"""Residency annealing, from one start or several (docs/concepts/reordering-engine.md)."""
+"""Residency annealing, from one start or several (docs/concepts/reordering-engine.md), and its plain start alone:
+output-stationary orders, in which partial sums stay and finished neurons stream through one slot.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ from reorder.edges.search.edge_moves import (
     offer_refreshed,
     polish,
 )
-from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
+from reorder.edges.search.initial_states import (
+    SHARES,
+    OutOfTime,
+    before_orders,
+    plain_state,
+    slot_choices,
+    start_state,
+)
 from reorder.edges.search.intervals import IntervalState, Items
 from traces.base.errors import InputError, shown
 from traces.base.worker import report
@@ -555,3 +564,44 @@ def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best:
     with Workers(workers, "processes") as team:
         found = dict(team.map(_work, calls, len(starts), hear=hear))
     return [found[k] for k in range(len(starts))]
+
+
+@dataclass(frozen=True)
+class StationaryParameters:
+    """slots: partial sums (and kept values) resident at once; None: tried out by policy."""
+
+    slots: int | None = None
+
+    def __post_init__(self) -> None:
+        check_counts(self, slots=1)
+
+
+@ORDERINGS.register(
+    "output-stationary",
+    summary="partial sums stay resident, finished neurons stream past them",
+    parameters=StationaryParameters,
+    portfolio=3,
+    effort=0.8,
+)
+def output_stationary(network: Network, task: Task, parameters: StationaryParameters) -> Ordering:
+    """Stream the finished neuron whose targets have the least left, open those that share most of their sources.
+
+    The greedy of `learned` with plain weights; two-optimal where the time is too short for it.
+    """
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items.of(network, task)
+    making = before_orders(budget, items)
+    if making.over:
+        best.offer(two_optimal_order(network))
+    else:
+        for slots in [parameters.slots] if parameters.slots else slot_choices(task):
+            if best.edges is not None and budget.over:
+                break
+            slots = max(1, min(slots, task.memory - 2))
+            state = plain_state(items, slots, making)
+            search = items.search(slots, still=True)
+            search.set_state(state.opens, state.drops)
+            best.work += 1
+            best.offer(items.decode(search), slots=slots)
+    return best.ordering("output-stationary", best.parameters, budget.over or not best.work)

@@ -259,17 +259,14 @@ class PlanSearch:
                 k += self.plan == plan or k + 1 >= len(self.plan)
             improved = self.values[self.plan] < before
 
-    def _value(self, plan: Plan, best: Best, limit: Limit) -> float:
-        """Return the objective of a plan, offered to the best; infinite once the limit is reached."""
-        if plan not in self.values:
-            if limit(len(self.values)):
-                return np.inf
-            best.work += 1
-            value = best.offer(self.strips.edges(plan), way="strips", groups=len(plan))
-            self.values[plan] = value
-            if not self.plan or value < self.values[self.plan]:
-                self.plan = plan
-        return self.values[plan]
+    def _value(self, plan: Plan, best: Best, limit: Limit) -> None:
+        """Note the objective of a plan, offered to the best, unless the limit is reached."""
+        if plan in self.values or limit(len(self.values)):
+            return
+        best.work += 1
+        self.values[plan] = best.offer(self.strips.edges(plan), way="strips", groups=len(plan))
+        if not self.plan or self.values[plan] < self.values[self.plan]:
+            self.plan = plan
 
 
 def plan_search(items: Items, memory: int) -> PlanSearch | None:
