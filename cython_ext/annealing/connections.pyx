@@ -236,11 +236,7 @@ cdef class _Counter:
 
 
 cdef extern from "common/random.h" nogil:
-    uint64_t ew_splitmix64(uint64_t *)
-
-
-cdef inline double _unit(uint64_t *state) noexcept nogil:
-    return <double> (ew_splitmix64(state) >> 11) * (1.0 / 9007199254740992.0)
+    double ew_unit(uint64_t *)
 
 
 cdef class _Annealer:
@@ -385,10 +381,10 @@ cdef class _Annealer:
         cdef _Counter counter
         for k in range(iterations):
             self.iteration += 1
-            e = self.o.number[<int64_t> (_unit(&self.random) * self.o.w)]
-            extra = <int64_t> (_unit(&self.random) * self.window)
-            left = _unit(&self.random) < 0.5
-            chance = _unit(&self.random)
+            e = self.o.number[<int64_t> (ew_unit(&self.random) * self.o.w)]
+            extra = <int64_t> (ew_unit(&self.random) * self.window)
+            left = ew_unit(&self.random) < 0.5
+            chance = ew_unit(&self.random)
             if self._propose(e, extra, left, over):
                 self.iteration -= 1
                 return

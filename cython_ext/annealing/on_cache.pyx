@@ -69,11 +69,7 @@ _ADDRESSES = "addresses and sizes from 0 to 2^48"
 
 
 cdef extern from "common/random.h" nogil:
-    uint64_t ew_splitmix64(uint64_t *)
-
-
-cdef inline double _unit(uint64_t *state) noexcept nogil:
-    return <double> (ew_splitmix64(state) >> 11) * (1.0 / 9007199254740992.0)
+    double ew_unit(uint64_t *)
 
 
 cdef class OnCache:
@@ -224,26 +220,26 @@ cdef class OnCache:
                 PyErr_CheckSignals()
                 temperature = hot * real_power(ratio, <double> n / moves)
             with nogil:
-                p = <int64_t> (_unit(&self.random) * w)
+                p = <int64_t> (ew_unit(&self.random) * w)
                 e = self.order_[p]
                 a, b = p, p + 1
-                if _unit(&self.random) < 0.5:  # its run, or what is left of it
+                if ew_unit(&self.random) < 0.5:  # its run, or what is left of it
                     while b < w and b - a < 256 and self.targets[self.order_[b]] == self.targets[e]:
                         b += 1
                     while a > 0 and b - a < 256 and self.targets[self.order_[a - 1]] == self.targets[e]:
                         a -= 1
-                chance = _unit(&self.random)
+                chance = ew_unit(&self.random)
                 if chance < 0.4:
                     neuron = self.sources[e]
                     other = self.place[self.by_source[self.out_start[neuron] + <int64_t> (
-                        _unit(&self.random) * (self.out_start[neuron + 1] - self.out_start[neuron]))]]
+                        ew_unit(&self.random) * (self.out_start[neuron + 1] - self.out_start[neuron]))]]
                 elif chance < 0.7:
                     neuron = self.targets[e]
                     other = self.place[self.by_target[self.in_start[neuron] + <int64_t> (
-                        _unit(&self.random) * (self.in_start[neuron + 1] - self.in_start[neuron]))]]
+                        ew_unit(&self.random) * (self.in_start[neuron + 1] - self.in_start[neuron]))]]
                 else:
-                    length = <int64_t> real_power(<double> reach, _unit(&self.random))
-                    other = p + length if _unit(&self.random) < 0.5 else p - length
+                    length = <int64_t> real_power(<double> reach, ew_unit(&self.random))
+                    other = p + length if ew_unit(&self.random) < 0.5 else p - length
                 if other > p + 4 * reach or other < p - 4 * reach:
                     continue
                 if other >= b:  # forward, to stand behind it
@@ -255,7 +251,7 @@ cdef class OnCache:
                 else:
                     continue
                 difference = oc_evaluate(&self.q)
-                if difference <= 0 or _unit(&self.random) < exp(-difference / temperature):
+                if difference <= 0 or ew_unit(&self.random) < exp(-difference / temperature):
                     oc_accept(&self.q)
                     self.value += difference
                     accepted += 1

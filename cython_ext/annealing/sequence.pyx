@@ -5,27 +5,16 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
 
 cdef extern from "annealing/sequence.h" nogil:
     enum:
         EW_NEVER
     ctypedef struct ew_sequence:
         int32_t n, w, room, policy, pin_both
-        const int32_t *source
-        const int32_t *target
-        const int32_t *in_start
-        const int32_t *in_edge
-        const int32_t *out_start
-        const int32_t *out_edge
+        const int32_t *source, *target, *in_start, *in_edge, *out_start, *out_edge
         const uint8_t *output
-        int32_t *sequence
-        int32_t *place
-        int32_t *moved
-        int32_t *next
-        int32_t *last
-        int32_t *slot
-        int32_t *use
-        int32_t *held
+        int32_t *sequence, *place, *moved, *next, *last, *slot, *use, *held
         uint8_t *dirty
         uint64_t random
     int32_t ew_sequence_count(ew_sequence *, int32_t)
@@ -46,11 +35,10 @@ cdef class Sequence:
 
     def __init__(self, const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons,
                  const uint8_t[::1] outputs, int64_t memory, int64_t policy, int64_t pinning, uint64_t seed):
-        cdef int64_t w = sources.shape[0], k
+        cdef int64_t w = sources.shape[0]
         need(2 <= w < EW_NEVER // 4 and targets.shape[0] == w and outputs.shape[0] == n_neurons, "sizes that fit")
         need(memory >= 3 and 0 <= policy <= 2, "a memory and a policy")
-        for k in range(w):
-            need(0 <= sources[k] < n_neurons and 0 <= targets[k] < n_neurons, "neurons that are there")
+        need(within32(sources, 0, n_neurons) and within32(targets, 0, n_neurons), "neurons that are there")
         grouped = []
         for ends in (np.asarray(targets), np.asarray(sources)):
             start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=n_neurons)))).astype(np.int32)

@@ -11,6 +11,9 @@ static inline uint64_t ew_splitmix64(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
+/* A number in [0, 1). */
+static inline double ew_unit(uint64_t *state) { return (double)(ew_splitmix64(state) >> 11) * 0x1p-53; }
+
 /* xoroshiro128++ 1.0 (Blackman and Vigna 2021): a shorter chain of operations; the state is two numbers, not both 0. */
 static inline uint64_t ew_xoroshiro128(uint64_t *s) {
     const uint64_t a = s[0];

@@ -9,12 +9,12 @@ from libc.stdint cimport int32_t, int64_t, uint16_t, uint64_t
 from cython_ext.common.checks cimport need
 from cython_ext.common.ranges cimport rises, within32
 
-cdef double UNIT = 1.0 / 9007199254740992.0  # 2^-53
 cdef int64_t SLICE = 1 << 14  # swaps between two looks at Ctrl-C
 
 
 cdef extern from "common/random.h" nogil:
     uint64_t ew_splitmix64(uint64_t *)
+    double ew_unit(uint64_t *)
 
 
 cdef inline int64_t below(uint64_t random, int64_t n) noexcept nogil:
@@ -60,7 +60,7 @@ def swap_blocks(const int32_t[::1] start, const int32_t[::1] source, int32_t[::1
                     s = source[e]
                     both = shared[s] == k + 1  # nothing changes: what w said of s is taken back
                     delta += (count[b, s] == both) - ((count[a, s] == 1) & (not both))
-                if delta > 0 and (ew_splitmix64(&state) >> 11) * UNIT >= exp(-<double> delta / temperature):
+                if delta > 0 and ew_unit(&state) >= exp(-<double> delta / temperature):
                     continue
                 for e in range(start[v], start[v + 1]):
                     count[a, source[e]] -= 1

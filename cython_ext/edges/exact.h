@@ -105,11 +105,9 @@ static void ew_exact_push(ew_exact *x, ew_contents at, int cost, ew_word held, i
     x->node[id].at = at;
     int32_t known = ew_exact_insert(x, id);
     if (known != id && x->node[known].cost <= cost) return;
-    if (known != id && !x->node[known].closed) { /* it stays in its bucket under the old key: a copy goes ahead */
-        x->node[known].closed = 1;
-    }
     x->nodes++;
-    if (known != id) { /* the table points to the cheaper one */
+    if (known != id) { /* it stays in its bucket under the old key; the table points to the cheaper copy */
+        x->node[known].closed = 1;
         uint64_t k = ew_exact_hash(&at);
         while (x->table[k & (uint64_t)(x->slots - 1)] != known) k++;
         x->table[k & (uint64_t)(x->slots - 1)] = id;

@@ -4,8 +4,10 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
 
 cdef extern from "edges/exact.h" nogil:
     enum:
@@ -23,9 +25,7 @@ cdef extern from "edges/exact.h" nogil:
         uint64_t feeds[64]
         uint64_t outputs
         ew_node *node
-        int32_t nodes, capacity, slots, found
-        int32_t *table
-        int32_t *bucket
+        int32_t found, *table, *bucket
     int ew_exact_run(ew_exact *, int64_t)
     void ew_exact_push(ew_exact *, ew_contents, int, uint64_t, int32_t, int)
 
@@ -52,18 +52,15 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
     need(0 < n_neurons <= EW_MOST_VALUES and outputs.shape[0] == n_neurons, "values for one word")
     need(3 <= memory and 0 <= policy <= 2 and (policy == EW_EXACT_MIN or memory - 1 <= EW_PLACES), "a memory that fits")
     need(0 <= bound <= 1 << 14, "a bound")
-    for k in range(w):
-        need(0 <= sources[k] < n_neurons and 0 <= targets[k] < n_neurons, "neurons that are there")
+    need(within32(sources, 0, n_neurons) and within32(targets, 0, n_neurons), "neurons that are there")
+    memset(&x, 0, sizeof(x))
+    memset(&start, 0, sizeof(start))
     x.n, x.w, x.room, x.policy, x.bound = n_neurons, w, memory - 1, policy, bound
-    x.complete, x.floor, x.least, x.nodes, x.capacity, x.slots, x.found = 1, 0, 0, 0, 0, 0, -1
-    x.outputs, x.node, x.table = 0, NULL, NULL
+    x.complete, x.found = 1, -1
     x.bucket = <int32_t *> malloc((bound + 1) * sizeof(int32_t))
     if x.bucket == NULL:
         raise MemoryError
-    for k in range(bound + 1):
-        x.bucket[k] = -1
-    for k in range(EW_MOST_EDGES):
-        x.uses[k], x.feeds[k] = 0, 0
+    memset(x.bucket, -1, (bound + 1) * sizeof(int32_t))
     for k in range(n_neurons):
         x.outputs |= <uint64_t> (outputs[k] != 0) << k
     for k in range(w):
@@ -71,7 +68,6 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
         x.uses[sources[k]] |= <uint64_t> 1 << k
         x.uses[targets[k]] |= <uint64_t> 1 << k
         x.feeds[targets[k]] |= <uint64_t> 1 << k
-    memset_zero(&start)
     try:
         ew_exact_push(&x, start, 0, 0, -1, -1)
         while x.bound and status == 0 and states > 0 and not (over is not None and over()):
@@ -90,11 +86,3 @@ def least_order(const int32_t[::1] sources, const int32_t[::1] targets, int64_t 
         free(x.node)
         free(x.table)
         free(x.bucket)
-
-
-cdef extern from "string.h" nogil:
-    void *memset(void *, int, size_t)
-
-
-cdef void memset_zero(ew_contents *contents) noexcept nogil:
-    memset(contents, 0, sizeof(ew_contents))

@@ -166,10 +166,7 @@ def streamed(const int32_t[::1] order, const int64_t[::1] out_start, const int32
     by target, within a target by source); None: source by source, within a source as grouped.
     """
     cdef int64_t k, j, s, v, total = 0
-    for k in range(order.shape[0]):
-        s = order[k]
-        need(0 <= s < out_start.shape[0] - 1 and 0 <= out_start[s] <= out_start[s + 1] <= out_target.shape[0],
-             "sources that are there")
+    need(rises(out_start, out_target.shape[0]) and within32(order, 0, out_start.shape[0] - 1), "sources that are there")
     need(out_place.shape[0] == out_target.shape[0], "a place for each connection")
     with nogil:
         for k in range(order.shape[0]):

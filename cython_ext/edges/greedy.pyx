@@ -311,14 +311,10 @@ def go_ranks(const int64_t[::1] sources, const int64_t[::1] targets, const int64
     cdef int64_t[::1] order_view = order
     cdef ew_max_tree tree
     tree.leaves = ew_tree_leaves(n)
-    keys = np.full(2 * tree.leaves, INT64_MIN, np.int64)
-    keys[tree.leaves:tree.leaves + n] = -np.arange(n)
-    half = tree.leaves
-    while half > 1:
-        keys[half // 2:half] = keys[half:2 * half].reshape(-1, 2).max(axis=1)
-        half //= 2
-    cdef int64_t[::1] tree_keys = keys
-    tree.key = &tree_keys[0]
+    cdef int64_t[::1] keys = np.full(2 * tree.leaves, INT64_MIN, np.int64)
+    tree.key = &keys[0]
+    for k in range(n):
+        ew_tree_set(&tree, k, -k)
     cdef int64_t[::1] change = np.zeros(n, np.int64), touched = np.empty(n, np.int64)
     for k in range(n):
         with nogil:

@@ -79,25 +79,15 @@ def grouped(const int32_t[::1] keys, int64_t groups, const int32_t[::1] first=No
     return order
 
 
-def carried(
-    const int64_t[::1] start,
-    const int32_t[::1] opened,
-    const int32_t[::1] finish,
-    const int32_t[::1] release,
-    int64_t stages,
-):
+def carried(const int64_t[::1] start, const int32_t[::1] opened, const int32_t[::1] finish,
+            const int32_t[::1] release, int64_t stages):
     """Return int32[W], 4 * stage + place of each connection.
 
-    Sources are loaded at as few stages as pierce the intervals,
-    where one may stay from each stage into the next. O(W).
+    Sources are loaded at as few stages as pierce the intervals, where one may stay from each stage into the next. O(W).
 
-    start: int64[n + 1], the connections of each source.
-    opened, finish: int32[W], the stages (from 1) between which
-    a connection's target is resident.
-    release: int32[n], the stage until which a source itself is
-    resident; 0: never.
-    place: 0, the source stayed from the stage before; 1, it is
-    loaded; 2, loaded and stays; 3, resident.
+    start: int64[n + 1], the connections of each source. opened, finish: int32[W], the stages (from 1) between which a
+    connection's target is resident. release: int32[n], the stage until which a source itself is resident; 0: never.
+    place: 0, the source stayed from the stage before; 1, it is loaded; 2, loaded and stays; 3, resident.
     """
     cdef int64_t n = release.shape[0], w = opened.shape[0]
     cdef int64_t s, k, next, after, end

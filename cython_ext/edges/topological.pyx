@@ -93,8 +93,7 @@ def early_outputs(const int32_t[:, ::1] ends, const int64_t[::1] base, const uin
     cdef int64_t[::1] at = np.zeros(w + 1, np.int64)  # what becomes free there; then where the next one of these goes
     cdef int32_t s, t
     need(ends.shape[0] == w and ends_within(ends, moved.shape[0]), "a place for each connection of known neurons")
-    for k in range(w):
-        need(0 <= base[k] < w, "connections that are there")
+    need(within64(base, 0, w), "connections that are there")
     with nogil:
         for k in range(w):
             s, t = ends[base[k], 0], ends[base[k], 1]
@@ -127,7 +126,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
 
     rng: numpy Generator; one double per connection is drawn.
     """
-    cdef int64_t w = targets.shape[0], n = in_degree.shape[0], n_ready = 0, k, j, x, edge, first, last, start
+    cdef int64_t w = targets.shape[0], n = in_degree.shape[0], n_ready = 0, k, j, x, edge, start
     order, ready = np.empty(w, np.int64), np.empty(w, np.int64)
     cdef int64_t[::1] order_view = order, ready_view = ready
     cdef int64_t[::1] waiting = np.array(in_degree, np.int64)
@@ -153,8 +152,7 @@ def random_topological(const int64_t[::1] targets, const int64_t[::1] in_degree,
                 x = targets[edge]
                 waiting[x] -= 1
                 if waiting[x] == 0:
-                    first, last = out_start[x], out_start[x + 1]
-                    for j in range(first, last):
+                    for j in range(out_start[x], out_start[x + 1]):
                         ready_view[n_ready] = out_edges[j]
                         n_ready += 1
         need(n_ready > 0 or start + draw.shape[0] >= w, "sources that come to be done")

@@ -1,23 +1,6 @@
 /* The annealing loop; included by residency.h with EW_BITS (16 or 32: of a lane) and EW_MASKS (1: AVX-512) defined. No
  * include guard: it is meant to be included again and again. */
 
-#if EW_BITS == 16
-#define EW_LANE uint16_t
-#define EW_NEVER_POINT 0xffffu
-#else
-#define EW_LANE uint32_t
-#define EW_NEVER_POINT 0x7fffffffu
-#endif
-#if EW_MASKS
-#define EW_TARGET EDGEWATT_MASKS
-#define EW_NAMED(x, bits) x##_##bits##_masks
-#else
-#define EW_TARGET
-#define EW_NAMED(x, bits) x##_##bits
-#endif
-#define EW_NAMED_BY(x, bits) EW_NAMED(x, bits)
-#define EW_NAME(x) EW_NAMED_BY(x, EW_BITS)
-
 #include "residency/points.h"
 
 EW_TARGET static inline int64_t EW_NAME(ew_loads_cost)(const ew_residency *r, int64_t s, int64_t n_points) {
@@ -96,7 +79,6 @@ EW_TARGET static inline void EW_NAME(ew_check)(ew_residency *r, const ew_change 
     if (a == a2 && f == f2) return;
     for (int32_t e = begin; e < end; e++)
         if (!EW_NAME(ew_untouched)(r, in_source[e], a, f, a2, f2)) EW_NAME(ew_touch)(r, in_source[e], c, n_listed);
-    r->checks += end - begin;
 }
 
 /* Search the listed sources again, as long as what is left to gain leaves a chance. Returns 1 if the new cost is
@@ -121,7 +103,6 @@ EW_TARGET static int EW_NAME(ew_evaluate)(ew_residency *r, int64_t n_listed, int
         r->new_end[k] = (int32_t)fresh_end;
         delta += EW_NAME(ew_loads_cost)(r, s, after) - EW_NAME(ew_loads_cost)(r, s, before);
         hope -= r->gain[k];
-        r->searches++;
         if (delta - hope > limit) return 0;
     }
     r->cost += delta;
@@ -291,17 +272,6 @@ EW_TARGET static inline void EW_NAME(ew_keep)(ew_residency *r, const ew_proposal
  * the source if it drops no earlier than point j. So each source costs a comparison per run and vector of items, in
  * place of one per item. Only items of v's depth where v seems no worse off are looked at themselves. */
 
-#define EW_SCAN 128 /* items */
-#define EW_TRIES 8  /* partners looked at in a scan */
-#define EW_LEEWAY 1 /* by how many I/Os more than is accepted v alone may seem to cost */
-#define EW_BY_RELEASE 2 /* I/Os that other drops may save v's and the partner's own targets */
-
-#if EW_MASKS
-#define EW_SCAN_VECTORS (EW_SCAN / EW_LINE)
-#else
-#define EW_SCAN_VECTORS 1
-#endif
-
 /* miss[k]: sources of v without a point in the interval of the item of open rank first + k (from 0). Returns the points
  * that are there for v where it is. */
 EW_TARGET static int EW_NAME(ew_misses)(const ew_residency *r, int64_t v, int64_t first, EW_LANE *miss) {
@@ -373,9 +343,8 @@ EW_TARGET static void EW_NAME(ew_scan)(ew_residency *r) {
     const int64_t limit = ew_limit(r, (uint32_t)b), items = n - first < EW_SCAN ? n - first : EW_SCAN;
     const int gain = EW_NAME(ew_misses)(r, v, first, miss);
     const EW_LANE *const kin = (const EW_LANE *)r->rank_depth + first, depth = ((const EW_LANE *)r->rank_depth)[i];
-    const int64_t most = gain + limit + r->doubt + EW_LEEWAY;
+    const int64_t most = gain + limit + EW_LEEWAY;
     int64_t n_found = 0;
-    r->tried++;
     for (int64_t k = 0; k < items; k++)
         if (kin[k] == depth && miss[k] <= most && first + k != i) found[n_found++] = (int16_t)k;
     uint64_t random = ew_xoroshiro128(r->random);
@@ -387,9 +356,9 @@ EW_TARGET static void EW_NAME(ew_scan)(ew_residency *r) {
         random ^= random >> 29;
         int64_t estimate = (int64_t)miss[k] - gain +
             EW_NAME(ew_estimate_one)(r, w, (EW_LANE)r->opened[v], (EW_LANE)r->drop_rank[v]);
-        if (estimate > limit + r->doubt + EW_BY_RELEASE) continue;
+        if (estimate > limit + EW_BY_RELEASE) continue;
         estimate += EW_NAME(ew_estimate_release)(r, v, r->drop_rank[w]) + EW_NAME(ew_estimate_release)(r, w, r->drop_rank[v]);
-        if (estimate > limit + r->doubt) continue;
+        if (estimate > limit) continue;
         const int swapped = r->drop_rank[w] < r->drop_rank[v];
         const ew_proposal p = {swapped ? w : v, swapped ? v : w, 1, 1, 0};
         if (!ew_put(r, &p)) continue;
@@ -413,7 +382,7 @@ EW_TARGET static void EW_NAME(ew_anneal)(ew_residency *r, int64_t moves) {
         }
         if (!ew_propose(r, &p)) continue;
         const int64_t limit = ew_limit(r, p.random32);
-        if (p.opens && p.drops && EW_NAME(ew_estimate)(r, p.v, p.w) > limit + r->doubt) continue;
+        if (p.opens && p.drops && EW_NAME(ew_estimate)(r, p.v, p.w) > limit) continue;
         if (!ew_put(r, &p)) continue;
         if (EW_NAME(ew_weigh)(r, &p, limit)) EW_NAME(ew_keep)(r, &p); else ew_put_back(r, &p);
     }
@@ -504,31 +473,5 @@ EW_TARGET static void EW_NAME(ew_stages)(const ew_residency *r, int32_t *stage) 
     }
 }
 
-#undef EW_LANE
-#undef EW_TABLED
 #undef EW_BITS
-#undef EW_NEVER_POINT
-#undef EW_NAME
-#undef EW_TARGET
 #undef EW_MASKS
-#undef EW_NAMED
-#undef EW_NAMED_BY
-#undef EW_LINE
-#undef EW_MASK
-#undef EW_SET1
-#undef EW_SCAN
-#undef EW_TRIES
-#undef EW_LEEWAY
-#undef EW_BY_RELEASE
-#undef EW_SCAN_VECTORS
-#undef EW_BELOW
-#undef EW_MASKED
-#undef EW_COUNT
-#undef EW_MASKED_MIN
-#undef EW_MASKED_MAX
-#undef EW_MIN
-#undef EW_MASKED_LOAD
-#undef EW_HELD
-#undef EW_MAX
-#undef EW_HALF
-#undef EW_QUARTER

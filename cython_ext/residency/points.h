@@ -1,34 +1,5 @@
 /* The points of one source: finding, and searching again; included by body.h, whose macros it uses. */
 
-#if EW_MASKS
-#define EW_LINE (512 / EW_BITS) /* lanes of a cache line */
-#if EW_BITS == 16
-#define EW_MASK(op) _mm512_cmp##op##_epu16_mask
-#define EW_SET1(x) _mm512_set1_epi16((short)(x))
-#define EW_MASKED(op) _mm512_mask_cmp##op##_epu16_mask
-#define EW_COUNT(x, lanes) _mm512_mask_sub_epi16(x, lanes, x, _mm512_set1_epi16(-1))
-#define EW_MASKED_MIN _mm512_mask_min_epu16
-#define EW_MASKED_MAX _mm512_mask_max_epu16
-#define EW_MASKED_LOAD _mm512_mask_loadu_epi16
-#define EW_MIN(x) _mm_extract_epi16(_mm_minpos_epu16(EW_QUARTER(x)), 0)
-#define EW_MAX(x) (0xffff & ~EW_MIN(_mm512_xor_si512(x, _mm512_set1_epi16(-1))))
-#define EW_HALF(x) _mm256_min_epu16(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1))
-#define EW_QUARTER(x) _mm_min_epu16(_mm256_castsi256_si128(EW_HALF(x)), _mm256_extracti128_si256(EW_HALF(x), 1))
-#else
-#define EW_MASK(op) _mm512_cmp##op##_epu32_mask
-#define EW_SET1(x) _mm512_set1_epi32((int)(x))
-#define EW_MASKED(op) _mm512_mask_cmp##op##_epu32_mask
-#define EW_COUNT(x, lanes) _mm512_mask_sub_epi32(x, lanes, x, _mm512_set1_epi32(-1))
-#define EW_MASKED_MIN _mm512_mask_min_epu32
-#define EW_MASKED_MAX _mm512_mask_max_epu32
-#define EW_MASKED_LOAD _mm512_mask_loadu_epi32
-#define EW_MIN _mm512_reduce_min_epu32
-#define EW_MAX _mm512_reduce_max_epu32
-#endif
-/* The lanes before the k-th. */
-#define EW_BELOW(k) ((k) <= 0 ? 0u : (k) >= EW_LINE ? (uint32_t)((1ull << EW_LINE) - 1) : (1u << (k)) - 1)
-#endif
-
 /* The smallest finish of the targets that open after `point`, or EW_NEVER_POINT. */
 EW_TARGET static inline EW_LANE EW_NAME(ew_next_point)(const EW_LANE *open, const EW_LANE *finish, int64_t n,
                                                        EW_LANE point) {
@@ -95,9 +66,6 @@ EW_TARGET static inline void EW_NAME(ew_line)(ew_residency *r, int64_t s) {
     line[0] = (EW_LANE)r->source[s].release;
     line[EW_LINE] = 0;
 }
-
-/* Whether the line of a source holds all of its points. */
-#define EW_HELD(line) ((line)[EW_LINE - 1] == (EW_LANE)EW_NEVER_POINT)
 #endif
 
 /* The points of a source, from 0, and a sentinel: those of its line where they fit, for that is at hand. */
@@ -138,9 +106,6 @@ EW_TARGET static inline EW_LANE EW_NAME(ew_last_open)(const EW_LANE *open, const
 #endif
     return most;
 }
-
-/* Whether so many points of a source are found sooner in a table by stage than by a look at all targets for each. */
-#define EW_TABLED(r, lanes, count) ((count) * (lanes) > 32 * ((r)->n + (lanes)))
 
 /* by_stage[k]: the smallest finish of the targets of source s that open at k or later: the point behind k - 1. */
 EW_TARGET static const EW_LANE *EW_NAME(ew_least_by_stage)(const ew_residency *r, int64_t s) {
@@ -243,7 +208,6 @@ EW_TARGET static void EW_NAME(ew_follow_early)(ew_residency *r, int64_t s, int32
     EW_NAME(ew_line)(r, s);
 #endif
 }
-
 
 #if EW_MASKS && EW_BITS == 16
 /* Search a source of at most 32 `vectors` targets again from its point `from` on, the changes put in place in registers:

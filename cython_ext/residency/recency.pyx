@@ -8,6 +8,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from cython_ext.common.checks cimport need
+from cython_ext.common.ranges cimport within32
 
 cdef enum:
     MOST_SCANNED = 64  # connections of a value at most when one of them is to be done early
@@ -132,8 +133,7 @@ def refreshed(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_
     cdef int32_t k, found
     cdef int64_t w = sources.shape[0]
     need(targets.shape[0] == w and w < 1 << 31, "two ends of each connection")
-    for k in range(<int32_t> w):
-        need(0 <= sources[k] < n_neurons and 0 <= targets[k] < n_neurons, "neurons that are there")
+    need(within32(sources, 0, n_neurons) and within32(targets, 0, n_neurons), "neurons that are there")
     need(memory >= 3 and horizon >= 0, "a memory of three values or more, a horizon")
     cdef _Walk walk = _Walk(sources, targets, n_neurons, memory - 1, horizon)
     with nogil:

@@ -87,11 +87,8 @@ typedef struct {
     int32_t distance[EW_DISTANCES];
     double chance[EW_CHANCES];
     double share[EW_MOVES]; /* cumulative shares of the kinds of move */
-    int64_t doubt;          /* by how many I/Os a swap may seem to cost more than is accepted and is counted all the same */
     double guided;          /* share of swaps with a partner where the network suggests one (ew_good_rank) */
     double scans;           /* share of moves that are scans (body.h) */
-    /* counts */
-    int64_t tried, accepted, checks, searches;
 } ew_residency;
 
 static inline uint32_t ew_below(uint64_t random, uint32_t n) { return (uint32_t)(((random & 0xffffffffu) * n) >> 32); }
@@ -135,7 +132,6 @@ static inline int ew_propose(ew_residency *r, ew_proposal *p) {
     step = r->distance[step];
     const int64_t j = (a >> 26) & 1 ? centre + step : centre - step;
     if (j < 0 || j >= n || j == i) return 0;
-    r->tried++;
     if (opens && i < r->slots && j < r->slots) return 0; /* all of these open at stage 1 */
     const int64_t first = i < j || opens ? i : j, second = first == i ? j : i;
     p->v = opens ? r->open_at[first] : r->drop_at[first];
@@ -256,8 +252,48 @@ static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
         r->drop_at[r->drop_rank[p->v] - 1] = (int32_t)p->v;
         r->drop_at[r->drop_rank[p->w] - 1] = (int32_t)p->w;
     }
-    r->accepted++;
 }
+
+/* ---- body.h: what depends on the width of lanes and on the instructions ------------------------------------------ */
+
+#define EW_GLUED(a, b, c) a##b##c
+#define EW_GLUE(a, b, c) EW_GLUED(a, b, c)
+#define EW_OF_BITS(begin, end) EW_GLUE(begin, EW_BITS, end)
+#define EW_NAME(x) EW_GLUE(EW_OF_BITS(x##_, _masks), EW_MASKS, )
+#define EW_TARGET EW_GLUE(EW_TARGET_, EW_MASKS, )
+#define EW_TARGET_0
+#define EW_TARGET_1 EDGEWATT_MASKS
+#define EW_LANE EW_OF_BITS(uint, _t)
+#define EW_NEVER_POINT (EW_BITS == 16 ? 0xffffu : 0x7fffffffu)
+
+/* Vectors of lanes. EW_BELOW: the lanes before the k-th. EW_HELD: whether the line of a source holds all its points. */
+#define EW_LINE (512 / EW_BITS) /* lanes of a cache line */
+#define EW_SET1(x) EW_OF_BITS(_mm512_set1_epi, )((EW_OF_BITS(int, _t))(x))
+#define EW_MASK(op) EW_OF_BITS(_mm512_cmp##op##_epu, _mask)
+#define EW_MASKED(op) EW_OF_BITS(_mm512_mask_cmp##op##_epu, _mask)
+#define EW_COUNT(x, lanes) EW_OF_BITS(_mm512_mask_sub_epi, )(x, lanes, x, EW_SET1(-1))
+#define EW_MASKED_MIN EW_OF_BITS(_mm512_mask_min_epu, )
+#define EW_MASKED_MAX EW_OF_BITS(_mm512_mask_max_epu, )
+#define EW_MASKED_LOAD EW_OF_BITS(_mm512_mask_loadu_epi, )
+#define EW_MIN EW_OF_BITS(EW_MIN_, )
+#define EW_MAX EW_OF_BITS(EW_MAX_, )
+#define EW_MIN_16(x) _mm_extract_epi16(_mm_minpos_epu16(EW_QUARTER(x)), 0)
+#define EW_MAX_16(x) (0xffff & ~EW_MIN_16(_mm512_xor_si512(x, _mm512_set1_epi16(-1))))
+#define EW_HALF(x) _mm256_min_epu16(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1))
+#define EW_QUARTER(x) _mm_min_epu16(_mm256_castsi256_si128(EW_HALF(x)), _mm256_extracti128_si256(EW_HALF(x), 1))
+#define EW_MIN_32 _mm512_reduce_min_epu32
+#define EW_MAX_32 _mm512_reduce_max_epu32
+#define EW_BELOW(k) ((k) <= 0 ? 0u : (k) >= EW_LINE ? (uint32_t)((1ull << EW_LINE) - 1) : (1u << (k)) - 1)
+#define EW_HELD(line) ((line)[EW_LINE - 1] == (EW_LANE)EW_NEVER_POINT)
+
+/* Whether so many points of a source are found sooner in a table by stage than by a look at all targets for each. */
+#define EW_TABLED(r, lanes, count) ((count) * (lanes) > 32 * ((r)->n + (lanes)))
+
+#define EW_SCAN 128 /* items */
+#define EW_SCAN_VECTORS (EW_SCAN / EW_LINE)
+#define EW_TRIES 8  /* partners looked at in a scan */
+#define EW_LEEWAY 1 /* by how many I/Os more than is accepted v alone may seem to cost */
+#define EW_BY_RELEASE 2 /* I/Os that other drops may save v's and the partner's own targets */
 
 #define EW_BITS 16
 #define EW_MASKS 0
@@ -273,9 +309,9 @@ static inline void ew_keep_ranks(ew_residency *r, const ew_proposal *p) {
 #define EW_MASKS 1
 #include "residency/body.h"
 #define EW_BODY(f, bits) \
-    (ew_has_masks() ? ((bits) == 32 ? f##_32_masks : f##_16_masks) : ((bits) == 32 ? f##_32 : f##_16))
+    (ew_has_masks() ? ((bits) == 32 ? f##_32_masks1 : f##_16_masks1) : ((bits) == 32 ? f##_32_masks0 : f##_16_masks0))
 #else
-#define EW_BODY(f, bits) ((bits) == 32 ? f##_32 : f##_16)
+#define EW_BODY(f, bits) ((bits) == 32 ? f##_32_masks0 : f##_16_masks0)
 #endif
 
 static void ew_residency_run(ew_residency *r, int bits, int64_t moves) { EW_BODY(ew_anneal, bits)(r, moves); }

@@ -11,6 +11,7 @@ class _Residency:
         in_lane: npt.NDArray[np.int32] | None,
         own: npt.NDArray[np.int32],
         item: npt.NDArray[np.int32],
+        depth: npt.NDArray[np.int32],
         out_start: npt.NDArray[np.int64],
         out_target: npt.NDArray[np.int32],
         slots: int,
@@ -27,7 +28,6 @@ class _Residency:
         open_share: float,
         drop_share: float,
         guided: float = ...,
-        doubt: int = ...,
         scans: float = ...,
     ) -> None: ...
     def run(self, moves: int) -> int: ...
@@ -36,8 +36,6 @@ class _Residency:
     def cost(self) -> int: ...
     @property
     def slots(self) -> int: ...
-    @property
-    def counts(self) -> tuple[int, int, int, int]: ...
     @property
     def intervals(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
     def stages(self) -> npt.NDArray[np.int32]: ...

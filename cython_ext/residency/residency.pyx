@@ -6,7 +6,7 @@ The caller numbers the items (neurons with connections into them) topologically 
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from cython_ext.common.checks cimport need
 
@@ -35,8 +35,6 @@ cdef extern from "residency/residency.h" nogil:
         uint64_t random[2]
         double share[3]
         double guided
-        int64_t doubt
-        int64_t tried, accepted, checks, searches
     void ew_residency_tune(ew_residency *, double, int64_t)
     void ew_residency_run(ew_residency *, int, int64_t)
     void ew_residency_refresh(ew_residency *, int)
@@ -56,18 +54,19 @@ cdef class _Residency:
     cdef dict arrays
 
     def __init__(self, const int32_t[::1] in_start, const int32_t[::1] in_source, const int32_t[::1] in_lane or None,
-                 const int32_t[::1] own, const int32_t[::1] item, const int64_t[::1] out_start,
-                 const int32_t[::1] out_target, int64_t slots, uint64_t seed, bint wide=False):
+                 const int32_t[::1] own, const int32_t[::1] item, const int32_t[::1] depth,
+                 const int64_t[::1] out_start, const int32_t[::1] out_target, int64_t slots, uint64_t seed,
+                 bint wide=False):
         cdef uint8_t[::1] view
         cdef int64_t n = own.shape[0], n_sources = item.shape[0], lanes = out_start[n_sources]
         self.bits = 32 if wide or n >= 0xffff else 16
         self.arrays = {"in_start": in_start, "in_source": in_source, "in_lane": in_lane, "own": own,
-                       "item": item, "out_start": out_start, "out_target": out_target}
+                       "item": item, "depth": depth, "out_start": out_start, "out_target": out_target}
         self.r.n, self.r.n_sources, self.r.slots = n, n_sources, slots
         self.r.in_start, self.r.in_source = &in_start[0], &in_source[0]
         if in_lane is not None:
             self.r.in_lane = &in_lane[0]
-        self.r.own, self.r.item = &own[0], &item[0]
+        self.r.own, self.r.item, self.r.depth = &own[0], &item[0], &depth[0]
         self.r.out_start, self.r.out_target = &out_start[0], &out_target[0]
         self.r.open_at, self.r.drop_at = self._int32("open_at", n), self._int32("drop_at", n)
         self.r.open_rank, self.r.drop_rank = self._int32("open_rank", n), self._int32("drop_rank", n)
@@ -76,40 +75,29 @@ cdef class _Residency:
         self.arrays["lane_item"][:lanes] = out_target
         self.r.lane_open, self.r.lane_finish = self._lanes("lane_open", lanes), self._lanes("lane_finish", lanes)
         self.r.rank_drop, self.r.rank_depth = self._lanes("rank_drop", n + 128), self._lanes("rank_depth", n + 128)
-        self.r.depth = self._int32("depth", n)
-        _depths(&self.r, self.arrays["depth"])
         self.r.points, self.r.fresh = self._lanes("points", lanes + n_sources), self._lanes("fresh", lanes)
         self.r.early = self._lanes("early", lanes + n_sources)
         self.r.by_stage = self._lanes("by_stage", n + 2)
         view = self.arrays["lines"] = np.zeros(128 * (n_sources + 1), np.uint8)
         self.r.lines = &view[-<size_t> &view[0] % 64]
-        view = self.arrays["of_source"] = np.zeros((n_sources + 1) * sizeof(ew_source), np.uint8)
-        self.r.source = <ew_source *> &view[0]
+        self.r.source = <ew_source *> self._zeros("of_source", (n_sources + 1) * sizeof(ew_source), np.uint8)
         self.r.list, self.r.first = self._int32("list", n_sources), self._int32("first", n_sources)
         self.r.last, self.r.gain = self._int32("last", n_sources), self._int32("gain", n_sources)
-        self.r.seen = self._int64("seen", n)
+        self.r.seen = <int64_t *> self._zeros("seen", n, np.int64)
         self.r.old_end, self.r.new_end = self._int32("old_end", n_sources), self._int32("new_end", n_sources)
         state = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self.r.random[0], self.r.random[1] = int(state[0]) | 1, int(state[1])
 
-    cdef int32_t *_int32(self, str name, int64_t size) except NULL:
-        cdef int32_t[::1] view = np.zeros(size, np.int32)
-        self.arrays[name] = view.base
+    cdef void *_zeros(self, str name, int64_t size, dtype) except NULL:
+        array = self.arrays[name] = np.zeros(size, dtype)
+        cdef uint8_t[::1] view = array.view(np.uint8)
         return &view[0]
 
-    cdef int64_t *_int64(self, str name, int64_t size) except NULL:
-        cdef int64_t[::1] view = np.zeros(size, np.int64)
-        self.arrays[name] = view.base
-        return &view[0]
+    cdef int32_t *_int32(self, str name, int64_t size) except NULL:
+        return <int32_t *> self._zeros(name, size, np.int32)
 
     cdef void *_lanes(self, str name, int64_t size) except NULL:
-        cdef uint16_t[::1] narrow
-        cdef uint32_t[::1] wide
-        if self.bits == 32:
-            wide = self.arrays[name] = np.zeros(size + EW_SLACK, np.uint32)
-            return &wide[0]
-        narrow = self.arrays[name] = np.zeros(size + EW_SLACK, np.uint16)
-        return &narrow[0]
+        return self._zeros(name, size + EW_SLACK, np.uint32 if self.bits == 32 else np.uint16)
 
     def set_state(self, const int32_t[::1] opens, const int32_t[::1] drops):
         """Take two permutations of the items, in order of opening and of dropping, and compute everything anew."""
@@ -131,15 +119,14 @@ cdef class _Residency:
         return self.arrays["open_at"].copy(), self.arrays["drop_at"].copy()
 
     def tune(self, double temperature, int64_t longest, double open_share, double drop_share, double guided=0,
-             int64_t doubt=0, double scans=0):
+             double scans=0):
         """Set the temperature, the longest distance of a swap and the shares of open and drop swaps (rest: both).
 
-        guided: share of the swaps that bring an item near one it shares a source with. doubt: a swap of whole intervals
-        that seems to cost so many I/Os more than is accepted is still counted, beyond it is left out. scans: share of
-        the moves that compare an item with 128 others at once and swap whole intervals with one of them
-        (body.h); the shares before are of the rest.
+        guided: share of the swaps that bring an item near one it shares a source with. scans: share of the moves
+        that compare an item with 128 others at once and swap whole intervals with one of them (body.h); the shares
+        before are of the rest.
         """
-        self.r.guided, self.r.doubt, self.r.scans = guided, doubt, scans
+        self.r.guided, self.r.scans = guided, scans
         self.r.share[0], self.r.share[1], self.r.share[2] = open_share, open_share + drop_share, 1.0
         ew_residency_tune(&self.r, temperature, max(1, min(longest, self.r.n)))
 
@@ -171,11 +158,6 @@ cdef class _Residency:
         return self.r.slots
 
     @property
-    def counts(self):
-        """Moves tried and accepted, sources looked at and searched again."""
-        return self.r.tried, self.r.accepted, self.r.checks, self.r.searches
-
-    @property
     def intervals(self):
         """(A, F, D) of every item: int64 stages from 1."""
         rank = self.arrays["open_rank"].astype(np.int64)
@@ -194,12 +176,3 @@ cdef class _Residency:
             with nogil:
                 ew_residency_stages(&self.r, self.bits, &stage[0])
         return result
-
-
-cdef void _depths(const ew_residency *r, int32_t[::1] depth) noexcept nogil:
-    cdef int64_t v, e, u
-    for v in range(r.n):
-        for e in range(r.in_start[v], r.in_start[v + 1]):
-            u = r.item[r.in_source[e]]
-            if u >= 0 and depth[u] >= depth[v]:
-                depth[v] = depth[u] + 1

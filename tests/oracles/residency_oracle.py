@@ -162,7 +162,6 @@ class Annealing:
     shares: tuple[float, float]
     longest: int
     moves: int
-    doubt: float = math.inf
     scans: float = 0
 
     def words(self) -> Iterator[int]:
@@ -187,9 +186,9 @@ def anneal(
 ) -> tuple[int, list[int], list[int]]:
     """Return (cost, opens, drops) after `moves` unguided proposals, each judged by the whole cost of the new state.
 
-    Swaps of whole intervals that seem to cost `doubt` more than would be accepted are left out.
+    Swaps of whole intervals that seem to cost more than would be accepted are left out.
     """
-    words, shares, doubt = how.words(), how.shares, how.doubt
+    words, shares = how.words(), how.shares
     opens, drops, n = list(opens), list(drops), len(opens)
     now = cost(network, opens, drops, slots)
     assert now is not None
@@ -203,7 +202,7 @@ def anneal(
             missed = {w: misses(network, present, v, opened[w], dropped[w]) for w in opens[first : first + 128]}
             gained = gains(network, present, v)
             found = [w for w in missed if network.depth[w] == network.depth[v] and w != v]
-            found = [w for w in found if missed[w] <= gained + most + doubt + 1]
+            found = [w for w in found if missed[w] <= gained + most + 1]
             drawn = next(words)
             for _ in range(min(8, len(found))):
                 at = (drawn & 0xFFFFFFFF) * len(found) >> 32
@@ -214,10 +213,10 @@ def anneal(
                 seems = (
                     missed[w] - gained + misses(network, present, w, opened[v], dropped[v]) - gains(network, present, w)
                 )
-                if seems > most + doubt + 2:
+                if seems > most + 2:
                     continue
                 seems += of_release(network, present, v, dropped[w]) + of_release(network, present, w, dropped[v])
-                if seems > most + doubt:
+                if seems > most:
                     continue
                 swapped = {v: w, w: v}
                 new_opens, new_drops = ([swapped.get(x, x) for x in ranks] for ranks in (opens, drops))
@@ -244,7 +243,7 @@ def anneal(
             continue  # both open at stage 1 anyway
         most = how.limit(b)
         present = intervals(network, opens, drops, slots)
-        if kind >= sum(shares) and doubt < math.inf and estimate(network, present, v, w) > most + doubt:
+        if kind >= sum(shares) and estimate(network, present, v, w) > most:
             continue
         new = cost(network, new_opens, new_drops, slots)
         if new is not None and new - now <= most:

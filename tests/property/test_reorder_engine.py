@@ -142,20 +142,20 @@ def test_sources_with_very_many_points_have_those_of_the_oracle(wide: bool) -> N
     search.set_state(state.opens, state.drops)
     start = [items.items[part].tolist() for part in (state.opens, state.drops)]
     assert search.cost == cost(network, *start, 2)
-    search.tune(0.3, 151, 0.2, 0.2, doubt=1, scans=0.3)
+    search.tune(0.3, 151, 0.2, 0.2, scans=0.3)
     search.run(40)
     opens_now, drops_now = (items.items[part].tolist() for part in search.state())
-    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 40, 1, 0.3))
+    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 40, 0.3))
     assert (search.cost, opens_now, drops_now) == expected
 
 
 @MODEST
 @given(
     network=networks(), slots=st.integers(1, 8), seed=st.integers(0, 99), temperature=st.sampled_from((0.0, 0.3, 1.0)),
-    doubt=st.sampled_from((-2, 0, 1, 1000)), scans=st.sampled_from((0.0, 0.5, 1.0)),
+    scans=st.sampled_from((0.0, 0.5, 1.0)),
 )  # fmt: skip
 def test_annealing_takes_the_moves_the_oracle_takes(
-    network: Network, slots: int, seed: int, temperature: float, doubt: int, scans: float
+    network: Network, slots: int, seed: int, temperature: float, scans: float
 ) -> None:
     """The kernel counts only what a swap may change, and stops counting once the swap cannot be accepted any more."""
     items = Items(network)
@@ -163,11 +163,11 @@ def test_annealing_takes_the_moves_the_oracle_takes(
     search = items.search(slots, seed)
     search.set_state(state.opens, state.drops)
     longest = len(items.items)
-    search.tune(temperature, longest, 0.2, 0.2, doubt=doubt, scans=scans)
+    search.tune(temperature, longest, 0.2, 0.2, scans=scans)
     search.run(200)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    expected = annealed(network, *start, slots, Annealing(seed, temperature, (0.2, 0.2), longest, 200, doubt, scans))
+    expected = annealed(network, *start, slots, Annealing(seed, temperature, (0.2, 0.2), longest, 200, scans))
     assert (search.cost, opens, drops) == expected
 
 
@@ -181,13 +181,11 @@ def test_early_points_of_sources_with_many_targets_follow_a_move(wide: bool, slo
     state = items.state_of(two_optimal(network, None, None).edges, slots)  # type: ignore[arg-type]
     search = items.search(slots, 3, wide)
     search.set_state(state.opens, state.drops)
-    search.tune(0.5, 60, 0.3, 0.3, doubt=0)
+    search.tune(0.5, 60, 0.3, 0.3)
     search.run(500)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    assert (search.cost, opens, drops) == annealed(
-        network, *start, slots, Annealing(3, 0.5, (0.3, 0.3), 60, 500, 0, 0.0)
-    )
+    assert (search.cost, opens, drops) == annealed(network, *start, slots, Annealing(3, 0.5, (0.3, 0.3), 60, 500, 0.0))
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -202,7 +200,7 @@ def test_points_of_very_many_targets_after_a_move_are_those_found_anew(wide: boo
         after, anew = items.search(slots, 5, wide), items.search(slots, 5, wide)
         for search in (after, anew):
             search.set_state(state.opens, state.drops)
-            search.tune(temperature, n, 0.45, 0.45, doubt=1)
+            search.tune(temperature, n, 0.45, 0.45)
         after.run(600)
         for _ in range(600):
             anew.run(1)
@@ -261,7 +259,7 @@ def test_a_long_chain_pulls_more_finishes_than_one_move_may_change() -> None:
     search.set_state(state.opens, state.drops)
     search.tune(3.0, length, 0.2, 0.8)
     search.run(20_000)
-    assert search.counts[1] > 0
     opens, drops = search.state()
+    assert not (np.array_equal(opens, state.opens) and np.array_equal(drops, state.drops))
     assert search.cost == cost(network, items.items[opens].tolist(), items.items[drops].tolist(), length)
     assert search.cost == search.refresh()

@@ -17,13 +17,13 @@ from oracles.strips_oracle import plan_order
 from cython_ext.edges.geometry import tridiagonal
 from hwmodel.fastmemory.iomodel import count_io, io_bounds
 from reorder.base import Task, check_order
+from reorder.edges.methods.ranked import WAYS
 from reorder.edges.search import locality as spectrum
 from reorder.edges.search import plans
 from reorder.edges.search.budget import Best, Budget, Scorer
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import coordinates, neuron_coordinates
 from reorder.edges.search.plans import changes, plan_search
-from reorder.edges.search.rank_orders import WAYS
 from reorder.edges.search.strips import DepthGroup, Strips, linked, on_rows
 from reorder.order import order
 from traces.generators.networks import random_layered

@@ -28,9 +28,8 @@ from reorder.edges.bounds.paths import Joined, Runs, joined_paths, reloaded
 from reorder.edges.bounds.windows import Sides, proved_highest, windows_reads
 from reorder.edges.search.objectives import make_objective
 from traces.networks.checks import checked_memory
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
-Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST_MATRIX = 1 << 23  # entries of a pair of neighbouring sets that are looked at
@@ -138,8 +137,7 @@ def stay_costs(network: Network) -> Int64Array:
 
 def cores(network: Network) -> Int64Array:
     """Return int64[N]: the largest c such that the neuron lies in a subgraph of least degree c (directions ignored)."""
-    largest: Int64Array = core_numbers(network.sources, network.targets, network.n_neurons)
-    return largest
+    return core_numbers(network.sources, network.targets, network.n_neurons)
 
 
 def sparse_extra(network: Network, memory: int) -> int:

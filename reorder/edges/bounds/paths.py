@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.edges.matching import largest_matching
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
-Int64Array = npt.NDArray[np.int64]
 Runs = dict[tuple[int, int], int]
 """By first and last depth of a run of them: how much it proves."""
 Joined = dict[tuple[int, int], tuple[Int64Array, Int64Array]]
@@ -120,5 +119,4 @@ def _most(meets: Int64Array, group: Int64Array) -> Int64Array:
     by_meets = np.lexsort((meets, group))
     first = np.searchsorted(group[by_meets], np.arange(group.max() + 1))
     left_out = np.arange(len(group)) - first[group[by_meets]]
-    most: Int64Array = np.maximum.reduceat(meets[by_meets] - left_out, first)
-    return most
+    return np.maximum.reduceat(meets[by_meets] - left_out, first)

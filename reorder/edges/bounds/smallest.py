@@ -39,7 +39,6 @@ class SmallestMemory:
 
     @property
     def exact(self) -> bool:
-        """Whether no smaller memory does."""
         return self.memory == self.lower_bound
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,9 +113,8 @@ def _try(
 ) -> tuple[Ordering, int]:
     steps = ORDERINGS[method].item.steps
     parameters: dict[str, Any] = {} if steps is None or moves is None else {steps: moves}
-    ordering = make_order(
-        network, method, memory=max(memory, LEAST), seed=seed, time_limit_s=time_limit_s, **parameters
-    )  # fmt: skip
+    memory = max(memory, LEAST)
+    ordering = make_order(network, method, memory=memory, seed=seed, time_limit_s=time_limit_s, **parameters)
     return ordering, least_memory(network, ordering)
 
 

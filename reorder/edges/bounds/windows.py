@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
-Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 DENSE = 1 << 14  # places of a matrix that is held whole
@@ -54,22 +53,17 @@ class Sides:
 
     @property
     def neurons(self) -> int:
-        """How many neurons there are on both sides."""
         return len(self.rows) + len(self.columns) - 2
 
     def most(self, v: int) -> float:
         """Return E(v): an upper bound on the weight of the connections among any v neurons. O(v), once."""
         if v not in self._most:
-            self._most[v] = self._most_among(v)
+            a = np.arange(max(0, v - len(self.columns) + 1), min(v, len(self.rows) - 1) + 1)
+            b = v - a
+            among = b * self.rows[a] + a * self.columns[b] + self.spread * np.sqrt(a * b)
+            most = np.minimum(a * b * self.heaviest, among).max() * (1 + MARGIN) if len(a) else self.weight
+            self._most[v] = float(min(most, self.weight))
         return self._most[v]
-
-    def _most_among(self, v: int) -> float:
-        a = np.arange(max(0, v - len(self.columns) + 1), min(v, len(self.rows) - 1) + 1)
-        if not len(a):
-            return self.weight
-        b = v - a
-        among = b * self.rows[a] + a * self.columns[b] + self.spread * np.sqrt(a * b)
-        return float(min(np.minimum(a * b * self.heaviest, among).max() * (1 + MARGIN), self.weight))
 
     def reads(self, slots: int) -> int:
         """Return the fewest reads of values for all connections, with C slots."""

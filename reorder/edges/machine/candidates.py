@@ -95,7 +95,10 @@ class CandidatePool:
         return self.evaluated[key]
 
     def _evaluate(self, key: bytes, edges: Int64Array, counts: Float64Array, found_by: str) -> None:
-        value = self.estimate(key, edges, counts) if self.by_sample else self._simulate(edges)
+        began = self.budget.spent()
+        value = self.estimate(key, edges, counts) if self.by_sample else self.cost_of(edges)
+        if not self.by_sample:
+            self.evaluation_s = self.budget.spent() - began
         self.evaluated[key] = value
         self.leaders = sorted([*self.leaders, (value, edges)], key=lambda one: one[0])[: LIMITS.leaders]
         self.surrogate.learn(counts, value)
@@ -106,12 +109,6 @@ class CandidatePool:
             limit = self.budget.limit_s
             share = round(1000 * min(1.0, self.budget.spent() / limit)) if limit else len(self.evaluated)
             self.progress(share, 1000 if limit else None, f"{len(self.evaluated)} orders tried")
-
-    def _simulate(self, edges: Int64Array) -> float:
-        began = self.budget.spent()
-        value = self.cost_of(edges)
-        self.evaluation_s = self.budget.spent() - began
-        return value
 
     def estimate(self, key: bytes, edges: Int64Array, counts: Float64Array) -> float:
         """Return what a sample says that an order costs: its own cost by how the counts of both relate."""
@@ -155,7 +152,6 @@ class CandidatePool:
 
     @property
     def too_slow(self) -> bool:
-        """Whether the simulation has no time for two orders."""
         return not self.before(1.0, LIMITS.grace_s, 2 * self.evaluation_s)
 
     def decide(self) -> None:
@@ -168,8 +164,7 @@ class CandidatePool:
 
     def before(self, share: float, more_s: float = 0.0, each_s: float | None = None) -> bool:
         """Whether the simulation (or what takes `each_s`) would be done before this share of the time limit and
-        `more_s`
-        seconds; always without a limit."""
+        `more_s` seconds; always without a limit."""
         limit = self.budget.limit_s
         took = (self.sample_s if self.by_sample else self.evaluation_s) if each_s is None else each_s
         return limit is None or self.budget.spent() + took < share * limit + more_s
@@ -212,13 +207,11 @@ class CandidatePool:
         return expected <= (1 + self.surrogate.error) * self.value
 
     def call(self, key: bytes) -> None:
-        """Evaluate a construction that waits."""
         self._evaluate(key, *self.waiting.pop(key), self.names[key][0])
 
     def evaluate_waiting(self, share: float) -> None:
         """Evaluate what waits, the likeliest first, until this share of the time limit or a grace have passed; then,
-        until
-        a grace after the limit itself, what may still be the best."""
+        until a grace after the limit itself, what may still be the best."""
         while self.waiting:
             key, expected = self.likeliest()
             within = self.before(share) or self.before(0.0, LIMITS.grace_s)

@@ -19,7 +19,7 @@ from reorder.edges.machine.links import gathered, linked, source_first_tiles
 from reorder.edges.machine.surrogate import CostFunction, Int64Array, MachineShape, Sampler, Surrogate
 from reorder.edges.methods.long_runs import LongRunsParameters, by_long_runs
 from reorder.edges.methods.tiles import MOST, Tile, climb, tile_choices
-from reorder.edges.search.budget import Budget, Interrupts, count_of
+from reorder.edges.search.budget import Budget, Interrupts, check_counts
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.objectives import weighted
 from traces.base.progress import Progress
@@ -92,8 +92,7 @@ class MachineParameters:
     moves: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("rounds", self.rounds, 0)
-        count_of("moves", self.moves, 0)
+        check_counts(self, rounds=0, moves=0)
 
 
 def order_for_machine(
@@ -135,7 +134,8 @@ def order_for_machine(
         climb_tiles(pool, task, holds)
         pool.keep_time()
         tiles(pool, task, holds)
-        if holds(_scattered(network)):  # a layout that needs whole rows ends it here: what follows cuts them
+        scattered = np.argsort(network.sources, kind="stable")  # not topological, but cuts rows wherever it can
+        if holds(scattered):  # a layout that needs whole rows ends it here: what follows cuts them
             search(pool, task, parameters)
             if shape.cache is not None:
                 move(pool, seed, parameters)
@@ -183,11 +183,6 @@ def evaluated_in_layouts(
                 found = {"layout": name, "layout_value": there}
                 pool.best, pool.value = edges, value
     return found
-
-
-def _scattered(network: Network) -> Int64Array:
-    """Return an order of the connections (not topological) that cuts rows wherever it can."""
-    return np.argsort(network.sources, kind="stable")
 
 
 def construct(

@@ -50,11 +50,9 @@ class CacheShape:
 
     @property
     def rows_share_lines(self) -> bool:
-        """Whether several neurons lie in one line."""
         return self.rows[1] < self.line_bytes
 
     def kernel(self, network: Network, edges: Int64Array, seed: int = 0) -> OnCache:
-        """Return the compiled counts of an order on this cache."""
         row_bytes, banks = self.memory_rows
         return OnCache(
             network.sources.astype(np.int32), network.targets.astype(np.int32), network.n_neurons, edges,
@@ -161,7 +159,6 @@ class Surrogate:
             self.weights = fitted / scale
 
     def predict(self, counts: Float64Array) -> float:
-        """Return what the simulation is expected to say."""
         return float(self.weights @ counts)
 
     @property

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from reorder.base import ORDERINGS, Method, Ordering, Task
 from reorder.edges.bounds.bounds import least_objective
 from reorder.edges.methods.residency import DENSE_MOVES, Annealing, ResidencyParameters, search
-from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer, check_counts
 from reorder.edges.search.edge_moves import applies, offer_refreshed
 from reorder.edges.search.initial_states import OutOfTime, slot_choices, start_state
 from reorder.edges.search.intervals import Items
@@ -81,10 +81,7 @@ class AutoParameters:
     rounds: int | None = field(default=None, metadata={"later": True})
 
     def __post_init__(self) -> None:
-        count_of("moves", self.moves, 0)
-        count_of("rounds", self.rounds, 0)
-        count_of("starts", self.starts, 1)
-        count_of("workers", self.workers, 1)
+        check_counts(self, moves=0, rounds=0, starts=1, workers=1)
 
 
 def portfolio() -> list[str]:
@@ -119,7 +116,6 @@ class Portfolio:
         return self.proved or self.best.value <= self.bound or self.best.budget.over
 
     def left(self, share: float) -> float:
-        """Return the seconds until this share of the time limit."""
         return share * self.limit - self.best.budget.spent()
 
     def construct(self) -> None:
@@ -159,7 +155,6 @@ class Portfolio:
             self.make_slow(known, made, most)
 
     def make_quick(self, known: list[tuple[str, Method]]) -> None:
-        """Try constructions that take their share of the limit at most."""
         for name, method in known:
             if not method.only_local and not self.skips(method):
                 self.offer(name, method)
@@ -173,7 +168,6 @@ class Portfolio:
                 self.offer(name, method)
 
     def make_local(self, known: list[tuple[str, Method]]) -> None:
-        """Try constructions for networks with locality."""
         for name, method in known:
             if method.only_local and (not self.slow(method) or self.takes(method) <= SHARES.short_s):
                 self.offer(name, method)
@@ -190,7 +184,6 @@ class Portfolio:
         return 1e-6 * effort * self.network.n_connections
 
     def slow(self, method: Method) -> bool:
-        """Whether a construction takes too much of the limit."""
         return self.takes(method) > SHARES.construction * self.limit
 
     def offer(self, name: str, method: Method) -> None:
@@ -243,14 +236,14 @@ class Portfolio:
 
     def anneal(self, share: float) -> None:
         """Anneal residency intervals on a share of what is left, from the best order too."""
-        known = {field.name for field in fields(ResidencyParameters)}
-        shared = {name: value for name, value in asdict(self.parameters).items() if name in known}
+        given = self.parameters
         assert self.best.edges is not None
         if applies(self.best):
             offer_refreshed(self.best, self.network, self.best.edges)
         if not any(self.best.edges is order for order in self.items.orders):
             self.items.orders.append(self.best.edges)
-        search(self.items, self.best, ResidencyParameters(**shared), share * self.best.budget.left())
+        parameters = ResidencyParameters(given.moves, starts=given.starts, workers=given.workers)
+        search(self.items, self.best, parameters, share * self.best.budget.left())
 
 
 def fuse(items: Items, best: Best, bound: float, others: float) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 import cython_ext.edges.topological as kernel
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import by_target, sorted_by
-from reorder.edges.search.budget import Best, Budget, Scorer, at_least, count_of, worth_more
+from reorder.edges.search.budget import Best, Budget, Scorer, at_least, check_counts, worth_more
 from traces.base.errors import InputError
-from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
+from traces.networks.network import Int64Array, Network
 
 BLOCK_SHARES = {"min": 1.0, "lru": 0.6, "rr": 0.4}  # of the M - 2 values that partial sums of a block fill, by policy
 
@@ -30,8 +27,7 @@ class ComponentsParameters:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("narrow", self.narrow, 0)
-        count_of("block", self.block, 0)
+        check_counts(self, narrow=0, block=0)
         at_least("split", self.split, 0)
         if self.split is not None and not 0 < self.split < 1:
             raise InputError(f"split must be between 0 and 1, not {self.split}")

@@ -14,18 +14,17 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Interrupts, Scorer, count_of, so_far
+from reorder.edges.search.budget import Interrupts, Scorer, check_counts, so_far
 from reorder.edges.search.edge_moves import annealer, begins_within
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
 SLICE_S = 0.2  # between two looks at the clock, the progress bar and Ctrl-C
-STARTS: dict[str, Callable[[Network], npt.NDArray[np.int64]]] = {
+STARTS: dict[str, Callable[[Network], Int64Array]] = {
     "two-optimal": two_optimal_order,
     "own": lambda network: np.arange(network.n_connections),
 }
@@ -47,7 +46,7 @@ class ConnectionReorderingParameters:
 
     def __post_init__(self) -> None:
         whole_number(self.iterations, "iterations", 0)
-        count_of("window", self.window, 1)
+        check_counts(self, window=1)
         if not isinstance(self.sigma, int | float) or not math.isfinite(self.sigma):
             raise InputError(f"sigma must be a finite number, not {shown(self.sigma)}")
         if self.start not in STARTS:
@@ -87,7 +86,7 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
         noted = ((0, time.monotonic() - began, value),)
         reported = {**asdict(parameters), "window": window, "accepted": 0, "played": 0}
         return Ordering(start, "connection-reordering", reported, task.seed, noted, truncated=True)
-    search = annealer(network, task, start, window, parameters.sigma, task.seed, parameters.incremental)
+    search = annealer(network, task, start, window, parameters.sigma, parameters.incremental)
     curve = [(0, time.monotonic() - began, search.best)]
     deadline = math.inf if task.time_limit_s is None else began + task.time_limit_s
     over = None if task.time_limit_s is None else lambda: time.monotonic() >= deadline
@@ -108,11 +107,6 @@ def connection_reordering(network: Network, task: Task, parameters: ConnectionRe
         curve.append((search.iteration, time.monotonic() - began, search.best))
         if truncated:
             break
-    return Ordering(
-        start[search.best_found()],
-        "connection-reordering",
-        {**asdict(parameters), "window": window, "accepted": search.accepted, "played": search.accesses_played()},
-        task.seed,
-        tuple(curve),
-        truncated,
-    )
+    edges, played = start[search.best_found()], search.accesses_played()
+    reported = {**asdict(parameters), "window": window, "accepted": search.accepted, "played": played}
+    return Ordering(edges, "connection-reordering", reported, task.seed, tuple(curve), truncated)

@@ -7,22 +7,16 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.edges.greedy import Ego, go_ranks
-from cython_ext.edges.intervals import grouped
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.edges.search.base_orders import sorted_by
-from reorder.edges.search.budget import Budget, count_of
-from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
+from reorder.edges.search.base_orders import by_target, grouped, sorted_by
+from reorder.edges.search.budget import Budget, check_counts
+from traces.networks.network import Int64Array, Network
 
 CHECK_S = 0.02  # between two looks at the clock
 # What a connection takes before EGO's first step and after its last (measured at 1e7); a tolerated overrun in seconds.
 BEFORE_US, AFTER_US, OVERRUN_S = 0.3, 0.1, 0.5
-
-
 PORTFOLIO_DEGREE = 8  # connections a neuron, above which EGO takes longer than orders that have fewer I/Os
 
 
@@ -33,7 +27,7 @@ class WindowParameters:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("window", self.window, 1)
+        check_counts(self, window=1)
 
 
 @ORDERINGS.register(
@@ -63,7 +57,7 @@ def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     deadline = time.monotonic() + limit - max(0.0, AFTER_US * 1e-6 * w - OVERRUN_S)
     if (BEFORE_US + AFTER_US) * 1e-6 * w > limit:
         return Ordering(finished_by_depth(network, np.empty(0, np.int64)), "ego", {"window": window}, truncated=True)
-    out, into = _by(network, network.sources), _by(network, network.targets)
+    out, into = grouped(network, network.sources), grouped(network, network.targets)
     state = Ego(network.sources, network.targets, *out, *into, window)
     done, chunk = 0, 16
     while done < w and (before := time.monotonic()) < deadline:
@@ -78,25 +72,12 @@ def ego(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
     return Ordering(edges, "ego", {"window": window}, truncated=done < w)
 
 
-def _by(network: Network, ends: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return (start int64[n + 1], edges int64[W]): the connections grouped by one of their ends."""
-    n = network.n_neurons
-    start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=n))))
-    return start, grouped(ends.astype(np.int32), n).astype(np.int64)
-
-
 def finished_by_depth(network: Network, begun: Int64Array) -> Int64Array:
     """Return `begun` followed by the connections it lacks, target by target in order of depth. O(W + N log N)."""
-    n = network.n_neurons
-    index = np.empty(n, np.int32)
-    index[np.argsort(network.depth, kind="stable")] = np.arange(n, dtype=np.int32)
-    by_source = grouped(network.sources.astype(np.int32), n)
-    rest = grouped(index[network.targets], n, by_source).astype(np.int64)
-    if len(begun):
-        left = np.ones(network.n_connections, bool)
-        left[begun] = False
-        rest = rest[left[rest]]
-    return np.concatenate((begun, rest))
+    left = np.ones(network.n_connections, bool)
+    left[begun] = False
+    rest = by_target(network, network.depth)
+    return np.concatenate((begun, rest[left[rest]]))
 
 
 @ORDERINGS.register(
@@ -120,7 +101,7 @@ def go(network: Network, task: Task, parameters: WindowParameters) -> Ordering:
             task.progress(placed, n, "")
         return not budget.over
 
-    placed = go_ranks(s, t, *_by(network, s), *_by(network, t), window, go_on)
+    placed = go_ranks(s, t, *grouped(network, s), *grouped(network, t), window, go_on)
     rank = np.full(n, -1, np.int64)
     rank[placed] = np.arange(len(placed))
     rank[rank < 0] = np.arange(len(placed), n)

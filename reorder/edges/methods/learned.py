@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.methods.residency import cold_moves
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Scorer, count_of
+from reorder.edges.search.budget import Best, Budget, Scorer, check_counts
 from reorder.edges.search.initial_states import before_orders, slot_choices
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import neuron_coordinates
@@ -51,8 +51,7 @@ class LearnedParameters:
     moves: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("slots", self.slots, 1)
-        count_of("moves", self.moves, 0)
+        check_counts(self, slots=1, moves=0)
 
 
 @ORDERINGS.register(
@@ -148,7 +147,7 @@ class EonParameters:
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str) or not self.checkpoint:
             raise InputError(f"checkpoint must name a file of `edgewatt learn eon`, not {shown(self.checkpoint)}")
-        count_of("samples", self.samples, 0)
+        check_counts(self, samples=0)
 
 
 @ORDERINGS.register(

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.edges.runs import near_runs
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.edges.search.base_orders import sorted_by
-from reorder.edges.search.budget import count_of
-from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
+from reorder.edges.search.base_orders import rank_in_depth, sorted_by
+from reorder.edges.search.budget import check_counts
+from traces.networks.network import Int64Array, Network
 
 
 @dataclass(frozen=True)
@@ -30,19 +27,14 @@ class LongRunsParameters:
     near: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("sources", self.sources, 1)
-        count_of("fused", self.fused, 1)
-        count_of("near", self.near, 1)
+        check_counts(self, sources=1, fused=1, near=1)
 
 
 def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array:
     """Return the order of `long_runs`: keys are sorted, so it is O(W log W), and what `near_runs` says for `near`."""
     fused, near = parameters.fused, parameters.near
     s, t, depth = network.sources, network.targets, network.depth
-    by_depth = np.argsort(depth, kind="stable")
-    width = np.bincount(depth)
-    rank = np.empty(network.n_neurons, np.int64)  # among the neurons of the same depth
-    rank[by_depth] = np.arange(network.n_neurons) - (np.cumsum(width) - width)[depth[by_depth]]
+    rank, width = rank_in_depth(network)
 
     def part(neurons: Int64Array, most: int | None) -> Int64Array:
         across = width[depth[neurons]]
@@ -65,25 +57,13 @@ def by_long_runs(network: Network, parameters: LongRunsParameters) -> Int64Array
             key[run] = np.repeat(value, lengths)
             keys.append(key)
     edges = sorted_by(*keys, t, s)
-    if not len(edges):
+    if not near or not len(edges):
         return edges
-    starts, groups = _runs_of(keys[:4], t, edges)
-    if near:
-        edges = _in_order(edges, starts, near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near))
-    return edges
-
-
-def _runs_of(keys: list[Int64Array], targets: Int64Array, edges: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return where runs of one target begin, and at which run each group of equal keys begins; and the ends."""
-    starts = _changes([k[edges] for k in (*keys, targets)])
-    return starts, np.searchsorted(starts, _changes([k[edges] for k in keys]))
-
-
-def _in_order(edges: Int64Array, starts: Int64Array, runs: Int64Array) -> Int64Array:
-    """Return the edges, run after run in the given order."""
-    lengths = np.diff(starts)
-    first = np.cumsum(lengths[runs]) - lengths[runs]
-    return edges[np.repeat(starts[runs] - first, lengths[runs]) + np.arange(len(edges))]
+    starts = _changes([k[edges] for k in (*keys[:4], t)])
+    groups = np.searchsorted(starts, _changes([k[edges] for k in keys[:4]]))  # at which run each group begins
+    runs = near_runs(s[edges], t[edges], starts, groups, network.n_neurons, near)
+    lengths = np.diff(starts)[runs]
+    return edges[np.repeat(starts[runs] - (np.cumsum(lengths) - lengths), lengths) + np.arange(len(edges))]
 
 
 def _changes(keys: list[Int64Array]) -> Int64Array:

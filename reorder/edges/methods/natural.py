@@ -49,7 +49,7 @@ def by_source(network: Network, task: Task, parameters: None) -> Ordering:
 @ORDERINGS.register("random-topological", summary="uniform among the ready connections, again and again (seeded)")
 def random_topological(network: Network, task: Task, parameters: None) -> Ordering:
     """Draw each connection uniformly from those whose source is done."""
-    start, edges = grouped(network.sources, np.arange(network.n_connections), network.n_neurons)
+    start, edges = grouped(network, network.sources)
     rng = np.random.default_rng(task.seed)
     order = kernel.random_topological(network.targets, network.in_degree, start, edges, rng)
     return Ordering(order, "random-topological", seed=task.seed)
@@ -86,7 +86,7 @@ def sethi_ullman(network: Network, task: Task, parameters: None) -> Ordering:
 )
 def least_live(network: Network, task: Task, parameters: None) -> Ordering:
     """Keep few values live: minimal I/Os on networks grown for the memory, whatever their numbers. O(W log W)."""
-    start, edges = grouped(network.sources, np.arange(network.n_connections), network.n_neurons)
+    start, edges = grouped(network, network.sources)
     rank = np.empty(network.n_neurons, np.int64)
     rank[kernel.least_live(network.ends, network.in_degree, start, edges)] = np.arange(network.n_neurons)
     best = Best(Scorer(network, task), Budget(task.time_limit_s), task)

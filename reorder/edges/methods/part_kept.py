@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.edges.search.base_orders import sorted_by
-from reorder.edges.search.budget import count_of
+from reorder.edges.search.base_orders import rank_in_depth, sorted_by
+from reorder.edges.search.budget import check_counts
 from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
 
 # Of a layer with two full tiles at least, what is left is begun ahead where it is
 # at most this share of one (measured on dense chains, 200 to 500 wide).
@@ -26,7 +23,7 @@ class PartKeptParameters:
     targets: int | None = None
 
     def __post_init__(self) -> None:
-        count_of("targets", self.targets, 1)
+        check_counts(self, targets=1)
 
 
 def is_dense(network: Network) -> bool:
@@ -52,10 +49,7 @@ def part_kept(network: Network, task: Task, parameters: PartKeptParameters) -> O
     """
     targets = parameters.targets or max(1, task.memory - 2)
     s, t, depth = network.sources, network.targets, network.depth
-    by_depth = np.argsort(depth, kind="stable")
-    width = np.bincount(depth)
-    rank = np.empty(len(depth), np.int64)  # among neurons of one depth
-    rank[by_depth] = np.arange(len(depth)) - np.repeat(np.cumsum(width) - width, width)
+    rank, width = rank_in_depth(network)
     left = width % targets
     left[(width < 2 * targets) | (left > AHEAD * targets)] = 0
     left[:2] = 0  # no layer before is computed

@@ -1,4 +1,6 @@
-"""Residency annealing, from one start or several (docs/concepts/reordering-engine.md)."""
+"""Residency annealing, from one start or several (docs/concepts/reordering-engine.md), and its plain start alone:
+output-stationary orders, in which partial sums stay and finished neurons stream through one slot.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import numpy as np
 from cython_ext.residency.residency import _Residency
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import two_optimal_order
-from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, count_of, part, so_far
+from reorder.edges.search.budget import Best, Budget, Interrupts, Scorer, at_least, check_counts, part, so_far
 from reorder.edges.search.edge_moves import (
     LONG_SHARE,
     LONG_US,
@@ -24,12 +26,19 @@ from reorder.edges.search.edge_moves import (
     offer_refreshed,
     polish,
 )
-from reorder.edges.search.initial_states import SHARES, OutOfTime, start_state
-from reorder.edges.search.intervals import Int64Array, IntervalState, Items
+from reorder.edges.search.initial_states import (
+    SHARES,
+    OutOfTime,
+    before_orders,
+    plain_state,
+    slot_choices,
+    start_state,
+)
+from reorder.edges.search.intervals import IntervalState, Items
 from traces.base.errors import InputError, shown
 from traces.base.worker import report
 from traces.base.workers import Workers
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
 MOVES_PER_ITEM = 2000  # the default budget
 # In dense layers, where a move looks at this share of all connections for each value that fits: looks of the default
@@ -130,10 +139,7 @@ class ResidencyParameters:
     polish: float | None = None
 
     def __post_init__(self) -> None:
-        count_of("starts", self.starts, 1)
-        count_of("workers", self.workers, 1)
-        count_of("moves", self.moves, 0)
-        count_of("slots", self.slots, 1)
+        check_counts(self, starts=1, workers=1, moves=0, slots=1)
         at_least("temperature", self.temperature, 0)
         at_least("polish", self.polish, 0)
         if self.polish is not None and self.polish > 1:
@@ -241,15 +247,6 @@ def anneal(
 
     Returns the annealing with that number; None where there was no time for one.
     """
-    try:
-        return _anneal(items, best, parameters, seconds, heat)
-    except OutOfTime:
-        if best.edges is None:
-            best.offer(two_optimal_order(items.network))
-        return None
-
-
-def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: float, heat: float) -> Annealing | None:
     if best.edges is not None and not best.has_time:
         return None
     moves = parameters.moves
@@ -257,7 +254,12 @@ def _anneal(items: Items, best: Best, parameters: ResidencyParameters, seconds: 
         moves = default_moves(items, best.task.memory)
     ends = best.budget.spent() + seconds
     search = SlotSearch(items, best, moves, seconds, heat)
-    chosen = search.start(min(parameters.slots, len(items.items))) if parameters.slots else search.choose(ends)
+    try:
+        chosen = search.start(min(parameters.slots, len(items.items))) if parameters.slots else search.choose(ends)
+    except OutOfTime:
+        if best.edges is None:
+            best.offer(two_optimal_order(items.network))
+        return None
     left = ends - best.budget.spent() - chosen.took if seconds < math.inf else math.inf
     if left > 0:
         rest = None if moves is None else max(0, moves - sum(run.done for run in search.runs.values()))
@@ -291,7 +293,6 @@ class SlotSearch:
         self.started: dict[int, float] = {}  # of starts
 
     def start(self, slots: int) -> Annealing:
-        """Return the annealing with so many slots."""
         if slots not in self.runs:
             self.runs[slots] = self.annealing(slots)
         return self.runs[slots]
@@ -303,7 +304,6 @@ class SlotSearch:
         return Annealing(self.items, state, task.seed, self.kinds)
 
     def slots_of(self, share: float) -> int:
-        """Return the slots for a share of the M - 1 values."""
         memory = self.best.task.memory
         return max(1, min(round(share * (memory - 1)), memory - 2, len(self.items.items)))
 
@@ -334,20 +334,16 @@ class SlotSearch:
                 break
             # of two numbers of slots under MIN, the one with the better start was the better one after its trial in all
             # cases tried (4 x 500, 8 x 300, RadiX-Nets, hubs): where time is short, only such are tried
-            if self.future and self.seconds < math.inf and not self.better_start(share * step, share):
-                break
+            if self.future and self.seconds < math.inf:
+                other = self.annealing(self.slots_of(share))
+                if self.start(self.slots_of(share * step)).offer(best) >= other.offer(best):
+                    break
             if self.probe(share * step) >= self.probe(share):
                 break
             share *= step
         return self.runs[min(self.values, key=lambda slots: (self.values[slots], -slots if self.future else slots))]
 
-    def better_start(self, share: float, other: float) -> bool:
-        """Return whether the start with this share of slots is better than with another one, by exact counts."""
-        of_other = self.annealing(self.slots_of(other))
-        return self.start(self.slots_of(share)).offer(self.best) < of_other.offer(self.best)
-
     def start_value(self, share: float) -> float:
-        """Return the value of the start with this share of slots."""
         slots = self.slots_of(share)
         if slots not in self.started:
             self.started[slots] = self.start(slots).offer(self.best)
@@ -568,3 +564,44 @@ def _run_in_processes(items: Items, starts: Sequence[Start], workers: int, best:
     with Workers(workers, "processes") as team:
         found = dict(team.map(_work, calls, len(starts), hear=hear))
     return [found[k] for k in range(len(starts))]
+
+
+@dataclass(frozen=True)
+class StationaryParameters:
+    """slots: partial sums (and kept values) resident at once; None: tried out by policy."""
+
+    slots: int | None = None
+
+    def __post_init__(self) -> None:
+        check_counts(self, slots=1)
+
+
+@ORDERINGS.register(
+    "output-stationary",
+    summary="partial sums stay resident, finished neurons stream past them",
+    parameters=StationaryParameters,
+    portfolio=3,
+    effort=0.8,
+)
+def output_stationary(network: Network, task: Task, parameters: StationaryParameters) -> Ordering:
+    """Stream the finished neuron whose targets have the least left, open those that share most of their sources.
+
+    The greedy of `learned` with plain weights; two-optimal where the time is too short for it.
+    """
+    budget = Budget(task.time_limit_s)
+    best = Best(Scorer(network, task), budget, task)
+    items = Items.of(network, task)
+    making = before_orders(budget, items)
+    if making.over:
+        best.offer(two_optimal_order(network))
+    else:
+        for slots in [parameters.slots] if parameters.slots else slot_choices(task):
+            if best.edges is not None and budget.over:
+                break
+            slots = max(1, min(slots, task.memory - 2))
+            state = plain_state(items, slots, making)
+            search = items.search(slots, still=True)
+            search.set_state(state.opens, state.drops)
+            best.work += 1
+            best.offer(items.decode(search), slots=slots)
+    return best.ordering("output-stationary", best.parameters, budget.over or not best.work)

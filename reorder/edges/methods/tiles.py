@@ -7,15 +7,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder.base import ORDERINGS, Ordering, Task
-from reorder.edges.search.base_orders import sorted_by
-from reorder.edges.search.budget import Best, Budget, Scorer, count_of, worth_more
+from reorder.edges.search.base_orders import rank_in_depth, sorted_by
+from reorder.edges.search.budget import Best, Budget, Scorer, check_counts, worth_more
 from traces.base.errors import unknown_name
-from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
+from traces.networks.network import Int64Array, Network
 
 
 @dataclass(frozen=True)
@@ -30,12 +27,6 @@ class Tile:
     targets: int
     sources: int
     outer: str
-
-    def __post_init__(self) -> None:
-        count_of("targets", self.targets, 1)
-        count_of("sources", self.sources, 1)
-        if self.outer not in ("targets", "sources"):
-            raise unknown_name("outer loop", self.outer, ("targets", "sources"))
 
     @property
     def words(self) -> str:
@@ -54,21 +45,15 @@ class Tile:
         pairs = sorted_by(network.targets, network.sources) if pairs is None else pairs
         s, t = network.sources[pairs], network.targets[pairs]
         target, source = (_tile_of(network, size) for size in (self.targets, self.sources))
-        tiles = (target[t], source[s]) if self.outer == "targets" else (source[s], target[t])
-        outer, inner = tiles
+        outer, inner = (target[t], source[s]) if self.outer == "targets" else (source[s], target[t])
         turned = np.where(outer % 2 == 0, int(inner.max(initial=0)) - inner, inner)
         return pairs[sorted_by(network.depth[t], outer, turned)]
 
 
 def _tile_of(network: Network, size: int) -> Int64Array:
     """Return int64[N]: the tile of each neuron among those of its depth, in as few equal tiles of `size` as hold it."""
-    by_depth = np.argsort(network.depth, kind="stable")
-    depth = network.depth[by_depth]
-    width = np.bincount(depth)
-    rank = np.arange(len(depth)) - (np.cumsum(width) - width)[depth]
-    tile = np.empty(len(depth), np.int64)
-    tile[by_depth] = rank * -(-width // size)[depth] // width[depth]
-    return tile
+    rank, width = rank_in_depth(network)
+    return rank * -(-width // size)[network.depth] // width[network.depth]
 
 
 # Shares of the M - 1 values for (targets, sources) of a tile; 0: one neuron. The most promising first: by the mean over
@@ -182,8 +167,7 @@ class TilesParameters:
     outer: str | None = None
 
     def __post_init__(self) -> None:
-        count_of("targets", self.targets, 1)
-        count_of("sources", self.sources, 1)
+        check_counts(self, targets=1, sources=1)
         if self.outer not in (None, "targets", "sources"):
             raise unknown_name("outer loop", self.outer, ("targets", "sources"))
 

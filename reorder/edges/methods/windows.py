@@ -15,9 +15,8 @@ from cython_ext.edges.rows import fewest_at_a_time
 from reorder.base import ORDERINGS, Ordering, Task
 from reorder.edges.search.base_orders import outputs_early, sorted_by, two_optimal_order
 from reorder.edges.search.budget import Best, Budget, Scorer, worth_more
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
-Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.edges.topological as kernel
+from cython_ext.edges.intervals import grouped as kernel_grouped
 from cython_ext.network.graph import is_valid
-from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
+from traces.networks.network import Int64Array, Network
 
 
 def sorted_by(*keys: npt.NDArray[Any]) -> Int64Array:
@@ -42,24 +41,29 @@ def by_target(network: Network, rank: Int64Array) -> Int64Array:
     return kernel.by_target(network.ends, dense)
 
 
-def topological_rank(network: Network) -> Int64Array:
-    """Return int64[N], with ties: depth where each connection goes one deeper, else the ids where they are topological.
+def rank_in_depth(network: Network) -> tuple[Int64Array, Int64Array]:
+    """Return (int64[N], int64[depths]): the place of each neuron among those of its depth, by id; their number."""
+    width = np.bincount(network.depth)
+    rank = np.empty(network.n_neurons, np.int64)
+    rank[np.argsort(network.depth, kind="stable")] = np.arange(len(rank)) - np.repeat(np.cumsum(width) - width, width)
+    return rank, width
 
-    The ids of a network that was grown or built layer by layer say more than depth, which scatters its skips.
-    """
-    one_deeper, higher = kernel.goes_down(network.ends, network.depth)
-    return network.depth if one_deeper or not higher else np.arange(network.n_neurons)
 
-
-def grouped(keys: Int64Array, order: Int64Array, n: int) -> tuple[Int64Array, Int64Array]:
-    """Return (start int64[n + 1], edges): the connections in `order`, regrouped by the neuron `keys` names."""
-    start = np.concatenate(([0], np.cumsum(np.bincount(keys, minlength=n))))
-    return start, order[sorted_by(keys[order])]
+def grouped(network: Network, ends: Int64Array, order: Int64Array | None = None) -> tuple[Int64Array, Int64Array]:
+    """Return (start int64[N + 1], edges int64[W]): the connections by one end, in `order` (None: as they are)."""
+    start = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=network.n_neurons))))
+    first = None if order is None else order.astype(np.int32)
+    return start, kernel_grouped(ends.astype(np.int32), network.n_neurons, first).astype(np.int64)
 
 
 def two_optimal_order(network: Network) -> Int64Array:
-    """Return the order by topological rank of target, target, source (proof of Theorem 1, Gleinig et al. 2023)."""
-    return by_target(network, topological_rank(network))
+    """Return the order by topological rank of target, target, source (proof of Theorem 1, Gleinig et al. 2023).
+
+    The rank is the depth where each connection goes one deeper, else the ids where they are topological: those of a
+    network that was grown or built layer by layer say more than depth, which scatters its skips.
+    """
+    one_deeper, higher = kernel.goes_down(network.ends, network.depth)
+    return by_target(network, network.depth if one_deeper or not higher else np.arange(network.n_neurons))
 
 
 def demanded_order(network: Network, heaviest_first: bool = False) -> Int64Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -15,9 +15,8 @@ from reorder.base import Ordering, Progress, Task
 from reorder.edges.search.objectives import make_objective
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
-Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 
 WIDTHS = (8, 32, 128)  # sources per batch, looked at first
@@ -50,17 +49,15 @@ class Scorer:
         self._width = WIDTHS[0]  # of a batch of sources, where it was best last
         self._sources, self._targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
 
-    def __call__(self, edges: npt.NDArray[np.int64]) -> float:
+    def __call__(self, edges: Int64Array) -> float:
         """O(W) per term of the objective."""
         return float(self.objective.of_arrays(self._sources[edges], self._targets[edges], self._network, self._task))
 
-    def of_part(
-        self, sources: npt.NDArray[np.int32], targets: npt.NDArray[np.int32], outputs: npt.NDArray[np.uint8]
-    ) -> float:
+    def of_part(self, sources: Int32Array, targets: Int32Array, outputs: npt.NDArray[np.uint8]) -> float:
         """Return the objective of some connections alone, whose results in `outputs` (uint8[N]) are to be written."""
         return float(self.objective.of_arrays(sources, targets, self._network, self._task, outputs))
 
-    def polished(self, edges: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], float]:
+    def polished(self, edges: Int64Array) -> tuple[Int64Array, float]:
         """Return the order and its value; where runs count too, the best of it and of it in batches of sources.
 
         The width of a batch goes up and down while that pays, from the best of a few widths and the last one found.
@@ -68,7 +65,7 @@ class Scorer:
         value = self(edges)
         if not self.objective.runs:
             return edges, value
-        forms: dict[int, tuple[float, npt.NDArray[np.int64]]] = {}
+        forms: dict[int, tuple[float, Int64Array]] = {}
 
         def at(width: int) -> float:
             if width not in forms:
@@ -138,11 +135,9 @@ class Budget:
 
     @staticmethod
     def clock() -> float:
-        """Return the time in seconds."""
         return time.perf_counter()
 
     def spent(self) -> float:
-        """Seconds since the start."""
         return type(self).clock() - self.started
 
     def left(self) -> float:
@@ -157,17 +152,8 @@ class Budget:
         other.started = self.started
         return other
 
-    def share(self, part: float) -> Callable[[], float] | None:
-        """Return what tells how much of a part of the time now left is over (1: all of it); None without a limit."""
-        if self.limit_s is None:
-            return None
-        began = self.spent()
-        seconds = part * (self.limit_s - began)
-        return lambda: (self.spent() - began) / seconds if seconds > 0 else 1.0
-
     @property
     def over(self) -> bool:
-        """Whether the limit has passed."""
         return self.left() <= 0
 
 
@@ -178,7 +164,7 @@ class Best:
     score: Scorer
     budget: Budget
     task: Task
-    edges: npt.NDArray[np.int64] | None = None
+    edges: Int64Array | None = None
     value: float = float("inf")
     parameters: dict[str, Any] = field(default_factory=dict)
     curve: list[tuple[int, float, float]] = field(default_factory=list)
@@ -199,7 +185,7 @@ class Best:
         """Whether the limit leaves time for one more order."""
         return self.budget.left() > self.offer_s
 
-    def offer(self, edges: npt.NDArray[np.int64], **parameters: Any) -> float:
+    def offer(self, edges: Int64Array, **parameters: Any) -> float:
         """Score an order, keep it if it is better than every one before, and return its value (`Scorer.polished`).
 
         parameters: how it came about, for the result's parameters.
@@ -268,7 +254,8 @@ def at_least(name: str, value: float | None, least: int) -> None:
         raise InputError(f"{name} must be a finite number of at least {least}, not {shown(value)}")
 
 
-def count_of(name: str, value: int | None, least: int) -> None:
-    """Refuse a parameter that is not a whole number of at least `least`; None stands for automatic."""
-    if value is not None:
-        whole_number(value, name, least)
+def check_counts(parameters: Any, **least: int) -> None:
+    """Refuse parameters that are not whole numbers of at least so much; None stands for automatic."""
+    for name, smallest in least.items():
+        if getattr(parameters, name) is not None:
+            whole_number(getattr(parameters, name), name, smallest)

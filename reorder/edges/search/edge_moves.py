@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.annealing.connections import _Annealer
 from cython_ext.residency.recency import refreshed
 from reorder.base import Task
 from reorder.edges.search.budget import Best, so_far
 from reorder.edges.search.objectives import make_objective
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 from traces.networks.processing import processing_arrays
 
 # How far to look for connections to do early, as shares of those in which as many values come in as fast memory holds
@@ -37,9 +36,7 @@ def horizons(network: Network, memory: int) -> list[int]:
     return [max(1, round(share * turnover)) for share in HORIZONS]
 
 
-def offer_refreshed(
-    best: Best, network: Network, edges: npt.NDArray[np.int64], first: int | None = None
-) -> tuple[float, int]:
+def offer_refreshed(best: Best, network: Network, edges: Int64Array, first: int | None = None) -> tuple[float, int]:
     """Offer an order (int64[W]) with values kept; return the least value and the horizon that gave it.
 
     Horizons go up from `first` by factors of two for as long as that pays, then down. The value is infinite where there
@@ -80,27 +77,20 @@ MANY_CONNECTIONS, BEGIN_US = 1_000_000, 0.8  # above, a search takes so long to 
 def annealer(
     network: Network,
     task: Task,
-    start: npt.NDArray[np.int64],
+    start: Int64Array,
     window: int,
     sigma: float,
-    seed: int,
     incremental: bool = True,
     patience: float = math.inf,
 ) -> _Annealer:
     """Return the compiled search from the order `start` (int64[W]), under the task's objective."""
     objective = make_objective(task.objective)
     return _Annealer(
-        *processing_arrays(network, start),
-        network.n_neurons,
-        network.is_output.astype(np.uint8),
-        runs_weight=objective.runs,
-        io_terms=[term.within(task) for term in objective.io],
-        window=min(window, network.n_connections),
-        sigma=sigma,
-        seed=seed % 2**64,
-        incremental=incremental,
+        *processing_arrays(network, start), network.n_neurons, network.is_output.astype(np.uint8),
+        runs_weight=objective.runs, io_terms=[term.within(task) for term in objective.io],
+        window=min(window, network.n_connections), sigma=sigma, seed=task.seed % 2**64, incremental=incremental,
         patience=patience,
-    )
+    )  # fmt: skip
 
 
 def window(network: Network) -> int:
@@ -113,9 +103,7 @@ def begins_within(network: Network, seconds: float) -> bool:
     return network.n_connections <= MANY_CONNECTIONS or seconds >= BEGIN_US * 1e-6 * network.n_connections
 
 
-def polish(
-    best: Best, network: Network, moves: int | None, seconds: float, start: npt.NDArray[np.int64] | None = None
-) -> None:
+def polish(best: Best, network: Network, moves: int | None, seconds: float, start: Int64Array | None = None) -> None:
     """Improve an order by `moves` edge moves or for `seconds`, whichever ends first, and offer the result.
 
     start: int64[W]; None: the best one.
@@ -126,7 +114,7 @@ def polish(
     if applies(best):
         offer_refreshed(best, network, best.edges)
     start = best.edges if start is None else start
-    search = annealer(network, task, start, window(network), COLD, task.seed, patience=PATIENCE)
+    search = annealer(network, task, start, window(network), COLD, patience=PATIENCE)
     over = None if seconds == math.inf else lambda: best.budget.spent() - started >= seconds
     done, chunk = 0, 16
     while moves is None or done < moves:

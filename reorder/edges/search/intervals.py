@@ -18,10 +18,9 @@ from cython_ext.edges.intervals import carried, grouped, in_groups, latest_opens
 from cython_ext.residency.residency import _Residency
 from reorder.base import Task
 from reorder.edges.search.budget import Budget
-from traces.networks.network import Network
+from traces.networks.network import Int64Array, Network
 
 Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 SPARSE, FEW = 20, 7  # connections per item; measured on random layered networks
 
@@ -47,6 +46,7 @@ class Items:
 
     items, sources: int64 neuron ids, by depth, ties by id.
     start: int32[n + 1], where the group of each item begins among `edges`, and W.
+    depth: int32[n], of the items.
     own: int32[n], the position in `sources` of each item, -1 without outgoing connections; item: the inverse.
     sorting_s: what sorting the connections by source took: how fast the machine is, at this size.
     """
@@ -62,10 +62,8 @@ class Items:
         by_depth = np.argsort(network.depth, kind="stable")
         self.items: Int64Array = by_depth[network.in_degree[by_depth] > 0]
         self.sources: Int64Array = by_depth[network.out_degree[by_depth] > 0]
-        self._item_of, self._source_of = (
-            _places(self.items, network.n_neurons),
-            _places(self.sources, network.n_neurons),
-        )
+        self._item_of, self._source_of = (_places(ids, network.n_neurons) for ids in (self.items, self.sources))
+        self.depth: Int32Array = network.depth[self.items].astype(np.int32)
         self.own: Int32Array = self._source_of[self.items]
         self.item: Int32Array = self._item_of[self.sources]
         self.start: Int32Array = np.concatenate(([0], np.cumsum(network.in_degree[self.items]))).astype(np.int32)
@@ -133,7 +131,8 @@ class Items:
         """
         start, target = self.by_source
         lane = None if still else self.lane
-        return _Residency(self.start, self.source, lane, self.own, self.item, start, target, slots, seed, wide)
+        ends = self.own, self.item, self.depth, start, target
+        return _Residency(self.start, self.source, lane, *ends, slots, seed, wide)
 
     def decode(self, search: _Residency, delay: int = 0) -> Int64Array:
         """Return the edge order int64[W] of the search's state: every connection at its stage, by source.
@@ -148,8 +147,7 @@ class Items:
             rank[search.state()[0]] = np.arange(1, len(self.items) + 1)
             later = np.minimum(finished, np.maximum(opened, rank - search.slots + delay + 1))
             stages = np.maximum(stages, later.astype(np.int32)[self.by_source[1]])
-        order: Int64Array = in_groups(self.edges_by_source, stages, len(self.items) + 2)
-        return order
+        return in_groups(self.edges_by_source, stages, len(self.items) + 2)
 
     def carried(self, search: _Residency) -> Int64Array:
         """Return the edge order int64[W] of the search's state.
@@ -161,8 +159,7 @@ class Items:
         opened, finish, drop = (stages.astype(np.int32) for stages in search.intervals)
         release = np.where(self.item >= 0, drop[self.item], np.int32(0))
         keys = carried(start, opened[target], finish[target], release, n)
-        order: Int64Array = in_groups(self.edges_by_source, keys, 4 * (n + 1))
-        return order
+        return in_groups(self.edges_by_source, keys, 4 * (n + 1))
 
     def state_of(self, order: Int64Array, slots: int) -> IntervalState:
         """Return the state nearest to an edge order: opens by first, drops by last use as a target.
@@ -171,8 +168,7 @@ class Items:
         neuron that opened last among those whose drop allows it.
         """
         drops, wish = self._ends(order)
-        opens = latest_opens(drops, wish, slots)
-        return IntervalState(opens, drops, slots)
+        return IntervalState(latest_opens(drops, wish, slots), drops, slots)
 
     def _ends(self, order: Int64Array) -> tuple[Int32Array, Int32Array]:
         """Return the items (int32[n]) in order of their last use as a target, and the rank of each by its first one.

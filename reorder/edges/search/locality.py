@@ -15,12 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.edges.geometry import distances, neighbour_sums, tridiagonal
-from reorder.edges.search.intervals import Items
-from traces.networks.network import Network
+from reorder.edges.search.intervals import Int32Array, Items
+from traces.networks.network import Int64Array, Network
 
 FloatArray = npt.NDArray[np.float64]
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 
 # Steps of Lanczos: at most, before a first check for locality, between later checks, between two pairs of steps that
 # are made orthogonal to all before (Grcar 1981): fewer take less than half the time, and lose nothing above 1e-11.
@@ -56,13 +54,6 @@ def image_coordinates(network: Network) -> FloatArray | None:
     return np.where(pixels >= 0, (pixels + 0.5) / (np.maximum(largest, 0)[layer] + 1.0), 1.0)
 
 
-def _wide(network: Network) -> bool:
-    """Whether the largest picture is wider than it is high."""
-    assert network.positions is not None
-    y, x = network.positions[:, 1:].max(axis=0).tolist()
-    return bool(x > y)
-
-
 def neuron_coordinates(items: Items) -> FloatArray | None:
     """Return float64[N, 2], the most telling coordinate first: known places or spectral ones; None without locality."""
     if "neuron_coordinates" not in items.facts:
@@ -80,7 +71,9 @@ def known_coordinates(network: Network) -> FloatArray | None:
     known = image_coordinates(network)
     if known is None or np.abs(known[network.sources] - known[network.targets]).max(axis=1).mean() > NEAR:
         return None
-    return known[:, ::-1] if _wide(network) else known
+    assert network.positions is not None
+    height, width = network.positions[:, 1:].max(axis=0)  # of the largest picture
+    return known[:, ::-1] if width > height else known
 
 
 def give_up_coordinates(items: Items) -> None:
@@ -89,17 +82,10 @@ def give_up_coordinates(items: Items) -> None:
 
 
 def coordinates(items: Items) -> FloatArray | None:
-    """Return float64[N, 2], smoothest first; None where the network has no locality. Kept with the items.
+    """Return float64[N, 2], smoothest first; None where the network has no locality.
 
     O(W) per step. Deterministic. Neurons without connections get 0.
     """
-    if "coordinates" not in items.facts:
-        items.facts["coordinates"] = _coordinates(items, 2)
-    cached: FloatArray | None = items.facts["coordinates"]
-    return cached
-
-
-def _coordinates(items: Items, count: int) -> FloatArray | None:
     network = items.network
     if network.out_degree.max(initial=0) <= 1:  # a tree: each value is used once, whatever is near
         return None
@@ -113,9 +99,9 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     large = network.n_connections > LARGE or network.n_neurons > MANY
     large = large and (len(graph.weight) <= DEPTHS or network.n_neurons > MANY_DEEP)
     most = FIRST_STEPS if large else max(FEWEST, min(STEPS, BASIS_NUMBERS // network.n_neurons))
-    values, vectors = lanczos(graph.product, start, most, count, FIRST_LEAST)
+    values, vectors = lanczos(graph.product, start, most, 2, FIRST_LEAST)
     if large and values[0] >= FIRST_LEAST:
-        values, vectors = _from_cells(graph, far, count)
+        values, vectors = _from_cells(graph, far)
     elif len(values) > 1 and values[0] >= LEAST and 1 - values[0] <= ALIKE * (1 - values[1]):
         values, vectors = with_twin(graph.product, values, vectors, most)
     if values[0] < LEAST:
@@ -126,7 +112,7 @@ def _coordinates(items: Items, count: int) -> FloatArray | None:
     for k in range(embedding.shape[1]):  # the sign of an eigenvector says nothing: the first neuron that has one gets +
         sign = embedding[np.argmax(np.abs(embedding[:, k]) > 1e-9), k]
         embedding[:, k] *= -1 if sign < 0 else 1
-    return embedding if embedding.shape[1] == count else np.pad(embedding, ((0, 0), (0, count - embedding.shape[1])))
+    return np.pad(embedding, ((0, 0), (0, 2 - embedding.shape[1])))
 
 
 class _Graph:
@@ -147,8 +133,7 @@ class _Graph:
 
     def distances(self, firsts: Int64Array) -> tuple[Int32Array, Int32Array, int]:
         """Return (int32[N], int32[N], last): distance to the nearest of some neurons, which one, one farthest off."""
-        distance, nearest, last = distances(*self._ways, firsts)
-        return distance, nearest, last
+        return distances(*self._ways, firsts)
 
     def centred(self, x: FloatArray) -> FloatArray:
         """Return float64[N] without the mean at each depth."""
@@ -210,8 +195,8 @@ def lanczos(
     return values[:count], np.einsum("kn,ck->cn", basis[: k + 1], vectors[:count])
 
 
-def _from_cells(graph: _Graph, far: Int32Array, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return (quotients, float64[count, N]): nearly the eigenvectors, from cells of neurons near to some at random.
+def _from_cells(graph: _Graph, far: Int32Array) -> tuple[FloatArray, FloatArray]:
+    """Return (quotients, float64[2, N]): nearly the eigenvectors, from cells of neurons near to some at random.
 
     Eigenvectors of the network with each cell drawn together (a Galerkin projection, so the quotients of what is
     constant on cells are the same), made smooth on the network itself. A step costs as much as there are pairs of cells
@@ -249,7 +234,7 @@ def _from_cells(graph: _Graph, far: Int32Array, count: int) -> tuple[FloatArray,
     start += _without(
         layers, NOISE * np.sqrt(_dot(start, start) / cells) * np.random.default_rng(0).standard_normal(cells)
     )
-    _, vectors = lanczos(product, start, STEPS, count)
+    _, vectors = lanczos(product, start, STEPS, 2)
     smooth = [graph.centred(np.where(reached, graph.root * (vector / root)[owner], 0.0)) for vector in vectors]
     for _ in range(SMOOTHED):  # factors: the square of an eigenvalue q, then (1 + q) / 2 against those near to -1
         smooth = [graph.product(graph.product(x)) for x in smooth]

@@ -7,8 +7,9 @@ keep them up to date term by term.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -142,12 +143,7 @@ def make_objective(given: Any) -> Objective:
             f"an objective is a name or a mapping with 'kind', not {shown(given)}{did_you_mean('', NAMES)}"
         )
     options = {str(key): value for key, value in given.items() if key != "kind"}
-    makers = {
-        "io": (io, {"policy", "pinning", "memory"}, set()),
-        "runs": (runs, set(), set()),
-        "weighted": (weighted, {"a", "b"}, {"a", "b"}),
-        "memories": (memories, {"sizes"}, {"sizes"}),
-    }
+    makers: dict[str, Callable[..., Objective]] = {"io": io, "runs": runs, "weighted": weighted, "memories": memories}
     kind = given["kind"]
     if not isinstance(kind, str) or kind not in makers:
         meant = did_you_mean(kind, [*makers, *MACHINE_OBJECTIVES])
@@ -155,13 +151,13 @@ def make_objective(given: Any) -> Objective:
         raise InputError(
             f"unknown objective {kind!r}{meant}{needs if any(n in meant for n in MACHINE_OBJECTIVES) else ''}"
         )
-    maker, known, needed = makers[kind]
+    known = signature(makers[kind]).parameters
     for key in options:
         if key not in known:
             raise InputError(f"objective {kind!r} has no option {key!r}{did_you_mean(key, known)}")
-    if needed - set(options):
-        raise InputError(f"objective {kind!r} needs {' and '.join(sorted(needed - set(options)))}")
-    objective: Objective = maker(**options)  # type: ignore[operator]
+    if missing := [name for name, each in known.items() if each.default is each.empty and name not in options]:
+        raise InputError(f"objective {kind!r} needs {' and '.join(missing)}")
+    objective = makers[kind](**options)
     for term in objective.io:
         policy_codes(term.policy or "min", term.pinning or "literal")
         checked_memory(3 if term.memory is None else term.memory)

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from reorder.edges.search.budget import Best
 from reorder.edges.search.edge_moves import applies, horizons
 from reorder.edges.search.intervals import Items
 from reorder.edges.search.locality import neuron_coordinates
 from reorder.edges.search.strips import CORNERS, DepthGroup, Plan, Strips, linked
-
-Int64Array = npt.NDArray[np.int64]
+from traces.networks.network import Int64Array
 
 MOST_DEPTHS, MOST_RANGES = 64, 400  # of networks whose depths are fused in part; of their ranges, about
 EXTENDED_UP_TO = 1.1  # a range that leaves so many times what its parts leave above its bound is not made longer
@@ -37,10 +35,6 @@ LEAD, MOST_LEAD = 0.25, 1.0
 LARGE = 1 << 18
 
 Limit = Callable[[int], bool]  # whether so many plans are enough, or time is up
-
-
-def _never(tried: int) -> bool:
-    return False
 
 
 def _widths(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -70,7 +64,9 @@ def _sweeps(group: DepthGroup) -> Iterator[DepthGroup]:
     for slant in SLANTS:
         yield replace(group, slant=slant)
     yield replace(group, turns=not group.turns)
-    yield from _leads(group)
+    for lead in (group.lead + LEAD, group.lead - LEAD):  # a wider and a narrower first strip
+        if group.strips > 1 and 0 <= lead <= MOST_LEAD:
+            yield replace(group, lead=lead)
 
 
 def _refreshed(group: DepthGroup) -> Iterator[DepthGroup]:
@@ -80,13 +76,6 @@ def _refreshed(group: DepthGroup) -> Iterator[DepthGroup]:
         for horizon in (2 * group.horizon, group.horizon // 2):
             yield replace(group, horizon=horizon)
     yield from _sweeps(group)
-
-
-def _leads(group: DepthGroup) -> Iterator[DepthGroup]:
-    """Yield a group with a wider and with a narrower first strip."""
-    for lead in (group.lead + LEAD, group.lead - LEAD):
-        if group.strips > 1 and 0 <= lead <= MOST_LEAD:
-            yield replace(group, lead=lead)
 
 
 def _wider(group: DepthGroup, factor: float, slant: float) -> DepthGroup:
@@ -167,7 +156,8 @@ class PlanSearch:
                     if over < EXTENDED_UP_TO * (self._least_split(ranges, first, last, best) - least):
                         ranges[first, last] = sweep
             of_singles = large and depths == 1  # one count a depth and one of all: else nothing is known of any plan
-            self._value(linked(self._cheapest(ranges, best)[0], CORNERS[0]), best, _never if of_singles else limit)
+            single = linked(self._cheapest(ranges, best)[0], CORNERS[0])
+            self._value(single, best, (lambda tried: False) if of_singles else limit)
             self.has_single_depths = True
         for corner in CORNERS[1:] if self.has_single_depths else ():
             self._value(linked(self.plan, corner), best, limit)
@@ -269,17 +259,14 @@ class PlanSearch:
                 k += self.plan == plan or k + 1 >= len(self.plan)
             improved = self.values[self.plan] < before
 
-    def _value(self, plan: Plan, best: Best, limit: Limit) -> float:
-        """Return the objective of a plan, offered to the best; infinite once the limit is reached."""
-        if plan not in self.values:
-            if limit(len(self.values)):
-                return np.inf
-            best.work += 1
-            value = best.offer(self.strips.edges(plan), way="strips", groups=len(plan))
-            self.values[plan] = value
-            if not self.plan or value < self.values[self.plan]:
-                self.plan = plan
-        return self.values[plan]
+    def _value(self, plan: Plan, best: Best, limit: Limit) -> None:
+        """Note the objective of a plan, offered to the best, unless the limit is reached."""
+        if plan in self.values or limit(len(self.values)):
+            return
+        best.work += 1
+        self.values[plan] = best.offer(self.strips.edges(plan), way="strips", groups=len(plan))
+        if not self.plan or self.values[plan] < self.values[self.plan]:
+            self.plan = plan
 
 
 def plan_search(items: Items, memory: int) -> PlanSearch | None:

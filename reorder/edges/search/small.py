@@ -7,16 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.annealing.sequence import Sequence
 from cython_ext.edges.exact import MOST_EDGES, MOST_PLACES, MOST_VALUES, least_order
 from cython_ext.iomodel.counts import PINNING_CODES, POLICY_CODES
 from reorder.base import Task
 from reorder.edges.search.budget import Best
-from traces.networks.network import Network
-
-Int64Array = npt.NDArray[np.int64]
+from traces.networks.network import Int64Array, Network
 
 
 @dataclass(frozen=True)
@@ -25,8 +22,8 @@ class SmallSearch:
 
     connections: at most; above, other searches find more in the same time. hot, cold: first and last temperature of a
     round, in I/Os. round_s, at, power: seconds of a round with `at` connections, and how they grow with them.
-    moves: per connection, without a time limit. states: of the A*, without one; it takes `proof` of a limit at most,
-    and is begun for at most `provable` connections. anytime: states above that, where a bound alone is wanted.
+    moves: per connection, without a time limit. states: of the A*, without one; it is begun for at most `provable`
+    connections. anytime: states above that, where a bound alone is wanted.
     """
 
     connections: int = 600
@@ -37,7 +34,6 @@ class SmallSearch:
     power: float = 0.7
     moves: int = 4000
     states: int = 160_000
-    proof: float = 0.5
     provable: int = 24
     anytime: int = 8_000
 
@@ -119,6 +115,5 @@ def _least_order(
 ) -> tuple[Int64Array | None, bool, int]:
     ends = network.sources.astype(np.int32), network.targets.astype(np.int32)
     outputs, bound = network.is_output.view(np.uint8), known - network.n_connections
-    return least_order(
-        *ends, network.n_neurons, outputs, task.memory, POLICY_CODES[task.policy], bound, states, over
-    )  # fmt: skip
+    policy = POLICY_CODES[task.policy]
+    return least_order(*ends, network.n_neurons, outputs, task.memory, policy, bound, states, over)

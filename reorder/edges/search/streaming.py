@@ -72,15 +72,11 @@ def plain_weights() -> StreamingWeights:
 def shipped_weights() -> tuple[StreamingWeights, ...]:
     """Return the sets that come with this program, the most general first."""
     source = files("reorder.edges.search") / "weights.json"
-    return tuple(_weights(one) for one in json.loads(source.read_text())["sets"])
-
-
-def _weights(one: Mapping[str, Any]) -> StreamingWeights:
-    stream, factor, opened = (
-        tuple(float(one[part][name]) for name in names)
-        for part, names in (("stream", STREAM), ("factor", FACTOR), ("open", OPEN))
+    names = {"stream": STREAM, "factor": FACTOR, "open": OPEN}
+    return tuple(
+        StreamingWeights(**one | {part: tuple(float(one[part][name]) for name in names[part]) for part in names})
+        for one in json.loads(source.read_text())["sets"]
     )
-    return StreamingWeights(one["name"], stream, factor, opened, one["early"], one["made_with"])
 
 
 def kind_of(items: Items, slots: int) -> str:
@@ -152,7 +148,6 @@ class Ends:
 
     @property
     def over(self) -> bool:
-        """Whether the budget is over."""
         return self.budget is not None and self.budget.over
 
 
@@ -192,16 +187,15 @@ def completed(
     )
 
 
-def streaming_of(items: Items, slots: int, weights: StreamingWeights, *, record: bool = False) -> _Streaming:
-    """Return a run of the greedy that has not begun. record: it remembers its choices."""
+def streaming_of(items: Items, slots: int, weights: StreamingWeights) -> _Streaming:
+    """Return a run of the greedy that has not begun."""
     n, w = len(items.items), len(items.edges)
     start, target = items.by_source
-    depth = items.network.depth[items.items].astype(np.int32)
     window = max(LEAST_CANDIDATES, (CANDIDATE_BUDGET + CANDIDATES_PER_CONNECTION * w) // n)
     return _Streaming(
-        items.start, items.source, start, target, items.own, items.item, depth, slots, int(slots * weights.early),
+        items.start, items.source, start, target, items.own, items.item, items.depth, slots, int(slots * weights.early),
         np.array(weights.stream), np.array(weights.factor), np.array(weights.open), window,
-        max(WIDEST, WIDEST_PER_SLOT * slots), CANDIDATE_BUDGET, record=record,
+        max(WIDEST, WIDEST_PER_SLOT * slots), CANDIDATE_BUDGET,
     )  # fmt: skip
 
 

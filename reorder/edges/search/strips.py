@@ -15,22 +15,17 @@ import numpy.typing as npt
 from cython_ext.edges.geometry import latest_of_sources, streamed
 from cython_ext.edges.intervals import grouped
 from cython_ext.residency.recency import refreshed
-from reorder.edges.search.intervals import Items
+from reorder.edges.search.intervals import Int32Array, Items
+from traces.networks.network import Int64Array
 
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]
 
 FINE = float(1 << 36)  # steps of time in a strip
 KNOTS = 13  # of the curve that makes coordinates evenly dense
 CACHED_CONNECTIONS = 1 << 26  # connections in kept orders of groups
-CORNERS = (
-    (False, False),
-    (False, True),
-    (True, False),
-    (True, True),
-)  # of the picture: which coordinates are at their ends
+# Corners of the picture: which coordinates are at their ends.
+CORNERS = ((False, False), (False, True), (True, False), (True, True))
 # Rows of a picture: the fewest, gaps between them against the mean gap, gaps inside them that are none.
 FEWEST_ROWS, WIDE, AS_WIDE = 4, 3.0, 0.7
 
@@ -162,14 +157,8 @@ class Strips:
             used = np.flatnonzero((self.feeds_from < last) & (self.feeds_to >= first))
             made = items.item[used]
             made[made >= high] = -1
-            self._ranges[first, last] = _Range(
-                low,
-                high,
-                used,
-                self.coordinate[:, items.sources[used]],
-                np.flatnonzero(made >= low),
-                made[made >= low] - low,
-            )
+            inside, coordinate = np.flatnonzero(made >= low), self.coordinate[:, items.sources[used]]
+            self._ranges[first, last] = _Range(low, high, used, coordinate, inside, made[inside] - low)
         return self._ranges[first, last]
 
     def _times(self, group: DepthGroup, part: _Range) -> tuple[Int64Array, Int64Array]:
