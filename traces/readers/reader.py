@@ -66,6 +66,12 @@ class NetworkReader:
         raise InputError(f"{file}: {file.suffix} files hold a network, not an operator graph")
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
+        """Return the file's bytes with the operators of `graph`, in its order.
+
+        Operators of the file are found by their names; others say in their attribute `like` whose kind and attributes
+        they have, or are additions and concatenations. offsets: name of a tensor -> its place in the arena, where the
+        format has room for it. Raises InputError for other operators, and where no operator writes a result.
+        """
         raise InputError(
             f"{file}: {file.suffix} files cannot be written back: `edgewatt schedule MODEL --json FILE` writes the "
             "order and the places of buffers"
@@ -203,7 +209,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
 
 
 def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return a model file with the operators of `graph`, in its order."""
+    """Return a model file with the operators of `graph`, as NetworkReader.written says."""
     reader, files = _choose(path, "opgraph")
     return reader.written(files[0], graph, offsets)
 

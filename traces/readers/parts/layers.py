@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.checks import is_whole
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, brief, unknown_name
 from traces.base.memory import claim
 from traces.networks.network import MAX_NEURONS, Network, is_real
+
+
+@contextmanager
+def damage(where: str) -> Iterator[None]:
+    """Say that a model is damaged where what it holds makes this code stumble."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError, struct.error) as error:
+        raise InputError(f"{where}: damaged ({type(error).__name__}: {brief(error)})") from error
 
 
 def natural_key(name: object) -> tuple[tuple[int, int, str], ...]:

@@ -19,7 +19,7 @@ from traces.networks.forward import SLOPE
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
 from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
-from traces.readers.parts.layers import MOST_SCANNED, claim_network, zero_pattern
+from traces.readers.parts.layers import MOST_SCANNED, claim_network, damage, zero_pattern
 
 Ids = npt.NDArray[np.int64]
 RELU = ACTIVATIONS.index("relu")
@@ -429,13 +429,8 @@ def to_network(graph: OpGraph) -> Network:
     neurons, means and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it.
     max(a, b) = a + relu(b - a). A final softmax or sigmoid is left out.
     """
-    try:
+    with damage(graph.source or graph.name):
         return _Model(graph).network()
-    except InputError:
-        raise
-    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError) as error:
-        # they contradict each other, or have more axes than NumPy broadcasts
-        raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
 
 
 def _most_moved(op: str, values: Sequence[Any], shape: tuple[int, ...]) -> int:
