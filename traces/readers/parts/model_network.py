@@ -76,25 +76,16 @@ class Unrolled:
 
     def image(self, channels: int, height: int, width: int) -> Ids:
         """Return new neurons (C, H, W), a layer of their own."""
-        n = channels * height * width
-        if min(channels, height, width) < 1 or self.n_neurons + n > MAX_NEURONS:
-            raise InputError(
-                f"{self.where}: {channels} x {height} x {width} more neurons: at most {MAX_NEURONS} can be numbered"
-            )
-        claim_network(self.n_connections, self.n_neurons + n, self.where)
-        y, x = np.divmod(np.arange(n) % (height * width), width)
-        self.positions.append(np.stack((np.full(n, self.n_layers), y, x), axis=1))
-        return self._new(n).reshape(channels, height, width)
+        ids = self.vector(channels * height * width)
+        self.positions[-1][:, 1:] = np.stack(np.divmod(np.arange(ids.size) % (height * width), width), axis=1)
+        return ids.reshape(channels, height, width)
 
     def vector(self, n: int) -> Ids:
         """Return n new neurons without a place in an image, a layer of their own."""
         if n < 1 or self.n_neurons + n > MAX_NEURONS:
             raise InputError(f"{self.where}: {n} more neurons: at most {MAX_NEURONS} can be numbered")
         claim_network(self.n_connections, self.n_neurons + n, self.where)
-        self.positions.append(np.stack((np.full(n, self.n_layers), np.full(n, -1), np.full(n, -1)), axis=1))
-        return self._new(n)
-
-    def _new(self, n: int) -> Ids:
+        self.positions.append(np.full((n, 3), (self.n_layers, -1, -1)))
         ids = self.n_neurons + np.arange(n)
         self.n_neurons += n
         self.n_layers += 1
@@ -188,10 +179,11 @@ class Unrolled:
         """Add `weight` times `given` to the neurons `out` of the same number: one stored weight."""
         if given.size != out.size:
             raise InputError(f"{where}: {given.size} and {out.size} values cannot be added")
-        source, target = given.ravel(), out.ravel()
-        self._connect(source, target, np.full(len(source), weight, np.float32), np.full(len(source), self.n_weights))
-        self.n_weights += 1
+        self._share(given, out, np.float32(weight))
         return out
+
+    def copied(self, given: Ids, where: str, weight: float = 1) -> Ids:
+        return self.identity(given, self.like(given), where, weight)
 
     def like(self, ids: Ids) -> Ids:
         """Return as many new neurons in the same shape, a layer of their own, at the same places of an image."""
@@ -207,7 +199,7 @@ class Unrolled:
         made, low = np.maximum(one, other), np.minimum(one, other)
         both, above_zero = low >= 0, (low == NOBODY) & (made >= 0)
         if above_zero.any():
-            made[above_zero] = self.identity(made[above_zero], self.like(made[above_zero]), where)
+            made[above_zero] = self.copied(made[above_zero], where)
             self.codes[made[above_zero]] = RELU
         if both.any():
             one, other = one[both], other[both]
@@ -215,11 +207,10 @@ class Unrolled:
             self.identity(other, above, where)
             self.identity(one, above, where, -1)
             self.codes[above] = RELU
-            made[both] = self.identity(above, self.identity(one, self.like(one), where), where)
+            made[both] = self.identity(above, self.copied(one, where), where)
         return made
 
-    def highest(self, given: Ids, axis: int, where: str) -> Ids:
-        given = np.moveaxis(given, axis, 0)
+    def highest(self, given: Ids, where: str) -> Ids:
         while len(given) > 1:
             half = len(given) // 2
             pairs = self.maximum(given[:half], given[half : 2 * half], where)
@@ -233,10 +224,7 @@ class Unrolled:
 
     def mean(self, given: Ids, where: str) -> Ids:
         out = self.like(given[0])
-        target = np.broadcast_to(out, given.shape)
-        weight = np.full(given.size, 1 / len(given), np.float32)
-        self._connect(given.ravel(), target.ravel(), weight, np.full(given.size, self.n_weights))
-        self.n_weights += 1
+        self._share(given, np.broadcast_to(out, given.shape), np.float32(1 / len(given)))
         return out
 
     def mapped(self, image: Ids, rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32], where: str) -> Ids:
@@ -245,20 +233,13 @@ class Unrolled:
         out = self.image(len(image), len(rows), len(columns))
         claim_network(self.n_connections + len(out) * len(y) * len(x), self.n_neurons, where)
         weights = np.multiply.outer(rows[y, from_y], columns[x, from_x])
-        stored, which = np.unique(weights, return_inverse=True)
-        shape = (len(out), len(y), len(x))
-        target, source = out[:, y[:, None], x], image[:, from_y[:, None], from_x]
-        ids = np.broadcast_to(self.n_weights + which.reshape(weights.shape), shape)
-        self._connect(source.ravel(), target.ravel(), np.broadcast_to(weights, shape).ravel(), ids.ravel())
-        self.n_weights += len(stored)
+        self._share(image[:, from_y[:, None], from_x], out[:, y[:, None], x], weights)
         return out
 
     def scaled(self, given: Ids, factors: npt.NDArray[np.float32], shift: npt.NDArray[np.float32], where: str) -> Ids:
         """Connect factors * given + shift, all of one shape, to new neurons: a stored weight per factor."""
         out = self.like(given)
-        stored, which = np.unique(factors, return_inverse=True)
-        self._connect(given.ravel(), out.ravel(), stored[which].ravel(), self.n_weights + which.ravel())
-        self.n_weights += len(stored)
+        self._share(given, out, factors)
         self.biases[out] = shift
         return out
 
@@ -286,10 +267,16 @@ class Unrolled:
             raise InputError(f"{where}: {math.prod(shape)} results for {out.size} neurons")
         return out.reshape(shape)
 
+    def _share(self, source: Ids, target: Ids, weights: Any) -> None:
+        """Connect with weights, broadcast to the shape of `target`: equal ones are stored once."""
+        stored, which = np.unique(weights, return_inverse=True)
+        ids = np.broadcast_to(self.n_weights + which.reshape(weights.shape), target.shape)
+        self._connect(source.ravel(), target.ravel(), np.broadcast_to(weights, target.shape).ravel(), ids.ravel())
+        self.n_weights += len(stored)
+
     def _connect(self, source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids) -> None:
         kept = source != NOBODY
-        ids = (column[kept].astype(np.int32) for column in (source, target, weight_id))
-        source, target, weight_id = ids
+        source, target, weight_id = (column[kept].astype(np.int32) for column in (source, target, weight_id))
         self.layers.append((source, target, weight[kept], weight_id))
         self.n_connections += len(source)
 
@@ -482,7 +469,7 @@ class _Model:
         if (last == NOBODY).any():
             raise InputError(f"{self.where}an output holds padding alone: {AS_OPERATORS}")
         if again.any():  # outputs of their own, where a result is an input or is asked for twice
-            last[again] = self.made.identity(last[again], self.made.like(last[again]), self.where)
+            last[again] = self.made.copied(last[again], self.where)
         return self.made.network(first, last, name=self.graph.name)
 
     def _estimate(self) -> None:
@@ -490,18 +477,11 @@ class _Model:
         for node in self.graph.nodes:
             if node.op in WEIGHTED and len(node.constants):
                 weights = self.graph.constants[node.constants[0]]
-                per_output = np.count_nonzero(weights) / max(1, self._channels_of(node, weights))
-                connections += int(per_output * math.prod(node.output.shape))
+                last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
+                channels = weights.shape[-1 if last or node.attributes.get("transposed") else 0]
+                connections += int(np.count_nonzero(weights) / max(1, channels) * math.prod(node.output.shape))
         what = f"a network of {connections:,} connections in its layers alone ({_BYTES} bytes each)"
-        claim(
-            _BYTES * connections,
-            f"{self.where}choose operators (--names) or a smaller input (--shape)",
-            what,
-        )
-
-    def _channels_of(self, node: Operator, weights: Any) -> int:
-        last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
-        return int(weights.shape[-1 if last or node.attributes.get("transposed") else 0])
+        claim(_BYTES * connections, f"{self.where}choose operators (--names) or a smaller input (--shape)", what)
 
     # -- operators --
 
@@ -516,15 +496,14 @@ class _Model:
         elif gated := self._gated(node):
             alone = gated in self.own and self.readers[gated] == 2
             ids = self._given(gated, at)
-            self.ids[name] = ids if alone else self.made.identity(ids, self.made.like(ids), at)
+            self.ids[name] = ids if alone else self.made.copied(ids, at)
             self._activate(self.ids[name], "SILU", node, at)
         elif op in WEIGHTED and node.constants and node.operands == (*node.inputs[:1], *node.constants):
             add = self._weighted(node, at)
-            total = self._sum_of(node)
-            if total is not None:
+            if (total := self._sum_of(node)) is None:
+                self._finish(node, add(None), at)
+            else:
                 self.into.setdefault(total, []).append(add)
-                return
-            self._finish(node, add(None), at)
         elif op in ("ADD", "SUB") and len(node.operands) == 2 and not node.constants:
             self._add(node, at)
         elif op in NAMED and len(node.inputs) == 1:
@@ -593,7 +572,7 @@ class _Model:
 
     def _changeable(self, node: Operator, at: str) -> Ids:
         ids = self._given(node.inputs[0], at)
-        return ids if self._owned(node.inputs[0]) else self.made.identity(ids, self.made.like(ids), at)
+        return ids if self._owned(node.inputs[0]) else self.made.copied(ids, at)
 
     def _move(self, node: Operator, at: str) -> None:
         joins = node.op in ("CONCATENATION", "PACK")
@@ -681,19 +660,11 @@ class _Model:
         return self.made.convolution(given.T[:, :, None], kernel, Window(), at, bias=bias, out=into)[:, :, 0].T
 
     def _sum_of(self, node: Operator) -> str | None:
-        name = node.output.name
-        if node.attributes.get("activation", "NONE") != "NONE" or self.readers[name] != 1 or name in self.graph.outputs:
+        after = self._only_reader(node.output.name)
+        if after is None or after.op != "ADD" or len(after.inputs) != 2 or after.constants:
             return None
-        after = self._only_reader(name)
-        if (
-            after is None
-            or after.op != "ADD"
-            or len(after.inputs) != 2
-            or after.constants
-            or after.output.shape != node.output.shape
-        ):
-            return None
-        return after.output.name
+        alike = after.output.shape == node.output.shape and node.attributes.get("activation", "NONE") == "NONE"
+        return after.output.name if alike else None
 
     def _add(self, node: Operator, at: str) -> None:
         name, shape = node.output.name, node.output.shape
@@ -752,20 +723,19 @@ class _Model:
             out = self.made.pool(image, sides, window, at, count_padding=counted)
             self._finish_mean(node, image, self._as_stored(out, node.output.shape, at), at)
             return
-        else:
-            out, own = self.made.without_zeros(image), math.prod(sides) > 1
-            size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
-            claim(16 * len(image) * math.prod(size) * math.prod(sides), at, "its windows")
-            for axis in (0, 1):  # along y, then x
-                low, high = window.padding[axis], window.padding[axis + 2]
-                padding = [(0, 0), *((low, high) if a == axis else (0, 0) for a in (0, 1))]
-                out = np.pad(out, padding, constant_values=ABSENT)
-                reach = (size[axis] - 1) * window.strides[axis] + 1
-                taps = [slice(t, t + reach, window.strides[axis])
-                        for t in range(0, sides[axis] * window.dilations[axis], window.dilations[axis])]  # fmt: skip
-                held = np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps])
-                own &= bool(((held >= 0).sum(axis=0) >= min(2, len(taps))).all())
-                out = self.made.highest(held, 0, at)
+        out, own = self.made.without_zeros(image), math.prod(sides) > 1
+        size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
+        claim(16 * len(image) * math.prod(size) * math.prod(sides), at, "its windows")
+        for axis in (0, 1):  # along y, then x
+            padding = [(0, 0)] * 3
+            padding[axis + 1] = window.padding[axis], window.padding[axis + 2]
+            out = np.pad(out, padding, constant_values=ABSENT)
+            reach = (size[axis] - 1) * window.strides[axis] + 1
+            taps = [slice(t, t + reach, window.strides[axis])
+                    for t in range(0, sides[axis] * window.dilations[axis], window.dilations[axis])]  # fmt: skip
+            held = np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps])
+            own &= bool(((held >= 0).sum(axis=0) >= min(2, len(taps))).all())
+            out = self.made.highest(held, at)
         self._finish(node, self._as_stored(np.maximum(out, NOBODY), node.output.shape, at), at, own=own)
 
     def _reduce(self, node: Operator, at: str) -> None:
@@ -781,7 +751,7 @@ class _Model:
             out = self._shaped(self.made.mean(values, at), node.output.shape, at)
             self._finish_mean(node, values, out, at)
         else:
-            highest = self.made.highest(self.made.without_zeros(values), 0, at)
+            highest = self.made.highest(self.made.without_zeros(values), at)
             out = self._shaped(np.maximum(highest, NOBODY), node.output.shape, at)
             self._finish(node, out, at, own=n > 1 and NOBODY not in values)
 
@@ -801,17 +771,17 @@ class _Model:
         both = np.stack([np.broadcast_to(self._given(name, at), node.output.shape) for name in node.operands])
         if node.op[:3] == "MIN":
             raise InputError(f"{at} has no place in a network: {AS_OPERATORS}")
-        out = self.made.highest(self.made.without_zeros(both), 0, at)
+        out = self.made.highest(self.made.without_zeros(both), at)
         self._finish(node, np.maximum(out, NOBODY), at, own=NOBODY not in both)
 
     def _limited(self, ids: Ids, bound: Any, is_upper: bool, at: str) -> Ids:
         """Return neurons of max(ids, bound) = bound + relu(ids - bound), or of min = bound - relu(bound - ids)."""
         sign = -1 if is_upper else 1
         bound = np.broadcast_to(bound, ids.shape).astype(np.float32)
-        above = self.made.identity(ids, self.made.like(ids), at, sign)
+        above = self.made.copied(ids, at, sign)
         self.made.biases[above] -= sign * bound
         self.made.codes[above] = RELU
-        out = self.made.identity(above, self.made.like(above), at, sign)
+        out = self.made.copied(above, at, sign)
         self.made.biases[out] += bound
         return out
 
@@ -843,7 +813,7 @@ class _Model:
     def _finish(self, node: Operator, ids: Ids, at: str, *, own: bool = True) -> None:
         activation = node.attributes.get("activation", "NONE")
         if activation != "NONE" and not own:
-            ids = self.made.identity(ids, self.made.like(ids), at)
+            ids = self.made.copied(ids, at)
         self.ids[node.output.name] = ids
         if activation != "NONE":
             self._activate(ids, activation, node, at)
