@@ -34,11 +34,10 @@ class ConvolutionGeometry:
     pool: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("stride", "dilation", "pool", "padding"):
-            value, least = getattr(self, name), 0 if name == "padding" else 1
-            if value is None and name == "padding":
-                continue
-            whole_number(value, f"{name} of a convolution", least, 2**12)
+        for name in ("stride", "dilation", "pool"):
+            whole_number(getattr(self, name), f"{name} of a convolution", 1, 2**12)
+        if self.padding is not None:
+            whole_number(self.padding, "padding of a convolution", 0, 2**12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +46,15 @@ class NamedLayer:
     weights: np.ndarray
     bias: np.ndarray | None
 
-    def single(self) -> NamedLayer:
-        bias = None if self.bias is None else self.bias.astype(np.float32)
-        return NamedLayer(self.name, self.weights.astype(np.float32), bias)
+
+def _is_meant(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
+def _geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
     given: dict[str, int] = {}
     for pattern, values in windows.items():
-        if name == pattern or fnmatch.fnmatchcase(name, pattern):
+        if _is_meant(name, pattern):
             given |= values
     known = list(ConvolutionGeometry.__dataclass_fields__)
     for key in given:
@@ -64,37 +63,34 @@ def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> Convolut
     return ConvolutionGeometry(**given)
 
 
-def chain(
-    layers: Sequence[NamedLayer],
-    image: tuple[int, ...],
-    windows: Mapping[str, Mapping[str, int]],
-    where: str,
-    name: str,
+def _chain(
+    layers: Sequence[NamedLayer], image: tuple[int, ...], windows: Mapping[str, Mapping[str, int]], path: Path
 ) -> Network:
     """Return the network of the layers, one after the other, ReLU between them.
 
     image: (height, width) of the input, or (channels, height, width). Raises InputError naming the tensor at fault.
     """
     for pattern in windows:
-        if not any(each.name == pattern or fnmatch.fnmatchcase(each.name, pattern) for each in layers):
-            raise InputError(f"{where}: no tensor {pattern!r}{did_you_mean(pattern, [each.name for each in layers])}")
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
-        layers = [each.single() for each in layers]
-    made, first = Unrolled(where), layers[0]
+        if not any(_is_meant(each.name, pattern) for each in layers):
+            raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, [each.name for each in layers])}")
+    made, first = Unrolled(str(path)), layers[0].weights
     if len(image) == 2:
-        image = (first.weights.shape[1] if first.weights.ndim == 4 else 1, *image)
+        image = (first.shape[1] if first.ndim == 4 else 1, *image)
     if len(image) != 3 or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in image):
         raise InputError(f"an image has a height and a width (and channels before them), not {list(image)}")
     inputs = ids = made.image(*image)
-    for layer in layers:
-        at = f"{where}: tensor {layer.name!r}"
-        if not np.isfinite(layer.weights).all() or (layer.bias is not None and not np.isfinite(layer.bias).all()):
+    for given in layers:
+        at = f"{path}: tensor {given.name!r}"
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
+            bias = None if given.bias is None else given.bias.astype(np.float32)
+            layer = NamedLayer(given.name, given.weights.astype(np.float32), bias)
+        if not np.isfinite(layer.weights).all() or (bias is not None and not np.isfinite(bias).all()):
             raise InputError(f"{at} holds a value that is not finite")
         if layer.weights.ndim == 4:
-            ids = _convolution(made, ids, layer, geometry_of(layer.name, windows), at)
+            ids = _convolution(made, ids, layer, _geometry_of(layer.name, windows), at)
         else:
-            ids = made.dense(_flat(made, ids, layer, at), layer.weights, at, bias=layer.bias)
-    return made.network(inputs, ids, activation="relu", name=name)
+            ids = made.dense(_flat(made, ids, layer, at), layer.weights, at, bias=bias)
+    return made.network(inputs, ids, activation="relu", name=path.stem)
 
 
 def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGeometry, at: str) -> Ids:
@@ -132,39 +128,9 @@ _TYPES |= {"F8_E5M2": "float8_e5m2", "I64": "int64", "I32": "int32", "I16": "int
 _TYPES |= {"U8": "uint8", "BOOL": "bool"}
 
 
-def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix]:
-    """Read the layers of a file, in natural order of their names (layer.2 before layer.10).
-
-    names: tensor names or patterns (``encoder.*.weight``) in the order wanted; None takes every two-dimensional tensor,
-        and a pattern those that it matches.
-    A convolution chosen by name is the matrix of its outputs and taps, float[O, I * R * S]. A tensor `x.bias` of one
-    dimension belongs to `x.weight`. Raises InputError naming file and tensor.
-    """
-    tensors = _tensors(path)
-    layers = _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)))
-    return _matrices(path, layers)
-
-
-def _matrices(path: str | Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
-    return dense_layers(
-        [
-            ((w := each.weights).reshape(len(w), math.prod(w.shape[1:])), f"{path}: tensor {each.name!r}", each.bias)
-            for each in layers
-        ]
-    )
-
-
-def read_network(path: Path, options: ReadOptions) -> Network:
-    """Read the tensors as layers; with `options.image`, convolutions among them are unrolled over it."""
-    tensors = _tensors(path)
-    unrolled = options.image is not None
-    chosen = _select(tensors, options.names, path, (2, 4) if unrolled else (2,))
-    layers = _layers(tensors, chosen)
-    if options.image is not None:
-        network = chain(layers, options.image, options.windows or {}, str(path), path.stem)
-    else:
-        network = from_layers(_matrices(path, layers), orientation=options.orientation, name=path.stem)
-    return network.with_(notes=(*_notes(tensors, layers, options), *network.notes))
+def _matrices(path: Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
+    flat = [each.weights.reshape(len(each.weights), math.prod(each.weights.shape[1:])) for each in layers]
+    return dense_layers([(w, f"{path}: tensor {each.name!r}", each.bias) for w, each in zip(flat, layers, strict=True)])
 
 
 def _layers(tensors: Mapping[str, StoredTensor], chosen: Sequence[str]) -> list[NamedLayer]:
@@ -197,14 +163,14 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def _tensors(path: str | Path) -> dict[str, StoredTensor]:
-    tensors = read_header(Path(path))
-    claim(2 * Path(path).stat().st_size, str(path))
+def _tensors(path: Path) -> dict[str, StoredTensor]:
+    tensors = read_header(path)
+    claim(2 * path.stat().st_size, str(path))
     return tensors
 
 
 def _select(
-    tensors: Mapping[str, StoredTensor], names: Sequence[str] | None, path: str | Path, ranks: tuple[int, ...]
+    tensors: Mapping[str, StoredTensor], names: Sequence[str] | None, path: Path, ranks: tuple[int, ...]
 ) -> list[str]:
     known = sorted(tensors, key=natural_key)
     if names is None:
@@ -218,7 +184,7 @@ def _select(
         return chosen
     chosen = []
     for pattern in names:
-        hits = [name for name in known if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        hits = [name for name in known if _is_meant(name, pattern)]
         if not hits:
             layers = [name for name in known if len(tensors[name].shape) in ranks]
             raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, layers or known)}")
@@ -251,18 +217,27 @@ class Safetensors(MatrixReader):
     unrolls = True
 
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
-        return read(path, names=names)
+        """A convolution chosen by name is the matrix of its outputs and taps, float[O, I * R * S]."""
+        tensors = _tensors(path)
+        return _matrices(path, _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4))))
 
     def matrix_names(self, path: Path) -> list[str]:
         tensors = _tensors(path)
         return [name for name in sorted(tensors, key=natural_key) if len(tensors[name].shape) in (2, 4)]
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        if len(files) == 1:
-            return read_network(files[0], options)
-        if options.image is not None:
-            raise InputError(f"{files[0]}: an image is given for the layers of one file, not of {len(files)}")
-        return super().network(files, options)
+        path, image = files[0], options.image
+        if len(files) > 1:
+            if image is not None:
+                raise InputError(f"{path}: an image is given for the layers of one file, not of {len(files)}")
+            return super().network(files, options)
+        tensors = _tensors(path)
+        layers = _layers(tensors, _select(tensors, options.names, path, (2,) if image is None else (2, 4)))
+        if image is None:
+            network = from_layers(_matrices(path, layers), orientation=options.orientation, name=path.stem)
+        else:
+            network = _chain(layers, image, options.windows or {}, path)
+        return network.with_(notes=(*_notes(tensors, layers, options), *network.notes))
 
 
 NETWORK_READERS.register("safetensors", summary="safetensors: two-dimensional tensors are layers")(Safetensors())

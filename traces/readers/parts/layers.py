@@ -204,9 +204,8 @@ def dense_layers(given: Sequence[tuple[np.ndarray, str, np.ndarray | None]]) -> 
     layers = []
     for values, where, bias in given:
         rows, columns = np.nonzero(values)
-        layers.append(
-            Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
-        )
+        shape = (values.shape[0], values.shape[1])
+        layers.append(Matrix(rows, columns, values[rows, columns], shape, where, bias=bias))
     return layers
 
 

@@ -354,9 +354,6 @@ class ModelWeights:
                 return form(name, {part: each for part, each in parts.items() if each is not None})
         raise InputError(f"{self.folder}: no matrix {name!r}{did_you_mean(name, self.names())}")
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tensors)
-
 
 def _shards(index: Path) -> list[Path]:
     try:
