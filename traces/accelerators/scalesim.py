@@ -30,7 +30,7 @@ TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.trace.chunks.STREAMS
 _AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace
 _BYTES_READ, _BYTES_HELD = 64, 32  # of memory: a word while its trace is read, and one that moved, as it stays
-_MOST_OFFSET = 1 << 62
+_PAGE = 4096  # bytes: a tensor begins at a multiple
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +98,11 @@ def read_run(
     return traffic
 
 
-def base_addresses(traffic: Sequence[TensorTraffic], alignment: int = 4096) -> dict[tuple[int, str], int]:
+def base_addresses(traffic: Sequence[TensorTraffic]) -> dict[tuple[int, str], int]:
     bases, at = {}, 0
     for each in traffic:
         bases[each.layer, each.tensor] = at
-        at += -(-each.tensor_words // alignment) * alignment
+        at += -(-each.tensor_words // _PAGE) * _PAGE
     return bases
 
 
@@ -123,16 +123,15 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
             mine = [each for each in traffic if each.layer == layer]
             first = min((int(each.cycle.min()) for each in mine if len(each.cycle)), default=0)
             parts = [_accesses(each, bases[layer, each.tensor], burst_bytes) for each in mine]
-            address, size, op, stream, cycle = (np.concatenate(c) for c in zip(*(p[:5] for p in parts), strict=True))
-            payload = np.concatenate([each.data for each in mine])
-            offset = np.concatenate([[0], np.cumsum(size)])
+            address, size, op, stream, cycle = (np.concatenate(column) for column in zip(*parts, strict=True))
             order = np.argsort(cycle, kind="stable")
-            at = np.repeat(offset[:-1][order] - np.concatenate([[0], np.cumsum(size[order])])[:-1], size[order])
-            payload = payload[at + np.arange(len(at))]
+            given, size = np.cumsum(size) - size, size[order]
+            offset = np.concatenate([[0], np.cumsum(size)])
+            at = np.repeat(given[order] - offset[:-1], size) + np.arange(offset[-1])
+            payload = np.concatenate([each.data for each in mine])[at]
             clock = begin + cycle[order] - first
             begin = int(clock[-1]) + 1 if len(clock) else begin
-            address, size = address[order].astype(np.uint64), size[order].astype(np.uint16)
-            offset = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
+            address, size = address[order].astype(np.uint64), size.astype(np.uint16)
             yield Chunk(address, size, op[order], stream[order], offset, payload, clock)
 
     return Trace(chunks, Memory(0, len(image), image), None, {"source": "SCALE-Sim", "burst_bytes": burst_bytes})
@@ -198,7 +197,7 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
     except (OSError, UnicodeDecodeError, configparser.Error, ValueError) as error:
         raise InputError(f"{files[0]}: not a SCALE-Sim configuration: {brief(error)}") from error
     for tensor, offset in offsets.items():
-        if not 0 <= offset <= _MOST_OFFSET:
+        if not 0 <= offset <= 1 << 62:
             raise InputError(f"{files[0]}: {tensor.capitalize()}Offset is {shown(offset)}: 0 to 2^62 is wanted")
     return offsets, padded
 
@@ -320,9 +319,8 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
         raise InputError(f"{path}: a table of counts has a header with {', '.join(sorted(columns))}, and lines")
     for line, row in enumerate(rows, 2):
         where = f"{path}:{line}"
-        layer, reads, writes, bits = (
-            _whole(row, name, where) for name in ("layer", "dram_reads", "dram_writes", "access_bits")
-        )
+        numbers = ("layer", "dram_reads", "dram_writes", "access_bits")
+        layer, reads, writes, bits = (_whole(row, number, where) for number in numbers)
         name = str(row["tensor"]).strip().lower()
         tensor = _SAME.get(name, name)
         if tensor not in TENSORS:
@@ -334,13 +332,12 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
             _whole(row, name, where) if (row.get(name) or "").strip() else None for name in ("passes", "layer_cycles")
         )
         for accesses, is_write in ((reads, False), (writes, True)):
-            if not accesses:
-                continue
-            try:
-                counted = count_tensor(data, accesses, bits, passes=passes if not (reads and writes) else None)
-            except InputError as error:
-                raise InputError(f"{where}: {error}") from error
-            walked.append((_walk(layer, tensor, is_write, data, counted, cycles or 0, where), counted))
+            if accesses:
+                try:
+                    counted = count_tensor(data, accesses, bits, passes=passes if not (reads and writes) else None)
+                except InputError as error:
+                    raise InputError(f"{where}: {error}") from error
+                walked.append((_walk(layer, tensor, is_write, data, counted, cycles or 0, where), counted))
     return walked
 
 

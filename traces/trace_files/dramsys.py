@@ -43,8 +43,6 @@ TRACE_READERS.register("dramsys", summary="DRAMSys trace player (.stl): clock, r
 
 
 class Dramsys(TraceWriter):
-    suffix = ".stl"
-
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
         written = 0
         for piece, address, size, op, cycle in columns(trace):
