@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,16 @@ class Window:
         if min(sides) < 1:
             raise InputError(f"{where}: a window of {reach} does not fit the image of {list(image)} with its padding")
         return sides[0], sides[1]
+
+    def taps(self, image: Ids, window: tuple[int, int], out: Ids) -> Iterator[tuple[int, int, Any, Any]]:
+        """Yield each tap (y, x) of a window, the pixels (y, x) of the image it takes, and where in `out` they go."""
+        for tap in product(range(window[0]), range(window[1])):
+            taken, into = [], []
+            for a in (0, 1):
+                at = np.arange(out.shape[a + 1]) * self.strides[a] + tap[a] * self.dilations[a] - self.padding[a]
+                into.append(np.flatnonzero((at >= 0) & (at < image.shape[a + 1])))
+                taken.append(at[into[a]])
+            yield *tap, np.ix_(*taken), np.ix_(*into)
 
 
 @dataclass(eq=False)
@@ -115,22 +126,15 @@ class Unrolled:
         self._tell_pattern(kernel, where)
         out = self._results(out, (outputs, *size), where)
         o, i, r, s = np.nonzero(kernel)
-        weights = kernel[o, i, r, s]
-        first_channel = o // (outputs // groups) * inner
+        channel = o // (outputs // groups) * inner + i
         claim_network(self.n_connections + len(o) * size[0] * size[1], self.n_neurons, where)
-        top, left = window.padding[:2]
-        parts = []
-        for tap_y, tap_x in np.unique(np.stack((r, s)), axis=1).T.tolist():
-            taps = np.flatnonzero((r == tap_y) & (s == tap_x))
-            ys, from_y = _inside(size[0], window.strides[0], tap_y * window.dilations[0] - top, height)
-            xs, from_x = _inside(size[1], window.strides[1], tap_x * window.dilations[1] - left, width)
-            source = image[(first_channel + i)[taps][:, None, None], from_y[:, None], from_x]
-            target = out[o[taps][:, None, None], ys[:, None], xs]
-            parts.append((source.ravel(), target.ravel(), np.repeat(taps, len(ys) * len(xs))))
-        source, target, tap = (
-            (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else [np.zeros(0, np.int64)] * 3
-        )
-        self._connect(source, target, weights[tap] if len(tap) else np.zeros(0, np.float32), self.n_weights + tap)
+        parts = [(np.zeros(0, np.int64),) * 3]
+        for y, x, pixels, into in window.taps(image, (rows, columns), out):
+            taps = np.flatnonzero((r == y) & (s == x))
+            source, target = image[(channel[taps][:, None, None], *pixels)], out[(o[taps][:, None, None], *into)]
+            parts.append((source.ravel(), target.ravel(), np.repeat(taps, source[:1].size)))
+        source, target, tap = (np.concatenate(column) for column in zip(*parts, strict=True))
+        self._connect(source, target, kernel[o, i, r, s][tap], self.n_weights + tap)
         self.n_weights += len(o)
         self._add_bias(out, bias, where)
         return out
@@ -144,7 +148,7 @@ class Unrolled:
         if matrix.ndim != 2 or matrix.shape[1] != len(given):
             raise InputError(f"{where}: weights of shape {list(matrix.shape)} do not fit {len(given)} inputs")
         self._tell_pattern(matrix, where)
-        out = self._results(out, (matrix.shape[0],), where)
+        out = self._results(out, (len(matrix),), where)
         row, column = np.nonzero(matrix)
         self._connect(given[column], out[row], matrix[row, column], self.n_weights + np.arange(len(row)))
         self.n_weights += len(row)
@@ -157,16 +161,9 @@ class Unrolled:
         channels, height, width = image.shape
         size = window.output((height, width), sides, where)
         out = self.image(channels, *size)
-        top, left = window.padding[:2]
         claim_network(self.n_connections + out.size * sides[0] * sides[1], self.n_neurons, where)
-        sources, targets = [], []
-        for tap_y in range(sides[0]):
-            for tap_x in range(sides[1]):
-                ys, from_y = _inside(size[0], window.strides[0], tap_y * window.dilations[0] - top, height)
-                xs, from_x = _inside(size[1], window.strides[1], tap_x * window.dilations[1] - left, width)
-                sources.append(image[:, from_y[:, None], from_x].ravel())
-                targets.append(out[:, ys[:, None], xs].ravel())
-        source, target = np.concatenate(sources), np.concatenate(targets)
+        taps = [(image[:, *pixels], out[:, *into]) for _, _, pixels, into in window.taps(image, sides, out)]
+        source, target = (np.concatenate([ids.ravel() for ids in column]) for column in zip(*taps, strict=True))
         held = np.bincount(target - out.flat[0], minlength=out.size)
         each = np.full(out.size, sides[0] * sides[1]) if count_padding else np.maximum(held, 1)
         counts, kind = np.unique(each, return_inverse=True)
@@ -260,13 +257,6 @@ class Unrolled:
                 self.n_weights = int(number.max()) + 1
             self.layers[k] = source, target, weight, number
 
-    def _results(self, out: Ids | None, shape: tuple[int, ...], where: str) -> Ids:
-        if out is None:
-            return self.image(*shape) if len(shape) == 3 else self.vector(shape[0])
-        if out.size != math.prod(shape):
-            raise InputError(f"{where}: {math.prod(shape)} results for {out.size} neurons")
-        return out.reshape(shape)
-
     def _share(self, source: Ids, target: Ids, weights: Any) -> None:
         """Connect with weights, broadcast to the shape of `target`: equal ones are stored once."""
         stored, which = np.unique(weights, return_inverse=True)
@@ -274,23 +264,28 @@ class Unrolled:
         self._connect(source.ravel(), target.ravel(), np.broadcast_to(weights, target.shape).ravel(), ids.ravel())
         self.n_weights += len(stored)
 
+    def _results(self, out: Ids | None, shape: tuple[int, ...], where: str) -> Ids:
+        if out is None:
+            return self.image(*shape) if len(shape) == 3 else self.vector(shape[0])
+        if out.size != math.prod(shape):
+            raise InputError(f"{where}: {math.prod(shape)} results for {out.size} neurons")
+        return out.reshape(shape)
+
+    def _add_bias(self, out: Ids, bias: npt.NDArray[np.float32] | None, where: str) -> None:
+        if bias is not None:
+            if bias.shape != out.shape[:1]:
+                raise InputError(f"{where}: a bias of shape {list(bias.shape)} for {len(out)} outputs")
+            self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
+
+    def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
+        if pattern := zero_pattern(weights) if weights.size <= MOST_SCANNED else "":
+            self.notes.append(f"{where} is {pattern}")
+
     def _connect(self, source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids) -> None:
         kept = source != NOBODY
         source, target, weight_id = (column[kept].astype(np.int32) for column in (source, target, weight_id))
         self.layers.append((source, target, weight[kept], weight_id))
         self.n_connections += len(source)
-
-    def _add_bias(self, out: Ids, bias: npt.NDArray[np.float32] | None, where: str) -> None:
-        if bias is None:
-            return
-        if bias.shape != (out.shape[0],):
-            raise InputError(f"{where}: a bias of shape {list(bias.shape)} for {out.shape[0]} outputs")
-        self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
-
-    def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
-        pattern = zero_pattern(weights) if weights.size <= MOST_SCANNED else ""
-        if pattern:
-            self.notes.append(f"{where} is {pattern}")
 
     # -- the end --
 
@@ -360,13 +355,6 @@ def _added(
         kept = np.ones(len(source), bool)
         kept[second] = False
         source, target, weight, weight_id = source[kept], target[kept], weight[kept], weight_id[kept]
-
-
-def _inside(n: int, stride: int, offset: int, side: int) -> tuple[Ids, Ids]:
-    outputs = np.arange(n)
-    at = outputs * stride + offset
-    inside = (at >= 0) & (at < side)
-    return outputs[inside], at[inside]
 
 
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
@@ -622,8 +610,7 @@ class _Model:
             rows = given.size // matrix.shape[1] if given.size % matrix.shape[1] == 0 else 1
             if rows > 1:  # a matrix for each row: a window of one
                 return lambda out: self._rows(given.reshape(rows, -1), matrix, bias, out, at).reshape(shape)
-            flat: Any = lambda out: None if out is None else out.ravel()  # noqa: E731
-            return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=flat(out)), shape, at)
+            return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=out), shape, at)
         if weights.ndim != 4:
             raise InputError(f"{at}: weights of shape {list(weights.shape)}: only images of two dimensions are read")
         image = self._channels_first(given, at)
