@@ -182,10 +182,8 @@ class _Planner:
         why = next((why for part, why in _OTHERWISE.items() if part in own), "")
         if why or self.config.get("is_encoder_decoder") is True:
             why = why or "it encodes and decodes"
-            raise InputError(
-                f"{self.checkpoint.path}: a step of {own or 'this model'} is not known: {why} (decoders and encoders "
-                "like BERT are read)"
-            )
+            known = "decoders and encoders like BERT are read"
+            raise InputError(f"{self.checkpoint.path}: a step of {own or 'this model'} is not known: {why} ({known})")
         given = self.config.get("architectures")
         names = " ".join(map(str, given)) if isinstance(given, list) else ""
         if "ForCausalLM" in names or "LMHead" in names or "ForConditionalGeneration" in names:
@@ -252,9 +250,8 @@ class _Planner:
     def _say(self, names: Sequence[str], what: str) -> None:
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            self.notes.append(
-                f"{len(names)} tensor{'s' if len(names) > 1 else ''} {what}: {', '.join(names[:3])}{more}"
-            )
+            tensors = "tensors" if len(names) > 1 else "tensor"
+            self.notes.append(f"{len(names)} {tensors} {what}: {', '.join(names[:3])}{more}")
 
     def _read(self, name: str, tensor: StoredTensor) -> TokenRead:
         kind, layer = kind_of_tensor(name), layer_of(name)

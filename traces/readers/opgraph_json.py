@@ -67,10 +67,10 @@ def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], at: str) -> No
 
 def _tensor(entry: Mapping[str, Any], at: str) -> Tensor:
     shape = entry.get("shape")
-    if not isinstance(shape, list) or any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in shape):
+    if not isinstance(shape, list) or any(type(s) is not int or s < 0 for s in shape):
         raise InputError(f"{at}: unknown shape {shape!r}: give every dimension as a whole number")
     n_bytes = entry.get("bytes")
-    if isinstance(n_bytes, bool) or not isinstance(n_bytes, int):
+    if type(n_bytes) is not int:
         raise InputError(f"{at}: `bytes` must be a whole number, not {shown(n_bytes)}")
     buffer, dtype = entry.get("buffer", entry["name"]), entry.get("dtype", "uint8")
     if not isinstance(buffer, str) or not isinstance(dtype, str):

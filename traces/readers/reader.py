@@ -119,7 +119,6 @@ NETWORK_READERS: Registry[NetworkReader] = Registry(
 )
 
 
-KINDS = ("network", "opgraph")
 _LONGEST_MESSAGE = 1000
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -159,8 +158,8 @@ def load(
         taker = "from_torch" if hasattr(path, "parameters") else "from_matrices"
         raise InputError(f"load reads files, not a {type(path).__name__}: what is in memory is taken by ew.{taker}")
     check_orientation(orientation)
-    if kind is not None and kind not in KINDS:
-        raise unknown_name("kind", kind, KINDS)
+    if kind not in (None, "network", "opgraph"):
+        raise unknown_name("kind", kind, ("network", "opgraph"))
     chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
     try:
         return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch, shapes))
@@ -197,7 +196,7 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
     if options.windows and options.image is None:
         raise InputError(f"{files[0]}: windows need the size of the input image: image=(height, width)")
     for name, shape in (options.shapes or {}).items():
-        if any(isinstance(side, bool) or not isinstance(side, int) or not 1 <= side <= 2**31 for side in shape):
+        if any(type(side) is not int or not 1 <= side <= 2**31 for side in shape):
             raise InputError(f"shape of {name!r}: {shape}: whole numbers of at least 1 are needed")
     if options.batch is not None and (isinstance(options.batch, bool) or not 1 <= options.batch <= 2**31):
         raise InputError(f"batch is {options.batch}: a whole number of at least 1")

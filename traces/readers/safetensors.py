@@ -19,7 +19,7 @@ from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.readers.parts.layers import Matrix, dense_layers, from_layers, natural_key
 from traces.readers.parts.model_network import Ids, Unrolled, Window
-from traces.readers.parts.weights import StoredTensor, read_header
+from traces.readers.parts.weights import TYPES, StoredTensor, dtype_of, read_header
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 
 
@@ -122,12 +122,6 @@ def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
     raise InputError(f"{at} takes {n_inputs} inputs, but {channels} x {height} x {width} come: give strides or pools")
 
 
-# safetensors' type names -> numpy's (the small floats are ml_dtypes')
-_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn"}
-_TYPES |= {"F8_E5M2": "float8_e5m2", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8"}
-_TYPES |= {"U8": "uint8", "BOOL": "bool"}
-
-
 def _matrices(path: Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
     flat = [each.weights.reshape(len(each.weights), math.prod(each.weights.shape[1:])) for each in layers]
     return dense_layers([(w, f"{path}: tensor {each.name!r}", each.bias) for w, each in zip(flat, layers, strict=True)])
@@ -200,15 +194,10 @@ def _select(
 
 
 def _values(tensor: StoredTensor) -> np.ndarray:
-    import ml_dtypes
-
-    numpy_name = _TYPES.get(tensor.kind)
-    if numpy_name is None:
-        raise InputError(
-            f"{tensor.file}: tensor {tensor.name!r} is of type {tensor.kind}{did_you_mean(tensor.kind, _TYPES)}"
-        )
-    dtype = np.dtype(getattr(ml_dtypes, numpy_name, numpy_name)).newbyteorder("<")
-    return tensor.words(0, math.prod(tensor.shape), dtype).reshape(tensor.shape)
+    if tensor.kind not in TYPES:
+        known = did_you_mean(tensor.kind, TYPES)
+        raise InputError(f"{tensor.file}: tensor {tensor.name!r} is of type {tensor.kind}{known}")
+    return tensor.words(0, math.prod(tensor.shape), dtype_of(tensor.kind)).reshape(tensor.shape)
 
 
 class Safetensors(MatrixReader):

@@ -167,8 +167,7 @@ def from_layers(
         source, target = (matrix.columns, matrix.rows) if outputs_first else (matrix.rows, matrix.columns)
         key = target * n_in + source  # both ids are below 2^31
         order = slice(None) if (np.diff(key) > 0).all() else np.argsort(key, kind="stable")
-        values = float32_values(matrix)
-        parts.append((source[order] + first, target[order] + first + n_in, values[order]))
+        parts.append((source[order] + first, target[order] + first + n_in, float32_values(matrix)[order]))
         biases.append(np.zeros(n_out) if matrix.bias is None else matrix.bias)
     n = sum(sizes)
     if n > MAX_NEURONS:

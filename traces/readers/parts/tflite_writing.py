@@ -126,7 +126,6 @@ _SCALARS: Mapping[str, Mapping[int, str]] = {  # field -> how it is stored; all 
     "Operator": {0: "I", 3: "B", 6: "b", 11: "B", 13: "i"},
     "Conv2DOptions": {0: "b", 1: "i", 2: "i", 3: "b", 4: "i", 5: "i", 6: "b"},
 }
-_ACTIVATION = {"CONV_2D": ("Conv2DOptions", 3)}  # field of the activation, of operators whose parts leave it out
 _NEW = {"ADD": "AddOptions", "CONCATENATION": "ConcatenationOptions"}  # operators that can be added
 
 
@@ -303,9 +302,8 @@ class TfliteWriting:
         needed = node.attributes.get("activation", "NONE")
         if needed == old.attributes.get("activation", "NONE"):
             return {}
-        kind, field = _ACTIVATION[node.op]
-        options = self.reader.options(table, kind)
-        return {4: self._copied(options, kind, max(_SCALARS[kind]) + 1) | {field: self.activations[needed]}}
+        options = self.reader.options(table, "Conv2DOptions")  # parts of others leave no activation out
+        return {4: self._copied(options, "Conv2DOptions", 7) | {3: self.activations[needed]}}
 
     def _options(self, node: Operator) -> Table:
         activation = self.activations[node.attributes.get("activation", "NONE")]

@@ -174,15 +174,10 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 def _window(given: dict[str, Any]) -> dict[str, Any]:
-    top, left = (0, 0) if isinstance(given["padding"], str) else _pair(given["padding"])
-    words = {"same": "SAME", "valid": "VALID"}
-    padding = words[given["padding"]] if isinstance(given["padding"], str) else (top, left, top, left)
-    return {
-        "strides": _pair(given["stride"]),
-        "padding": padding,
-        "dilations": _pair(given.get("dilation", 1)),
-        "channel_axis": 1,
-    }
+    word = given["padding"]
+    padding = word.upper() if isinstance(word, str) else _pair(word) * 2
+    strides, dilations = _pair(given["stride"]), _pair(given.get("dilation", 1))
+    return {"strides": strides, "padding": padding, "dilations": dilations, "channel_axis": 1}
 
 
 def _convolution(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
@@ -258,12 +253,11 @@ BUILDERS: Mapping[str, Build] = {
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "_unsafe_view"), _plainly("RESHAPE")),
     **dict.fromkeys(("dropout", "clone", "contiguous", "detach", "alias", "to", "_to_copy"), _plainly("IDENTITY")),
     **{a: _plainly(b) for a, b in {
-        "relu": "RELU", "prelu": "PRELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "silu": "SILU",
-        "hardswish": "HARD_SWISH", "softmax": "SOFTMAX", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
-        "_log_softmax": "LOGSOFTMAX", "mul": "MUL", "sub": "SUB", "div": "DIV", "matmul": "MATMUL",
-        "bmm": "BATCH_MATMUL",
+        "sigmoid": "LOGISTIC", "hardswish": "HARD_SWISH", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
+        "_log_softmax": "LOGSOFTMAX", "bmm": "BATCH_MATMUL",
     }.items()},
 }  # fmt: skip
+"""ATen's name of an operator -> what it is here; one that is not here has its name in capitals."""
 
 
 class _Program:
@@ -331,7 +325,7 @@ class _Program:
         if kind == "batch_norm":
             self._fold_norm(node, given)
             return
-        op, attributes = BUILDERS.get(kind, _plainly(kind.upper()))(given, node)  # others have sizes, and no values
+        op, attributes = BUILDERS.get(kind, _plainly(kind.upper()))(given, node)
         names = [
             self._name(value) for value in self._flat([*node.args, *node.kwargs.values()]) if hasattr(value, "name")
         ]
