@@ -259,8 +259,6 @@ _BYTES_A_WORD = 41  # of memory: cycle, access, word, two on the way, and the by
 
 @dataclass(frozen=True)
 class CountedTraffic:
-    """accesses x access_bits of a tensor of tensor_bytes bytes with ones_per_pass set bits."""
-
     accesses: int
     access_bits: int
     tensor_bytes: int

@@ -97,7 +97,6 @@ class TokenRead:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of the tensor's rows as they are stored, and of keys and values."""
         if self.tensor is None:
             return self.kv_read + self.kv_written
         each = (self.tensor.stop - self.tensor.start) // self.matrix[0] if self.matrix[0] else 0
@@ -264,7 +263,6 @@ class _Planner:
         return TokenRead(name, kind, layer, tensor, rows, matrix)
 
     def _rows_of_experts(self, name: str, tensor: StoredTensor, matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-        """Return the rows of the experts that are read, evenly spread over a stack, or those of one."""
         count, _ = self.experts
         if not count:
             if self.config:
@@ -315,7 +313,6 @@ class _Planner:
         return caches + new
 
     def _compare(self, inside: Mapping[int, Sequence[TokenRead]]) -> None:
-        """Note where the tensors, or the context, are not what the configuration says."""
         positions = self._of_config("max_position_embeddings")
         if positions and self.context >= positions:
             self.notes.append(f"a context of {self.context} tokens: the configuration has {positions} positions")
@@ -382,7 +379,6 @@ class _Planner:
         return -(-self._kv_values(layer) * bits // 8)
 
     def _kv_values(self, layer: int) -> int:
-        """Return the keys and values of a token in a layer."""
         latent = self._of_config("kv_lora_rank")  # DeepSeek's latent attention keeps one vector and the rotated key
         if latent:
             return latent + (self._of_config("qk_rope_head_dim") or 0)

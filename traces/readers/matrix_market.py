@@ -94,7 +94,6 @@ class MatrixMarket(MatrixReader):
     suffixes = (".mtx",)
 
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
-        """Entries of a pattern count as 1."""
         layout, field, symmetry, sizes, skip = _header(path)
         shape = (sizes[0], sizes[1])
         claim_matrix(0, shape, str(path))

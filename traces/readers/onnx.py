@@ -370,7 +370,6 @@ class Onnx(ModelReader):
     sets_shapes = True
 
     def opgraph(self, file: Path, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
-        """A branch (If) whose condition follows from constants and shapes is taken."""
         with damage(str(file)):
             return _Reader(file, batch, shapes or {}).opgraph()
 

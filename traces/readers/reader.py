@@ -55,7 +55,6 @@ class NetworkReader:
         return True
 
     def recognises_folder(self, folder: Path) -> bool:
-        """Return whether a folder as a whole is one network of this kind."""
         return False
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
@@ -208,7 +207,6 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
 
 
 def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return a model file with the operators of `graph`, as NetworkReader.written says."""
     reader, files = _choose(path, "opgraph")
     return reader.written(files[0], graph, offsets)
 

@@ -111,13 +111,11 @@ _ENTRY_BYTES, _SIDE_BYTES = 64, 48
 
 
 def claim_matrix(n_entries: int, shape: Sequence[int], where: str) -> None:
-    """Raise InputError where a matrix is beyond the bound of memory: 64 bytes an entry, 48 a row and column."""
     what = f"a matrix of shape {tuple(shape)} with {n_entries} entries"
     claim(_ENTRY_BYTES * n_entries + _SIDE_BYTES * sum(shape), where, what)
 
 
 def claim_network(n_connections: int, n_neurons: int, where: str) -> None:
-    """Raise InputError where a network is beyond the bound of memory: 64 bytes per connection and per neuron."""
     what = f"a network of {n_connections} connections and {n_neurons} neurons"
     claim(64 * (n_connections + n_neurons), where, what)
 

@@ -39,7 +39,6 @@ class Window:
     dilations: tuple[int, int] = (1, 1)
 
     def output(self, image: tuple[int, int], window: tuple[int, int], where: str) -> tuple[int, int]:
-        """Return the size of the output image. Raises InputError where the window does not fit."""
         if (
             min(*self.strides, *self.dilations) < 1
             or min(self.padding) < 0
@@ -234,7 +233,6 @@ class Unrolled:
         return out
 
     def scaled(self, given: Ids, factors: npt.NDArray[np.float32], shift: npt.NDArray[np.float32], where: str) -> Ids:
-        """Connect factors * given + shift, all of one shape, to new neurons: a stored weight per factor."""
         out = self.like(given)
         self._share(given, out, factors)
         self.biases[out] = shift

@@ -213,7 +213,6 @@ class TfliteWriting:
     # -- what is new --
 
     def _free_unread(self) -> None:
-        """Give the room of constants that no operator reads any more to others, where no other tensor shares it."""
         # metadata may name buffers too: those are tensors' only by accident
         dead = {i for name, i in self.index.items() if name in self.reader.constants and name not in self.read}
         buffers = [int(table.Buffer()) for table in self.reader.tables]

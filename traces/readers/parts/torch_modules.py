@@ -257,7 +257,7 @@ BUILDERS: Mapping[str, Build] = {
         "_log_softmax": "LOGSOFTMAX", "bmm": "BATCH_MATMUL",
     }.items()},
 }  # fmt: skip
-"""ATen's name of an operator -> what it is here; one that is not here has its name in capitals."""
+"""Others have their names in capitals, sizes, and no values."""
 
 
 class _Program:

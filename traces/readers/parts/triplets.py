@@ -39,7 +39,6 @@ class Triplets:
 
 
 def _lists_of_lines(stream: IO[str], path: Path) -> Iterator[list[str]]:
-    """Yield the lines of a text, many at once."""
     rest, first = "", 1
     while block := stream.read(_AT_A_TIME):
         lines = (rest + block).split("\n")

@@ -93,7 +93,6 @@ class StoredTensor:
 
 
 def read_header(file: Path) -> dict[str, StoredTensor]:
-    """Return the tensors of a safetensors file, checked against its length and each other."""
     try:
         with open(file, "rb") as stream:
             total = stream.seek(0, 2)
