@@ -111,7 +111,7 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
     access (the tool itself has no bursts). Layers follow each other; inside a layer accesses go by cycle, then by
     tensor and file order. cycle: array clocks from 0, to be taken as clocks of the memory.
     """
-    end = max((base + each.tensor_words for each in traffic for base in [bases[each.layer, each.tensor]]), default=0)
+    end = max((bases[each.layer, each.tensor] + each.tensor_words for each in traffic), default=0)
     image = np.zeros(-(-max(end, 1) // burst_bytes) * burst_bytes, np.uint8)
     for each in traffic:
         if not each.is_write:
@@ -140,8 +140,8 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
 def _accesses(each: TensorTraffic, base: int, burst_bytes: int) -> tuple[np.ndarray, ...]:
     address = base + each.word
     follows = (np.diff(address) == 1) & (np.diff(each.row) == 0) & (np.diff(address // burst_bytes) == 0)
-    first = np.flatnonzero(np.concatenate([[True], ~follows])) if len(address) else np.zeros(0, np.int64)
-    size = np.diff(np.concatenate([first, [len(address)]])) if len(first) else np.zeros(0, np.int64)
+    first = np.flatnonzero(np.append(True, ~follows)[: len(address)])
+    size = np.diff(np.append(first, len(address)))
     op, stream = np.full(len(first), each.is_write, np.uint8), np.full(len(first), STREAM[each.tensor], np.uint8)
     return address[first], size, op, stream, each.cycle[first]
 
@@ -165,10 +165,8 @@ def _partial_bytes(word: np.ndarray, partial: np.ndarray, tensor_words: int, pat
             f"{path}: the partial sums must be bytes [n, positions, filters] of {tensor_words} outputs each"
         )
     order = np.argsort(word, kind="stable")
-    ordered = word[order]
-    start = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0])) if len(word) else np.zeros(0, np.int64)
     nth = np.empty(len(word), np.int64)
-    nth[order] = np.arange(len(word)) - np.repeat(start, np.diff(np.concatenate([start, [len(word)]])))
+    nth[order] = np.arange(len(word)) - np.searchsorted(word[order], word[order])
     if len(nth) and int(nth.max()) >= len(partial):
         raise InputError(f"{path}: an output is written {int(nth.max()) + 1} times, but there are {len(partial)} sums")
     return np.asarray(sums[nth, word])

@@ -434,10 +434,10 @@ def _joined(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def layer_group(layer: int | None, layers: int, groups: int = 8) -> str:
+def layer_group(layer: int | None, layers: int) -> str:
     if layer is None:
         return "before and after"
-    size = max(1, -(-layers // groups))
+    size = max(1, -(-layers // 8))
     first = layer // size * size
     last = min(first + size, layers) - 1
     return f"layer {first}" if first == last else f"layers {first} to {last}"

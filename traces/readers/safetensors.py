@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,22 +23,9 @@ from traces.readers.parts.model_network import Ids, Unrolled, Window
 from traces.readers.parts.weights import TYPES, StoredTensor, dtype_of, read_header
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 
-
-@dataclass(frozen=True)
-class ConvolutionGeometry:
-    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation,
-    pool (side of the windows whose mean follows, 1: none)."""
-
-    stride: int = 1
-    padding: int | None = None
-    dilation: int = 1
-    pool: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("stride", "dilation", "pool"):
-            whole_number(getattr(self, name), f"{name} of a convolution", 1, 2**12)
-        if self.padding is not None:
-            whole_number(self.padding, "padding of a convolution", 0, 2**12)
+_GEOMETRY: Mapping[str, int | None] = {"stride": 1, "dilation": 1, "pool": 1, "padding": None}
+"""How a convolution of a state dict is laid. padding: None: (side - 1) // 2, as large as before; pool: side of the
+windows whose mean follows, 1: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +39,17 @@ def _is_meant(name: str, pattern: str) -> bool:
     return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-def _geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
-    given: dict[str, int] = {}
+def _geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    given: dict[str, Any] = dict(_GEOMETRY)
     for pattern, values in windows.items():
         if _is_meant(name, pattern):
             given |= values
-    known = list(ConvolutionGeometry.__dataclass_fields__)
-    for key in given:
-        if key not in known:
-            raise InputError(f"a convolution has no {key!r}{did_you_mean(key, known)}")
-    return ConvolutionGeometry(**given)
+    for key, value in given.items():
+        if key not in _GEOMETRY:
+            raise InputError(f"a convolution has no {key!r}{did_you_mean(key, _GEOMETRY)}")
+        if value is not None or key != "padding":
+            whole_number(value, f"{key} of a convolution", int(key != "padding"), 2**12)
+    return given
 
 
 def _chain(
@@ -93,18 +82,17 @@ def _chain(
     return made.network(inputs, ids, activation="relu", name=path.stem)
 
 
-def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGeometry, at: str) -> Ids:
+def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: Mapping[str, Any], at: str) -> Ids:
     if ids.ndim != 3:
         raise InputError(f"{at} is a convolution behind a fully connected layer: choose tensors by `names`")
-    _, inner, rows, columns = layer.weights.shape
+    _, inner, *sides = layer.weights.shape
     if not inner or ids.shape[0] % inner:
         raise InputError(f"{at} of shape {list(layer.weights.shape)} does not fit {ids.shape[0]} channels")
-    pads = [(side - 1) * how.dilation // 2 if how.padding is None else how.padding for side in (rows, columns)]
-    window = Window((how.stride, how.stride), (pads[0], pads[1], pads[0], pads[1]), (how.dilation, how.dilation))
+    stride, dilation, pool, padding = (how[key] for key in _GEOMETRY)
+    y, x = ((side - 1) * dilation // 2 if padding is None else padding for side in sides)
+    window = Window((stride, stride), (y, x, y, x), (dilation, dilation))
     ids = made.convolution(ids, layer.weights, window, at, groups=ids.shape[0] // inner, bias=layer.bias)
-    if how.pool > 1:
-        ids = made.pool(ids, (how.pool,) * 2, Window((how.pool,) * 2), at, count_padding=False)
-    return ids
+    return made.pool(ids, (pool, pool), Window((pool, pool)), at, count_padding=False) if pool > 1 else ids
 
 
 def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:

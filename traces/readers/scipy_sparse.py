@@ -13,7 +13,7 @@ from traces.base.errors import InputError
 from traces.base.sparse import checked_sparse, row_pointers
 from traces.networks.network import Network, is_real
 from traces.readers.parts.layers import Matrix, claim_matrix, dense_layer, from_layers
-from traces.readers.parts.torch_modules import matrix_of
+from traces.readers.parts.torch_modules import array_of
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
@@ -73,7 +73,7 @@ def _in_memory(matrix: Any, where: str) -> Matrix:
         coo = checked_sparse(matrix, where).tocoo()
         return Matrix(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, coo.shape, where)
     if type(matrix).__module__.partition(".")[0] in ("torch", "torchao"):
-        return matrix_of(matrix, where)
+        matrix = array_of(matrix, where)
     try:
         dense = np.asarray(matrix)
     except ValueError as error:

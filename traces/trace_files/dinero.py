@@ -44,6 +44,6 @@ TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecima
     LineWriter(
         lambda address, size, op, cycle: [
             f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in zip(address, size, op, strict=True)
-        ],
+        ]
     )
 )

@@ -107,12 +107,9 @@ class Matrix:
         return f"{where} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
 
 
-_ENTRY_BYTES, _SIDE_BYTES = 64, 48
-
-
 def claim_matrix(n_entries: int, shape: Sequence[int], where: str) -> None:
     what = f"a matrix of shape {tuple(shape)} with {n_entries} entries"
-    claim(_ENTRY_BYTES * n_entries + _SIDE_BYTES * sum(shape), where, what)
+    claim(64 * n_entries + 48 * sum(shape), where, what)  # bytes of an entry, and of a row or column
 
 
 def claim_network(n_connections: int, n_neurons: int, where: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import product
@@ -65,22 +65,17 @@ class Window:
             yield *tap, np.ix_(*taken), np.ix_(*into)
 
 
-@dataclass(eq=False)
 class Unrolled:
     """A network in the making: neurons are numbered as they come, connections are kept layer by layer. where: the
     file, for messages. notes: sentences about what was read otherwise."""
 
-    where: str
-    n_neurons: int = 0
-    n_weights: int = 0
-    n_connections: int = 0
-    layers: list[tuple[Ids, Ids, npt.NDArray[np.float32], Ids]] = field(default_factory=list)
-    positions: list[Ids] = field(default_factory=list)
-    biases: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-    codes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-    notes: list[str] = field(default_factory=list)
-    n_layers: int = 0
+    def __init__(self, where: str) -> None:
+        self.where, self.notes = where, list[str]()
+        self.n_neurons = self.n_layers = self.n_weights = self.n_connections = 0
+        self.layers: list[tuple[Ids, Ids, npt.NDArray[np.float32], Ids]] = []
+        self.positions: list[Ids] = []
+        self.biases, self.slopes = np.zeros(0, np.float32), np.zeros(0, np.float32)
+        self.codes = np.zeros(0, np.uint8)
 
     # -- neurons --
 

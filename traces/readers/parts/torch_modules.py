@@ -18,7 +18,6 @@ from traces.base.errors import InputError, MissingExtraError, brief
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
-from traces.readers.parts.layers import Matrix, dense_layer
 from traces.readers.parts.model_network import to_network
 
 Weights = npt.NDArray[np.float32]
@@ -93,14 +92,7 @@ def to_torch(network: Network, module: Any) -> Any:
     return made
 
 
-def matrix_of(tensor: Any, where: str) -> Matrix:
-    values = _array(tensor, where)
-    if values.ndim != 2:
-        raise InputError(f"{where} must be a matrix, not a tensor of shape {list(values.shape)}")
-    return dense_layer(values, where)
-
-
-def _array(tensor: Any, where: str) -> Weights:
+def array_of(tensor: Any, where: str) -> Weights:
     tensor = tensor.detach()
     if hasattr(tensor, "dequantize") and (getattr(tensor, "is_quantized", False) or type(tensor).__name__ != "Tensor"):
         tensor = tensor.dequantize() if hasattr(type(tensor), "dequantize") else tensor
@@ -124,7 +116,7 @@ def _plain(torch: Any, module: Any) -> Any:
                 torch.nn.utils.parametrize.remove_parametrizations(each, tensor)
         for key, weight in each._parameters.items():
             if weight is not None and (weight.is_floating_point() or weight.layout != torch.strided):
-                values = torch.from_numpy(_array(weight, key))
+                values = torch.from_numpy(array_of(weight, key))
                 each._parameters[key] = torch.nn.Parameter(values, requires_grad=False)
         for key, buffer in each._buffers.items():
             if buffer is not None and buffer.is_floating_point():
@@ -272,7 +264,7 @@ class _Program:
         self.constants: dict[str, npt.NDArray[Any]] = {}
         for placeholder, key in held.items():
             if key in state and isinstance(state[key], torch.Tensor):
-                self.constants[placeholder] = _array(state[key], f"{name}: {key}")
+                self.constants[placeholder] = array_of(state[key], f"{name}: {key}")
         self.alias: dict[str, str] = {}
         self.nodes: list[Operator] = []
 
