@@ -304,7 +304,6 @@ class Unrolled:
         number: Any = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
         fed = used.copy()  # or biased alone
         fed[inputs] = False
-        biases, codes, slopes = self.biases, self.codes, self.slopes
         if activation is None:
             activation = self._one_activation(outputs, fed)
         mixed = activation == MIXED
@@ -313,11 +312,11 @@ class Unrolled:
         try:
             return Network(
                 number[source], number[target], n_neurons=len(keep), inputs=number[inputs.ravel()],
-                outputs=number[outputs], weights=weight, biases=biases[keep] if biases.any() else None,
+                outputs=number[outputs], weights=weight, biases=self.biases[keep] if self.biases.any() else None,
                 layer=positions[target, 0] - 1, activation=activation, name=name,
                 weight_ids=ids if shared else None, positions=positions[keep], notes=tuple(self.notes),
-                activations=codes[keep] if mixed else None,
-                slopes=slopes[keep] if mixed and (slopes != SLOPE).any() else None,
+                activations=self.codes[keep] if mixed else None,
+                slopes=self.slopes[keep] if mixed and (self.slopes != SLOPE).any() else None,
             )  # fmt: skip
         except InputError as error:
             raise InputError(f"{self.where}: {error}") from None
