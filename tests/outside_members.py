@@ -48,8 +48,6 @@ from edgewatt.plugins import TRACE_WRITERS, TraceWriter, columns
 
 
 class Own(TraceWriter):
-    suffix = ".own"
-
     def write(self, trace, stream, line_bytes):
         written = 0
         for _, address, size, op, cycle in columns(trace):

@@ -14,7 +14,6 @@ from reorder.operators.schedule.base import SCHEDULERS
 from tests.model_files import MLP, make_tflite
 from traces.base.errors import InputError
 from traces.operators.execute import execute
-from traces.readers import tflite
 from traces.readers.parts.tflite_sparse import SPARSE, dense
 from traces.readers.reader import written
 
@@ -42,7 +41,7 @@ def test_operators_of_constants_are_folded_and_written_back(tmp_path: Path) -> N
     x = np.float32([[1, 0, 2]])
     expected = np.tanh(x @ np.float32([[1, 2, 3], [4, 5, 6]]).T + [11, 22])
     np.testing.assert_allclose(execute(graph, {"x": x})["y"], expected, rtol=1e-6)
-    back = ew.load(write(tmp_path, tflite.write(path, graph)), kind="opgraph")
+    back = ew.load(write(tmp_path, written(path, graph)), kind="opgraph")
     np.testing.assert_allclose(execute(back, {"x": x})["y"], expected, rtol=1e-6)
 
 
@@ -68,7 +67,7 @@ def test_variables_live_from_one_inference_to_the_next(tmp_path: Path) -> None:
         at = {int(v): k for k, v in enumerate(found.order)}
         assert at[reading] < at[assignment]
         assert found.peak_bytes == 4 * 32  # the variable all the time, and what ADD reads and writes
-    assert tflite.write(path, graph)
+    assert written(path, graph)
 
 
 @pytest.mark.parametrize("method", list(SCHEDULERS))

@@ -14,7 +14,8 @@ from reorder.operators.schedule.operator_problem import footprint
 from reorder.operators.schedule.schedule import schedule
 from traces.base.errors import InputError
 from traces.operators.opgraph import INPUT
-from traces.readers import load, tflite
+from traces.readers import load
+from traces.readers.reader import written
 
 pytest.importorskip("flatbuffers")
 schema = pytest.importorskip("tflite")
@@ -49,7 +50,7 @@ def test_published_swiftnet_file_reordered_and_written_back(reference: Path, tmp
     graph = load(path)
     found = schedule(graph)
     assert (footprint(graph).peak_bytes, found.peak_bytes, found.proved) == (351_232, 301_056, True)
-    again = load(write(tmp_path, tflite.write(path, graph.in_order(found.order))))
+    again = load(write(tmp_path, written(path, graph.in_order(found.order))))
     assert footprint(again).peak_bytes == 301_056
     assert {n.name: (n.op, n.inputs, n.constants) for n in again.nodes} == {
         n.name: (n.op, n.inputs, n.constants) for n in graph.nodes
@@ -199,9 +200,9 @@ def test_models_that_are_no_network(tmp_path: Path) -> None:
         load(write(tmp_path, product), kind="network")
     graph = load(write(tmp_path, BRANCHES))
     with pytest.raises(InputError, match="has no tensor 'y', which is a result of the model"):
-        tflite.write(tmp_path / "model.tflite", graph.with_(nodes=graph.nodes[:2], outputs=("a",)))
+        written(tmp_path / "model.tflite", graph.with_(nodes=graph.nodes[:2], outputs=("a",)))
     order = ["b", "b1", "a", "a1", "y"]
     names = [node.name for node in graph.nodes]
     graph = graph.in_order([0, *(names.index(name) for name in order)])
-    moved = load(write(tmp_path, tflite.write(write(tmp_path, BRANCHES), graph)))
+    moved = load(write(tmp_path, written(write(tmp_path, BRANCHES), graph)))
     assert [node.name for node in moved.nodes] == ["x", *order]

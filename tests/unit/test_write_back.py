@@ -13,7 +13,6 @@ from reorder.operators.arena.base import Buffers
 from tests.branching_models import SIDE, onnx_cells, tflite_cells
 from tests.model_files import BRANCHES, MLP, make_tflite
 from traces.base.errors import InputError
-from traces.readers import tflite
 from traces.readers.parts.tflite_writing import NAME
 from traces.readers.reader import written
 
@@ -136,7 +135,7 @@ def test_the_runtime_for_microcontrollers_plans_by_the_offsets(name: str, tmp_pa
     before, after, graph, result = _written((MODELS / f"{name}.tflite").read_bytes(), tmp_path)
     expected = _micro(before.read_bytes())
     assert np.array_equal(_micro(after.read_bytes()), expected)
-    wrong = tflite.write(before, graph.in_order(result.order), dict.fromkeys(graph.tensors, 0))
+    wrong = written(before, graph.in_order(result.order), dict.fromkeys(graph.tensors, 0))
     assert not np.array_equal(_micro(wrong), expected)  # every tensor at 0: the offsets are really used
 
 

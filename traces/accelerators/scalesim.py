@@ -30,7 +30,7 @@ TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.trace.chunks.STREAMS
 _AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace
 _BYTES_READ, _BYTES_HELD = 64, 32  # of memory: a word while its trace is read, and one that moved, as it stays
-_MOST_OFFSET = 1 << 62
+_PAGE = 4096  # bytes: a tensor begins at a multiple
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +98,11 @@ def read_run(
     return traffic
 
 
-def base_addresses(traffic: Sequence[TensorTraffic], alignment: int = 4096) -> dict[tuple[int, str], int]:
+def base_addresses(traffic: Sequence[TensorTraffic]) -> dict[tuple[int, str], int]:
     bases, at = {}, 0
     for each in traffic:
         bases[each.layer, each.tensor] = at
-        at += -(-each.tensor_words // alignment) * alignment
+        at += -(-each.tensor_words // _PAGE) * _PAGE
     return bases
 
 
@@ -111,7 +111,7 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
     access (the tool itself has no bursts). Layers follow each other; inside a layer accesses go by cycle, then by
     tensor and file order. cycle: array clocks from 0, to be taken as clocks of the memory.
     """
-    end = max((base + each.tensor_words for each in traffic for base in [bases[each.layer, each.tensor]]), default=0)
+    end = max((bases[each.layer, each.tensor] + each.tensor_words for each in traffic), default=0)
     image = np.zeros(-(-max(end, 1) // burst_bytes) * burst_bytes, np.uint8)
     for each in traffic:
         if not each.is_write:
@@ -123,16 +123,15 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
             mine = [each for each in traffic if each.layer == layer]
             first = min((int(each.cycle.min()) for each in mine if len(each.cycle)), default=0)
             parts = [_accesses(each, bases[layer, each.tensor], burst_bytes) for each in mine]
-            address, size, op, stream, cycle = (np.concatenate(c) for c in zip(*(p[:5] for p in parts), strict=True))
-            payload = np.concatenate([each.data for each in mine])
-            offset = np.concatenate([[0], np.cumsum(size)])
+            address, size, op, stream, cycle = (np.concatenate(column) for column in zip(*parts, strict=True))
             order = np.argsort(cycle, kind="stable")
-            at = np.repeat(offset[:-1][order] - np.concatenate([[0], np.cumsum(size[order])])[:-1], size[order])
-            payload = payload[at + np.arange(len(at))]
+            given, size = np.cumsum(size) - size, size[order]
+            offset = np.concatenate([[0], np.cumsum(size)])
+            at = np.repeat(given[order] - offset[:-1], size) + np.arange(offset[-1])
+            payload = np.concatenate([each.data for each in mine])[at]
             clock = begin + cycle[order] - first
             begin = int(clock[-1]) + 1 if len(clock) else begin
-            address, size = address[order].astype(np.uint64), size[order].astype(np.uint16)
-            offset = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
+            address, size = address[order].astype(np.uint64), size.astype(np.uint16)
             yield Chunk(address, size, op[order], stream[order], offset, payload, clock)
 
     return Trace(chunks, Memory(0, len(image), image), None, {"source": "SCALE-Sim", "burst_bytes": burst_bytes})
@@ -141,8 +140,8 @@ def as_trace(traffic: Sequence[TensorTraffic], *, burst_bytes: int, bases: Mappi
 def _accesses(each: TensorTraffic, base: int, burst_bytes: int) -> tuple[np.ndarray, ...]:
     address = base + each.word
     follows = (np.diff(address) == 1) & (np.diff(each.row) == 0) & (np.diff(address // burst_bytes) == 0)
-    first = np.flatnonzero(np.concatenate([[True], ~follows])) if len(address) else np.zeros(0, np.int64)
-    size = np.diff(np.concatenate([first, [len(address)]])) if len(first) else np.zeros(0, np.int64)
+    first = np.flatnonzero(np.append(True, ~follows)[: len(address)])
+    size = np.diff(np.append(first, len(address)))
     op, stream = np.full(len(first), each.is_write, np.uint8), np.full(len(first), STREAM[each.tensor], np.uint8)
     return address[first], size, op, stream, each.cycle[first]
 
@@ -166,10 +165,8 @@ def _partial_bytes(word: np.ndarray, partial: np.ndarray, tensor_words: int, pat
             f"{path}: the partial sums must be bytes [n, positions, filters] of {tensor_words} outputs each"
         )
     order = np.argsort(word, kind="stable")
-    ordered = word[order]
-    start = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0])) if len(word) else np.zeros(0, np.int64)
     nth = np.empty(len(word), np.int64)
-    nth[order] = np.arange(len(word)) - np.repeat(start, np.diff(np.concatenate([start, [len(word)]])))
+    nth[order] = np.arange(len(word)) - np.searchsorted(word[order], word[order])
     if len(nth) and int(nth.max()) >= len(partial):
         raise InputError(f"{path}: an output is written {int(nth.max()) + 1} times, but there are {len(partial)} sums")
     return np.asarray(sums[nth, word])
@@ -198,7 +195,7 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
     except (OSError, UnicodeDecodeError, configparser.Error, ValueError) as error:
         raise InputError(f"{files[0]}: not a SCALE-Sim configuration: {brief(error)}") from error
     for tensor, offset in offsets.items():
-        if not 0 <= offset <= _MOST_OFFSET:
+        if not 0 <= offset <= 1 << 62:
             raise InputError(f"{files[0]}: {tensor.capitalize()}Offset is {shown(offset)}: 0 to 2^62 is wanted")
     return offsets, padded
 
@@ -260,8 +257,6 @@ _BYTES_A_WORD = 41  # of memory: cycle, access, word, two on the way, and the by
 
 @dataclass(frozen=True)
 class CountedTraffic:
-    """accesses x access_bits of a tensor of tensor_bytes bytes with ones_per_pass set bits."""
-
     accesses: int
     access_bits: int
     tensor_bytes: int
@@ -320,9 +315,8 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
         raise InputError(f"{path}: a table of counts has a header with {', '.join(sorted(columns))}, and lines")
     for line, row in enumerate(rows, 2):
         where = f"{path}:{line}"
-        layer, reads, writes, bits = (
-            _whole(row, name, where) for name in ("layer", "dram_reads", "dram_writes", "access_bits")
-        )
+        numbers = ("layer", "dram_reads", "dram_writes", "access_bits")
+        layer, reads, writes, bits = (_whole(row, number, where) for number in numbers)
         name = str(row["tensor"]).strip().lower()
         tensor = _SAME.get(name, name)
         if tensor not in TENSORS:
@@ -334,13 +328,12 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
             _whole(row, name, where) if (row.get(name) or "").strip() else None for name in ("passes", "layer_cycles")
         )
         for accesses, is_write in ((reads, False), (writes, True)):
-            if not accesses:
-                continue
-            try:
-                counted = count_tensor(data, accesses, bits, passes=passes if not (reads and writes) else None)
-            except InputError as error:
-                raise InputError(f"{where}: {error}") from error
-            walked.append((_walk(layer, tensor, is_write, data, counted, cycles or 0, where), counted))
+            if accesses:
+                try:
+                    counted = count_tensor(data, accesses, bits, passes=passes if not (reads and writes) else None)
+                except InputError as error:
+                    raise InputError(f"{where}: {error}") from error
+                walked.append((_walk(layer, tensor, is_write, data, counted, cycles or 0, where), counted))
     return walked
 
 

@@ -82,8 +82,7 @@ class _Header:
             if count > _MOST_TEXTS:
                 raise InputError(f"{self.file}: a list of {count} texts in its header: damaged")
             for _ in range(count):  # ends where the file does
-                length = self.number("Q")
-                self.skip(length)
+                self.skip(self.number("Q"))
             return None
         code = self.code(of)
         size = struct.calcsize(code)
@@ -161,12 +160,8 @@ def _read(header: _Header) -> tuple[dict[str, StoredTensor], dict[str, Any]]:
             raise InputError(f"{file}: has two tensors {name!r}: damaged")
         tensors[name] = StoredTensor(file, name, kind, shape, start, stop)
     check_no_overlap(tensors.values(), file)
-    return tensors, _as_config(metadata)
-
-
-def _as_config(metadata: dict[str, Any]) -> dict[str, Any]:
     architecture = metadata.get("general.architecture")
     if not isinstance(architecture, str):
-        return {}
+        return tensors, {}
     own = {to: metadata.get(f"{architecture}.{key}") for key, to in _NAMES.items()}
-    return {"model_type": architecture} | {key: value for key, value in own.items() if value is not None}
+    return tensors, {"model_type": architecture} | {key: value for key, value in own.items() if value is not None}

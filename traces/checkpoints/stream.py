@@ -20,7 +20,7 @@ from traces.base.memory import claim
 from traces.checkpoints.token_plan import TokenRead
 from traces.formats.convert import pack
 from traces.formats.format import FORMATS
-from traces.readers.parts.weights import FLOATS
+from traces.readers.parts.weights import FLOATS, dtype_of
 
 AS_STORED, VECTORS = "as-stored", "bf16"
 
@@ -48,8 +48,7 @@ CHUNK_BYTES = 1 << 20  # of a tensor that are read together
 IN_CACHE = 1 << 17  # values that are converted together: what becomes of them on the way stays in the cache
 PIECE_BYTES = 1 << 12
 """Whole bursts of every part: a tensor that is sent in pieces is cut at multiples of it."""
-_FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-_SIZES = {"F64": 4, "F32": 4, "F16": 2, "BF16": 2}  # of F64 as two of four bytes
+_SIZES = {"F64": 4, "F32": 4, "F16": 2, "BF16": 2}  # of floats; of F64 as two of four bytes
 _PACKED = ("scale", "scales", "zero_point", "qzeros", "g_idx", "packed", "absmax", "compressed", "bitmask", "quant_map")
 _TAKES = 40  # bytes of memory for a value under conversion
 
@@ -74,7 +73,7 @@ class TensorStream:
 
     def format_of(self, read: TokenRead) -> StreamFormat | None:
         tensor, target = read.tensor, STREAM_FORMATS[self.format]
-        if tensor is None or target is None or tensor.kind not in _FLOATS or _is_packed(tensor.name):
+        if tensor is None or target is None or tensor.kind not in _SIZES or _is_packed(tensor.name):
             return None
         target = target if len(tensor.shape) > 1 else StreamFormat(VECTORS)
         return None if FLOATS.get(tensor.kind, ("",))[0] == target.values else target
@@ -127,7 +126,7 @@ class TensorStream:
                 raw = read.tensor.read(row * row_bytes, (stop - row) * row_bytes)
                 where = f"{read.tensor.file}: tensor {read.name!r}"
                 claim(_TAKES * columns * (stop - row), where)
-                words = np.frombuffer(raw, _float_dtype(read.tensor.kind)).reshape(stop - row, columns)
+                words = np.frombuffer(raw, dtype_of(read.tensor.kind)).reshape(stop - row, columns)
                 yield self._laid_out(converted(words, to, where), FORMATS[to.values].item.bits == 16)
 
     def _laid_out(self, data: Bytes, of_two_bytes: bool) -> Bytes:
@@ -157,13 +156,6 @@ def _is_packed(name: str) -> bool:
     """Whether a tensor belongs to a quantised or sparse one, whose bits are to stay."""
     last = name.rpartition(".")[2].rpartition(":")[2]
     return any(part in last for part in _PACKED)
-
-
-@cache
-def _float_dtype(kind: str) -> np.dtype[Any]:
-    import ml_dtypes
-
-    return np.dtype(getattr(ml_dtypes, _FLOATS[kind], _FLOATS[kind]))
 
 
 def converted(values: npt.NDArray[Any], to: StreamFormat, where: str = "values") -> Bytes:

@@ -97,7 +97,6 @@ class TokenRead:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of the tensor's rows as they are stored, and of keys and values."""
         if self.tensor is None:
             return self.kv_read + self.kv_written
         each = (self.tensor.stop - self.tensor.start) // self.matrix[0] if self.matrix[0] else 0
@@ -182,10 +181,8 @@ class _Planner:
         why = next((why for part, why in _OTHERWISE.items() if part in own), "")
         if why or self.config.get("is_encoder_decoder") is True:
             why = why or "it encodes and decodes"
-            raise InputError(
-                f"{self.checkpoint.path}: a step of {own or 'this model'} is not known: {why} (decoders and encoders "
-                "like BERT are read)"
-            )
+            known = "decoders and encoders like BERT are read"
+            raise InputError(f"{self.checkpoint.path}: a step of {own or 'this model'} is not known: {why} ({known})")
         given = self.config.get("architectures")
         names = " ".join(map(str, given)) if isinstance(given, list) else ""
         if "ForCausalLM" in names or "LMHead" in names or "ForConditionalGeneration" in names:
@@ -252,9 +249,8 @@ class _Planner:
     def _say(self, names: Sequence[str], what: str) -> None:
         if names:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            self.notes.append(
-                f"{len(names)} tensor{'s' if len(names) > 1 else ''} {what}: {', '.join(names[:3])}{more}"
-            )
+            tensors = "tensors" if len(names) > 1 else "tensor"
+            self.notes.append(f"{len(names)} {tensors} {what}: {', '.join(names[:3])}{more}")
 
     def _read(self, name: str, tensor: StoredTensor) -> TokenRead:
         kind, layer = kind_of_tensor(name), layer_of(name)
@@ -267,7 +263,6 @@ class _Planner:
         return TokenRead(name, kind, layer, tensor, rows, matrix)
 
     def _rows_of_experts(self, name: str, tensor: StoredTensor, matrix: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-        """Return the rows of the experts that are read, evenly spread over a stack, or those of one."""
         count, _ = self.experts
         if not count:
             if self.config:
@@ -318,7 +313,6 @@ class _Planner:
         return caches + new
 
     def _compare(self, inside: Mapping[int, Sequence[TokenRead]]) -> None:
-        """Note where the tensors, or the context, are not what the configuration says."""
         positions = self._of_config("max_position_embeddings")
         if positions and self.context >= positions:
             self.notes.append(f"a context of {self.context} tokens: the configuration has {positions} positions")
@@ -385,7 +379,6 @@ class _Planner:
         return -(-self._kv_values(layer) * bits // 8)
 
     def _kv_values(self, layer: int) -> int:
-        """Return the keys and values of a token in a layer."""
         latent = self._of_config("kv_lora_rank")  # DeepSeek's latent attention keeps one vector and the rotated key
         if latent:
             return latent + (self._of_config("qk_rope_head_dim") or 0)
@@ -441,10 +434,10 @@ def _joined(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-def layer_group(layer: int | None, layers: int, groups: int = 8) -> str:
+def layer_group(layer: int | None, layers: int) -> str:
     if layer is None:
         return "before and after"
-    size = max(1, -(-layers // groups))
+    size = max(1, -(-layers // 8))
     first = layer // size * size
     last = min(first + size, layers) - 1
     return f"layer {first}" if first == last else f"layers {first} to {last}"

@@ -26,34 +26,6 @@ _LAYER_FILE = re.compile(r"n(\d{1,9})-l(\d{1,9})\.tsv")
 _MAX_BATCH_VALUES = 1 << 28
 
 
-def is_folder(folder: Path) -> bool:
-    return any(_LAYER_FILE.fullmatch(path.name) for path in folder.iterdir())
-
-
-def read(source: str | Path | Sequence[str | Path], *, bias: float | None = None) -> Network:
-    """Read a network from a folder, one layer file, or a list of layer files in order.
-
-    bias: of every neuron but inputs; None takes the challenge's value for the width (-0.3 for widths it does not
-    have). Images in the folder become the batch. Raises InputError naming file and line.
-    """
-    folder: Path | None = None
-    if isinstance(source, str | Path):
-        folder = Path(source) if Path(source).is_dir() else None
-        files = _layer_files(folder) if folder else [Path(source)]
-    else:
-        files = [Path(path) for path in source]
-    layers = _layers(files)
-    network = from_layers(
-        layers,
-        orientation="rows-are-inputs",
-        activation="clipped-relu",
-        name=folder.resolve().name if folder else files[0].stem,
-    )
-    width = len(network.inputs)
-    biases = np.where(network.in_degree > 0, default_bias(width) if bias is None else bias, 0.0)
-    return network.with_(biases=biases, batch=_folder_images(folder, width) if folder else None)
-
-
 def read_images(path: str | Path, n_inputs: int) -> npt.NDArray[np.float32]:
     """Return float32[B, n_inputs] from an image file; B is the largest sample number in it."""
     table = read_triplets(path, skip=0, has_values=True, shape=None)
@@ -73,14 +45,11 @@ def read_images(path: str | Path, n_inputs: int) -> npt.NDArray[np.float32]:
 
 def _layer_files(folder: Path) -> list[Path]:
     matches = {path: match for path in folder.iterdir() if (match := _LAYER_FILE.fullmatch(path.name))}
-    if not matches:
-        raise InputError(f"{folder}: holds no layer files n<neurons>-l<layer>.tsv")
     if len({match[1] for match in matches.values()}) > 1:
         raise InputError(f"{folder}: holds layer files of several networks (different n<neurons>): keep one per folder")
     files = sorted(matches, key=natural_key)
-    numbers = [int(matches[path][2]) for path in files]
-    for expected, number in enumerate(numbers, 1):
-        if number != expected:
+    for expected, path in enumerate(files, 1):
+        if int(matches[path][2]) != expected:
             raise InputError(f"{folder}: layer file {files[0].name.split('-')[0]}-l{expected}.tsv is missing")
     return files
 
@@ -101,23 +70,27 @@ def _layers(files: Sequence[Path]) -> list[Matrix]:
     return layers
 
 
-def _folder_images(folder: Path, n_inputs: int) -> npt.NDArray[np.float32] | None:
-    files = sorted(folder.glob("sparse-images-*.tsv"))
-    if len(files) > 1:
-        raise InputError(f"{folder}: holds {len(files)} image files: keep the one that belongs to the network")
-    return read_images(files[0], n_inputs) if files else None
-
-
 class GraphChallenge(NetworkReader):
     suffixes = (".tsv",)
     many_files = True
     folder_files = "n<neurons>-l<layer>.tsv"
 
     def recognises_folder(self, folder: Path) -> bool:
-        return is_folder(folder)
+        return any(_LAYER_FILE.fullmatch(path.name) for path in folder.iterdir())
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        return read(files[0] if len(files) == 1 and files[0].is_dir() else files)
+        """Images in the folder become the batch; all neurons but inputs have the challenge's bias for the width."""
+        name, images = files[0].stem, list[Path]()
+        if files[0].is_dir():
+            folder = files[0]
+            files, name = _layer_files(folder), folder.resolve().name
+            images = sorted(folder.glob("sparse-images-*.tsv"))
+            if len(images) > 1:
+                raise InputError(f"{folder}: holds {len(images)} image files: keep the one that belongs to the network")
+        network = from_layers(_layers(files), orientation="rows-are-inputs", activation="clipped-relu", name=name)
+        width = len(network.inputs)
+        biases = np.where(network.in_degree > 0, default_bias(width), 0.0)
+        return network.with_(biases=biases, batch=read_images(images[0], width) if images else None)
 
 
 NETWORK_READERS.register("graph-challenge", summary="Sparse DNN Graph Challenge tsv: a folder, or files in order")(

@@ -46,52 +46,17 @@ def save(network: Network, path: str | Path, *, extras: Mapping[str, Any] | None
         np.savez_compressed(stream, **arrays)
 
 
-def load(path: str | Path) -> Network:
-    """Read a network that `save` wrote. Raises InputError naming the file and the array at fault."""
-    arrays = read_npz(path, (MARKER, *_REQUIRED, *_OPTIONAL))
-    if MARKER not in arrays:
-        raise InputError(f"{path}: no network file (array {MARKER!r} is missing)")
-    version = _scalar(arrays, MARKER, path)
-    if version != VERSION:
-        raise InputError(f"{path}: network file of version {version}, this edgewatt reads version {VERSION}")
-    for name in _REQUIRED:
-        if name not in arrays:
-            raise InputError(f"{path}: array {name!r} is missing")
-    n_neurons = _scalar(arrays, "n_neurons", path)
-    claim_network(arrays["sources"].size, n_neurons, str(path))
-    claim(16 * sum(array.size for array in arrays.values()), str(path), "its numbers as 64 bits, read and checked,")
-    try:
-        return Network(
-            arrays["sources"],
-            arrays["targets"],
-            n_neurons=n_neurons,
-            inputs=arrays["inputs"],
-            outputs=arrays["outputs"],
-            activation=_text(arrays, "activation", path),
-            name=_text(arrays, "name", path),
-            **{name: arrays.get(name) for name in _OPTIONAL},  # type: ignore[arg-type]
-        )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
 def read_extras(path: str | Path) -> dict[str, np.ndarray]:
     arrays = read_npz(path)
     return {name.removeprefix(_EXTRA): value for name, value in arrays.items() if name.startswith(_EXTRA)}
 
 
-def _scalar(arrays: Mapping[str, np.ndarray], name: str, path: str | Path) -> int:
+def _single(arrays: Mapping[str, np.ndarray], name: str, path: Path, kinds: str) -> Any:
     value = arrays[name]
-    if value.shape != () or value.dtype.kind not in "iu":
-        raise InputError(f"{path}: array {name!r} must be one integer, not {value.dtype} of shape {value.shape}")
-    return int(value)
-
-
-def _text(arrays: Mapping[str, np.ndarray], name: str, path: str | Path) -> str:
-    value = arrays[name]
-    if value.shape != () or value.dtype.kind != "U":
-        raise InputError(f"{path}: array {name!r} must be text, not {value.dtype} of shape {value.shape}")
-    return str(value)
+    if value.shape != () or value.dtype.kind not in kinds:
+        expected = "text" if kinds == "U" else "one integer"
+        raise InputError(f"{path}: array {name!r} must be {expected}, not {value.dtype} of shape {value.shape}")
+    return value.item()
 
 
 class Native(NetworkReader):
@@ -101,7 +66,23 @@ class Native(NetworkReader):
         return MARKER in read_npz(path, (MARKER,))
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        return load(files[0])
+        path = files[0]
+        arrays = read_npz(path, (MARKER, *_REQUIRED, *_OPTIONAL))
+        version = _single(arrays, MARKER, path, "iu")
+        if version != VERSION:
+            raise InputError(f"{path}: network file of version {version}, this edgewatt reads version {VERSION}")
+        for name in _REQUIRED:
+            if name not in arrays:
+                raise InputError(f"{path}: array {name!r} is missing")
+        n_neurons = _single(arrays, "n_neurons", path, "iu")
+        claim_network(arrays["sources"].size, n_neurons, str(path))
+        claim(16 * sum(array.size for array in arrays.values()), str(path), "its numbers as 64 bits, read and checked,")
+        given = {name: arrays.get(name) for name in ("sources", "targets", "inputs", "outputs", *_OPTIONAL)}
+        given |= {name: _single(arrays, name, path, "U") for name in ("activation", "name")}
+        try:
+            return Network(n_neurons=n_neurons, **given)  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 NETWORK_READERS.register("edgewatt-npz", summary="our own npz: everything a network holds")(Native())

@@ -17,29 +17,6 @@ from traces.readers.reader import NETWORK_READERS, MatrixReader
 _OTHERS = {"edgewatt_network", "format", "shape", "data", "indices", "indptr", "row", "col", "edges", "meta.json"}
 
 
-def read(path: Path, names: Sequence[str] | None = None) -> list[Matrix]:
-    """Return the layers of a file.
-
-    .npy: its array. .npz: `names`, or all two-dimensional arrays in natural order of their names (w2 before w10). An
-    array `x.bias` of one dimension belongs to `x.weight` or `x`. Raises InputError naming file and array.
-    """
-    if path.suffix.lower() == ".npy":
-        return dense_layers([_layer(read_npy(path), f"{path}: the array")])
-    arrays = read_npz(path)
-    chosen = _matrices(arrays) if names is None else list(names)
-    if not chosen:
-        raise InputError(f"{path}: holds no two-dimensional array to take as a layer{did_you_mean('', arrays)}")
-    for name in chosen:
-        if name not in arrays:
-            raise InputError(f"{path}: has no array {name!r}{did_you_mean(name, arrays)}")
-    return dense_layers(
-        [
-            _layer(arrays[name], f"{path}: array {name!r}", arrays.get(f"{name.removesuffix('.weight')}.bias"))
-            for name in chosen
-        ]
-    )
-
-
 def _matrices(arrays: Mapping[str, np.ndarray]) -> list[str]:
     return sorted((name for name, values in arrays.items() if values.ndim == 2), key=natural_key)
 
@@ -58,7 +35,20 @@ class NumpyArrays(MatrixReader):
         return path.suffix.lower() == ".npy" or not _OTHERS & npz_names(path)
 
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
-        return read(path, names)
+        """An array `x.bias` of one dimension belongs to `x.weight` or `x`."""
+        if path.suffix.lower() == ".npy":
+            return dense_layers([_layer(read_npy(path), f"{path}: the array")])
+        arrays = read_npz(path)
+        chosen = _matrices(arrays) if names is None else names
+        if not chosen:
+            raise InputError(f"{path}: holds no two-dimensional array to take as a layer{did_you_mean('', arrays)}")
+        layers = []
+        for name in chosen:
+            if name not in arrays:
+                raise InputError(f"{path}: has no array {name!r}{did_you_mean(name, arrays)}")
+            bias = arrays.get(f"{name.removesuffix('.weight')}.bias")
+            layers.append(_layer(arrays[name], f"{path}: array {name!r}", bias))
+        return dense_layers(layers)
 
     def matrix_names(self, path: Path) -> list[str]:
         return [] if path.suffix.lower() == ".npy" else _matrices(read_npz(path))

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from traces.base.errors import InputError, MissingExtraError, brief, did_you_mean
 from traces.base.memory import claim, read_within
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor, element_bits, real_values
+from traces.readers.parts.layers import damage
+from traces.readers.parts.model_network import WEIGHTED
 from traces.readers.parts.onnx_evaluation import evaluate
 from traces.readers.parts.onnx_inference import NUMERIC, Inference, Signature
 from traces.readers.parts.onnx_values import Values, follows, in_running_order, load_external, parsed_bytes
@@ -36,41 +38,14 @@ OPERATORS = {
     "DequantizeLinear": "DEQUANTIZE",
     "Sigmoid": "LOGISTIC",
 }
-WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 OURS = {*OPERATORS, "GlobalMaxPool", "Relu", "Tanh"} - {"QuantizeLinear", "DequantizeLinear"}
 """Operators that traces.operators.operations computes: their tensors hold real numbers, those of ONNX stored ones."""
 WINDOWS = {"CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"}
 
 
-def read(path: str | Path, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
-    """Read a model as an operator graph with its constants.
-
-    batch: value of the inputs' first dimension where the file leaves it open; 1 where it is not given, and
-    `graph.notes` says so. shapes: name of an input -> all its dimensions. A branch (If) whose condition follows from
-    constants and shapes is taken.
-
-    Raises InputError naming file and node or tensor. Needs the extra `models`.
-    """
-    return _Reader(Path(path), batch, shapes).graph()
-
-
-def write(path: str | Path, graph: OpGraph) -> bytes:
-    """Return the file's bytes with the operators of `graph`, in its order, behind the constants.
-
-    Operators of the file are found by their names; others say in their attribute `like` whose kind and attributes they
-    have, or are additions and concatenations. The format has no place for offsets in an arena. Raises InputError for
-    other operators, and where a result of the model is written by none.
-    """
-    reader = _Reader(Path(path), shapes={n.output.name: n.output.shape for n in graph.nodes if n.op == INPUT})
-    if any(node.op_type == "If" for node in reader.model.graph.node):
-        reader.graph()  # takes the branches
-    reader.load()
-    return write_graph(reader.model, graph, str(path))
-
-
 class _Reader:
-    def __init__(self, path: Path, batch: int | None = None, shapes: Shapes | None = None) -> None:
-        self.path, self.batch, self.shapes, self.external_bytes = path, batch, dict(shapes or {}), 0
+    def __init__(self, path: Path, batch: int | None, shapes: Shapes) -> None:
+        self.path, self.batch, self.shapes, self.external_bytes = path, batch, shapes, 0
         self.notes: list[str] = []
         try:
             import onnx
@@ -80,27 +55,17 @@ class _Reader:
         from google.protobuf.message import DecodeError
 
         self.onnx = onnx
+        data = read_within(path, 2)
+        claim(parsed_bytes(data), str(path), "the model")
         try:
-            data = read_within(path, 2)
-            claim(parsed_bytes(data), str(path), "the model")
             self.model = onnx.ModelProto.FromString(data)
-        except OSError as error:
-            raise self.fail(f"cannot be read ({error.strerror or error})") from error
         except (DecodeError, RuntimeError, ValueError) as error:
             raise self.fail(f"truncated, damaged or not an ONNX model ({brief(error)})") from error
 
     def fail(self, text: str) -> InputError:
         return InputError(f"{self.path}: {text}")
 
-    def graph(self) -> OpGraph:
-        try:
-            return self._graph()
-        except InputError:
-            raise
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RuntimeError) as error:
-            raise self.fail(f"damaged ({type(error).__name__}: {brief(error)})") from error
-
-    def _graph(self) -> OpGraph:
+    def opgraph(self) -> OpGraph:
         graph = self.model.graph
         if not graph.node:
             raise self.fail("the model has no operators")
@@ -235,10 +200,9 @@ class _Reader:
         for attribute in node.attribute:
             if attribute.name == "value":
                 value = self._array(attribute.t)
-            elif attribute.name in ("value_float", "value_floats"):
-                value = np.array(attribute.f if attribute.name == "value_float" else attribute.floats, np.float32)
-            elif attribute.name in ("value_int", "value_ints"):
-                value = np.array(attribute.i if attribute.name == "value_int" else attribute.ints, np.int64)
+            elif attribute.name in ("value_float", "value_floats", "value_int", "value_ints"):
+                kind = np.float32 if "float" in attribute.name else np.int64
+                value = np.array(self.onnx.helper.get_attribute_value(attribute), kind)
             else:
                 raise self.fail(f"node {node.name or node.output[0]!r} (Constant): {attribute.name} holds no numbers")
             self.constants[node.output[0]] = value
@@ -406,10 +370,17 @@ class Onnx(ModelReader):
     sets_shapes = True
 
     def opgraph(self, file: Path, batch: int | None = None, shapes: Shapes | None = None) -> OpGraph:
-        return read(file, batch, shapes)
+        with damage(str(file)):
+            return _Reader(file, batch, shapes or {}).opgraph()
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
-        return write(file, graph)
+        """The format has no place for offsets; operators stand behind the constants."""
+        reader = _Reader(file, None, {n.output.name: n.output.shape for n in graph.nodes if n.op == INPUT})
+        with damage(str(file)):
+            if any(node.op_type == "If" for node in reader.model.graph.node):
+                reader.opgraph()  # takes the branches
+        reader.load()
+        return _written(reader.model, graph, str(file))
 
 
 NETWORK_READERS.register("onnx", summary="ONNX models: operator graphs, or networks of fully connected layers")(Onnx())
@@ -418,8 +389,7 @@ NETWORK_READERS.register("onnx", summary="ONNX models: operator graphs, or netwo
 _NEW = {"ADD": "Add", "CONCATENATION": "Concat"}  # operators that can be added
 
 
-def write_graph(model: Any, graph: OpGraph, where: str) -> bytes:
-    """Return the bytes of a model (a ModelProto, which is changed) with the operators of `graph`; see onnx.write."""
+def _written(model: Any, graph: OpGraph, where: str) -> bytes:
     from onnx import helper, numpy_helper
 
     inside = model.graph

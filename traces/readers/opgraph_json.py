@@ -8,28 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, brief, did_you_mean, shown
-from traces.base.memory import claim
+from traces.base.memory import read_within
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.reader import NETWORK_READERS, NetworkReader
 
 NODE_KEYS = ("name", "op", "inputs", "shape", "bytes", "buffer", "dtype", "also", "attributes")
 ALSO_KEYS = ("name", "shape", "bytes", "buffer", "dtype")
-
-
-def read(path: Path) -> OpGraph:
-    """Read one operator graph. Raises InputError naming file, node and key."""
-    try:
-        claim(30 * Path(path).stat().st_size, str(path), "its objects")
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({brief(error)})") from error
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except (RecursionError, ValueError, MemoryError) as error:
-        raise InputError(f"{path}: not a usable JSON file ({brief(error)})") from error
-    return from_dict(value, source=str(path))
 
 
 def _refuse_constant(name: str) -> float:
@@ -67,10 +51,12 @@ def _node(entry: Any, index: int, where: str) -> Operator:
     attributes = entry.get("attributes", {})
     if not isinstance(attributes, Mapping):
         raise InputError(f"{at}: `attributes` must be an object")
+    tensors = [_tensor(entry, at)]
     for extra in also:
-        _known_keys(extra, ALSO_KEYS, f"{at}, tensor {extra['name']!r}")
-    tensors = (_tensor(entry, at), *(_tensor(extra, f"{at}, tensor {extra['name']!r}") for extra in also))
-    return Operator(entry["name"], op, tuple(inputs), tensors, attributes=dict(attributes))
+        where = f"{at}, tensor {extra['name']!r}"
+        _known_keys(extra, ALSO_KEYS, where)
+        tensors.append(_tensor(extra, where))
+    return Operator(entry["name"], op, tuple(inputs), tuple(tensors), attributes=dict(attributes))
 
 
 def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], at: str) -> None:
@@ -81,10 +67,10 @@ def _known_keys(entry: Mapping[str, Any], known: tuple[str, ...], at: str) -> No
 
 def _tensor(entry: Mapping[str, Any], at: str) -> Tensor:
     shape = entry.get("shape")
-    if not isinstance(shape, list) or any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in shape):
+    if not isinstance(shape, list) or any(type(s) is not int or s < 0 for s in shape):
         raise InputError(f"{at}: unknown shape {shape!r}: give every dimension as a whole number")
     n_bytes = entry.get("bytes")
-    if isinstance(n_bytes, bool) or not isinstance(n_bytes, int):
+    if type(n_bytes) is not int:
         raise InputError(f"{at}: `bytes` must be a whole number, not {shown(n_bytes)}")
     buffer, dtype = entry.get("buffer", entry["name"]), entry.get("dtype", "uint8")
     if not isinstance(buffer, str) or not isinstance(dtype, str):
@@ -96,7 +82,14 @@ class OpGraphJson(NetworkReader):
     suffixes = (".json",)
 
     def opgraph(self, file: Path) -> OpGraph:
-        return read(file)
+        data = read_within(file, 30)  # its objects
+        try:
+            value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+        except (RecursionError, ValueError, MemoryError) as error:
+            raise InputError(f"{file}: not a usable JSON file ({brief(error)})") from error
+        return from_dict(value, source=str(file))
 
 
 NETWORK_READERS.register("opgraph-json", summary="operator graph in JSON")(OpGraphJson())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -55,7 +55,6 @@ class NetworkReader:
         return True
 
     def recognises_folder(self, folder: Path) -> bool:
-        """Return whether a folder as a whole is one network of this kind."""
         return False
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
@@ -66,15 +65,16 @@ class NetworkReader:
         raise InputError(f"{file}: {file.suffix} files hold a network, not an operator graph")
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
+        """Return the file's bytes with the operators of `graph`, in its order.
+
+        Operators of the file are found by their names; others say in their attribute `like` whose kind and attributes
+        they have, or are additions and concatenations. offsets: name of a tensor -> its place in the arena, where the
+        format has room for it. Raises InputError for other operators, and where no operator writes a result.
+        """
         raise InputError(
             f"{file}: {file.suffix} files cannot be written back: `edgewatt schedule MODEL --json FILE` writes the "
             "order and the places of buffers"
         )
-
-    @property
-    def holds_graphs(self) -> bool:
-        """Whether a file is an operator graph first, read where the user does not ask for a network."""
-        return type(self).opgraph is not NetworkReader.opgraph
 
 
 class ModelReader(NetworkReader):
@@ -118,7 +118,6 @@ NETWORK_READERS: Registry[NetworkReader] = Registry(
 )
 
 
-KINDS = ("network", "opgraph")
 _LONGEST_MESSAGE = 1000
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -158,10 +157,10 @@ def load(
         taker = "from_torch" if hasattr(path, "parameters") else "from_matrices"
         raise InputError(f"load reads files, not a {type(path).__name__}: what is in memory is taken by ew.{taker}")
     check_orientation(orientation)
-    if kind is not None and kind not in KINDS:
-        raise unknown_name("kind", kind, KINDS)
+    if kind not in (None, "network", "opgraph"):
+        raise unknown_name("kind", kind, ("network", "opgraph"))
+    chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
     try:
-        chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
         return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch, shapes))
     except OSError as error:  # a folder that may not be listed, a file that vanishes
         raise InputError(f"{error.filename or path}: cannot be read ({error.strerror or error})") from error
@@ -175,8 +174,7 @@ def load(
 
 
 def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGraph:
-    readers = [entry.item for entry in NETWORK_READERS.loadable().values()]
-    reader, files = _choose(path, kind, readers)
+    reader, files = _choose(path, kind)
     if files[0].is_dir():
         return reader.network(files, options)
     abilities = {
@@ -192,16 +190,16 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
     }
     for able, (given, rule) in abilities.items():
         if given and not getattr(reader, able):
-            known = sorted({suffix for each in readers if getattr(each, able) for suffix in each.suffixes})
+            known = _suffixes(each for each in _readers().values() if getattr(each, able))
             raise InputError(f"{files[0]}: {rule.format(' and '.join(known))}")
     if options.windows and options.image is None:
         raise InputError(f"{files[0]}: windows need the size of the input image: image=(height, width)")
     for name, shape in (options.shapes or {}).items():
-        if any(isinstance(side, bool) or not isinstance(side, int) or not 1 <= side <= 2**31 for side in shape):
+        if any(type(side) is not int or not 1 <= side <= 2**31 for side in shape):
             raise InputError(f"shape of {name!r}: {shape}: whole numbers of at least 1 are needed")
     if options.batch is not None and (isinstance(options.batch, bool) or not 1 <= options.batch <= 2**31):
         raise InputError(f"batch is {options.batch}: a whole number of at least 1")
-    if kind == "opgraph" or (kind is None and reader.holds_graphs):
+    if kind == "opgraph" or (kind is None and type(reader).opgraph is not NetworkReader.opgraph):
         if len(files) > 1:
             raise InputError(f"{files[0]}: one file holds an operator graph, {len(files)} were given")
         return reader.part(files[0], options) if isinstance(reader, ModelReader) else reader.opgraph(files[0])
@@ -209,38 +207,40 @@ def _load(path: Paths, kind: str | None, options: ReadOptions) -> Network | OpGr
 
 
 def written(path: str | os.PathLike[str], graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return a model file with the operators of `graph`, in its order."""
-    readers = [entry.item for entry in NETWORK_READERS.loadable().values()]
-    reader, files = _choose(path, "opgraph", readers)
+    reader, files = _choose(path, "opgraph")
     return reader.written(files[0], graph, offsets)
 
 
 def reader_name(path: Paths, kind: str | None = None) -> str:
-    readers = {name: entry.item for name, entry in NETWORK_READERS.loadable().items()}
-    chosen, _ = _choose(path, kind, list(readers.values()))
-    return next(name for name, reader in readers.items() if reader is chosen)
+    chosen, _ = _choose(path, kind)
+    return next(name for name, reader in _readers().items() if reader is chosen)
 
 
-def _choose(path: Paths, kind: str | None, readers: Sequence[NetworkReader]) -> tuple[NetworkReader, list[Path]]:
-    if isinstance(path, str | os.PathLike) and Path(path).is_dir() and kind != "opgraph":
-        for reader in readers:
-            if reader.recognises_folder(Path(path)):
-                return reader, [Path(path)]
-    files = _files(path, readers)
-    return _reader_of(files, readers), files
+def _readers() -> dict[str, NetworkReader]:
+    return {name: entry.item for name, entry in NETWORK_READERS.loadable().items()}
 
 
-def _files(path: Paths, readers: Sequence[NetworkReader]) -> list[Path]:
-    if isinstance(path, str | os.PathLike):
-        files = _folder_files(Path(path), readers) if Path(path).is_dir() else [Path(path)]
-    else:
+def _suffixes(readers: Iterable[NetworkReader]) -> list[str]:
+    return sorted({suffix for reader in readers for suffix in reader.suffixes})
+
+
+def _choose(path: Paths, kind: str | None) -> tuple[NetworkReader, list[Path]]:
+    readers = _readers().values()
+    if not isinstance(path, str | os.PathLike):
         path = list(path)
         if not all(isinstance(entry, str | os.PathLike) for entry in path):
             raise InputError(f"path: {shown(path)} is no list of files")
         files = [Path(entry) for entry in path]
+    elif Path(path).is_dir():
+        for reader in readers if kind != "opgraph" else ():
+            if reader.recognises_folder(Path(path)):
+                return reader, [Path(path)]
+        files = _folder_files(Path(path), readers)
+    else:
+        files = [Path(path)]
     if not files:
         raise InputError("no file given: one matrix per layer is needed")
-    known = sorted({suffix for reader in readers for suffix in reader.suffixes})
+    known = _suffixes(readers)
     for file in files:
         if not file.is_file():
             why = why_no_file(file)
@@ -252,30 +252,24 @@ def _files(path: Paths, readers: Sequence[NetworkReader]) -> list[Path]:
     suffixes = sorted({file.suffix.lower() for file in files})
     if len(suffixes) > 1:
         raise InputError(f"{files[0].parent}: layers in different kinds of file ({', '.join(suffixes)}): use one kind")
-    return files
+    able = [reader for reader in readers if suffixes[0] in reader.suffixes and (len(files) == 1 or reader.many_files)]
+    if not able:
+        raise InputError(f"{files[0]}: {suffixes[0]} files hold a whole model each: give one file, not {len(files)}")
+    for reader in able:
+        if len(able) == 1 or reader.recognises(files[0]):
+            return reader, files
+    raise InputError(
+        f"{files[0]}: no {suffixes[0]} file of a kind that is known here (`edgewatt list network-readers`)"
+    )
 
 
-def _folder_files(folder: Path, readers: Sequence[NetworkReader]) -> list[Path]:
-    layered = [reader for reader in readers if reader.many_files and not reader.folder_files]
-    known = {suffix for reader in layered for suffix in reader.suffixes}
+def _folder_files(folder: Path, readers: Iterable[NetworkReader]) -> list[Path]:
+    known = _suffixes(reader for reader in readers if reader.many_files and not reader.folder_files)
     files = sorted((p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in known), key=natural_key)
     if not files:
         named = [reader.folder_files for reader in readers if reader.folder_files]
-        raise InputError(f"{folder}: holds no layer files (known: {', '.join([*sorted(known), *named])})")
+        raise InputError(f"{folder}: holds no layer files (known: {', '.join([*known, *named])})")
     return files
-
-
-def _reader_of(files: Sequence[Path], readers: Sequence[NetworkReader]) -> NetworkReader:
-    suffix = files[0].suffix.lower()
-    able = [reader for reader in readers if suffix in reader.suffixes and (len(files) == 1 or reader.many_files)]
-    if not able:
-        raise InputError(f"{files[0]}: {suffix} files hold a whole model each: give one file, not {len(files)}")
-    if len(able) == 1:
-        return able[0]
-    for reader in able:
-        if reader.recognises(files[0]):
-            return reader
-    raise InputError(f"{files[0]}: no {suffix} file of a kind that is known here (`edgewatt list network-readers`)")
 
 
 def _near(file: Path) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,26 +20,12 @@ from traces.base.memory import claim
 from traces.networks.network import Network
 from traces.readers.parts.layers import Matrix, dense_layers, from_layers, natural_key
 from traces.readers.parts.model_network import Ids, Unrolled, Window
-from traces.readers.parts.weights import StoredTensor, read_header
+from traces.readers.parts.weights import TYPES, StoredTensor, dtype_of, read_header
 from traces.readers.reader import NETWORK_READERS, MatrixReader, ReadOptions
 
-
-@dataclass(frozen=True)
-class ConvolutionGeometry:
-    """How a convolution of a state dict is laid: stride, padding (None: (side - 1) // 2, as large as before), dilation,
-    pool (side of the windows whose mean follows, 1: none)."""
-
-    stride: int = 1
-    padding: int | None = None
-    dilation: int = 1
-    pool: int = 1
-
-    def __post_init__(self) -> None:
-        for name in ("stride", "dilation", "pool", "padding"):
-            value, least = getattr(self, name), 0 if name == "padding" else 1
-            if value is None and name == "padding":
-                continue
-            whole_number(value, f"{name} of a convolution", least, 2**12)
+_GEOMETRY: Mapping[str, int | None] = {"stride": 1, "dilation": 1, "pool": 1, "padding": None}
+"""How a convolution of a state dict is laid. padding: None: (side - 1) // 2, as large as before; pool: side of the
+windows whose mean follows, 1: none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,68 +34,65 @@ class NamedLayer:
     weights: np.ndarray
     bias: np.ndarray | None
 
-    def single(self) -> NamedLayer:
-        bias = None if self.bias is None else self.bias.astype(np.float32)
-        return NamedLayer(self.name, self.weights.astype(np.float32), bias)
+
+def _is_meant(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-def geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> ConvolutionGeometry:
-    given: dict[str, int] = {}
+def _geometry_of(name: str, windows: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    given: dict[str, Any] = dict(_GEOMETRY)
     for pattern, values in windows.items():
-        if name == pattern or fnmatch.fnmatchcase(name, pattern):
+        if _is_meant(name, pattern):
             given |= values
-    known = list(ConvolutionGeometry.__dataclass_fields__)
-    for key in given:
-        if key not in known:
-            raise InputError(f"a convolution has no {key!r}{did_you_mean(key, known)}")
-    return ConvolutionGeometry(**given)
+    for key, value in given.items():
+        if key not in _GEOMETRY:
+            raise InputError(f"a convolution has no {key!r}{did_you_mean(key, _GEOMETRY)}")
+        if value is not None or key != "padding":
+            whole_number(value, f"{key} of a convolution", int(key != "padding"), 2**12)
+    return given
 
 
-def chain(
-    layers: Sequence[NamedLayer],
-    image: tuple[int, ...],
-    windows: Mapping[str, Mapping[str, int]],
-    where: str,
-    name: str,
+def _chain(
+    layers: Sequence[NamedLayer], image: tuple[int, ...], windows: Mapping[str, Mapping[str, int]], path: Path
 ) -> Network:
     """Return the network of the layers, one after the other, ReLU between them.
 
     image: (height, width) of the input, or (channels, height, width). Raises InputError naming the tensor at fault.
     """
     for pattern in windows:
-        if not any(each.name == pattern or fnmatch.fnmatchcase(each.name, pattern) for each in layers):
-            raise InputError(f"{where}: no tensor {pattern!r}{did_you_mean(pattern, [each.name for each in layers])}")
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
-        layers = [each.single() for each in layers]
-    made, first = Unrolled(where), layers[0]
+        if not any(_is_meant(each.name, pattern) for each in layers):
+            raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, [each.name for each in layers])}")
+    made, first = Unrolled(str(path)), layers[0].weights
     if len(image) == 2:
-        image = (first.weights.shape[1] if first.weights.ndim == 4 else 1, *image)
+        image = (first.shape[1] if first.ndim == 4 else 1, *image)
     if len(image) != 3 or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in image):
         raise InputError(f"an image has a height and a width (and channels before them), not {list(image)}")
     inputs = ids = made.image(*image)
-    for layer in layers:
-        at = f"{where}: tensor {layer.name!r}"
-        if not np.isfinite(layer.weights).all() or (layer.bias is not None and not np.isfinite(layer.bias).all()):
+    for given in layers:
+        at = f"{path}: tensor {given.name!r}"
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is refused
+            bias = None if given.bias is None else given.bias.astype(np.float32)
+            layer = NamedLayer(given.name, given.weights.astype(np.float32), bias)
+        if not np.isfinite(layer.weights).all() or (bias is not None and not np.isfinite(bias).all()):
             raise InputError(f"{at} holds a value that is not finite")
         if layer.weights.ndim == 4:
-            ids = _convolution(made, ids, layer, geometry_of(layer.name, windows), at)
+            ids = _convolution(made, ids, layer, _geometry_of(layer.name, windows), at)
         else:
-            ids = made.dense(_flat(made, ids, layer, at), layer.weights, at, bias=layer.bias)
-    return made.network(inputs, ids, activation="relu", name=name)
+            ids = made.dense(_flat(made, ids, layer, at), layer.weights, at, bias=bias)
+    return made.network(inputs, ids, activation="relu", name=path.stem)
 
 
-def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: ConvolutionGeometry, at: str) -> Ids:
+def _convolution(made: Unrolled, ids: Ids, layer: NamedLayer, how: Mapping[str, Any], at: str) -> Ids:
     if ids.ndim != 3:
         raise InputError(f"{at} is a convolution behind a fully connected layer: choose tensors by `names`")
-    _, inner, rows, columns = layer.weights.shape
+    _, inner, *sides = layer.weights.shape
     if not inner or ids.shape[0] % inner:
         raise InputError(f"{at} of shape {list(layer.weights.shape)} does not fit {ids.shape[0]} channels")
-    pads = [(side - 1) * how.dilation // 2 if how.padding is None else how.padding for side in (rows, columns)]
-    window = Window((how.stride, how.stride), (pads[0], pads[1], pads[0], pads[1]), (how.dilation, how.dilation))
+    stride, dilation, pool, padding = (how[key] for key in _GEOMETRY)
+    y, x = ((side - 1) * dilation // 2 if padding is None else padding for side in sides)
+    window = Window((stride, stride), (y, x, y, x), (dilation, dilation))
     ids = made.convolution(ids, layer.weights, window, at, groups=ids.shape[0] // inner, bias=layer.bias)
-    if how.pool > 1:
-        ids = made.pool(ids, (how.pool,) * 2, Window((how.pool,) * 2), at, count_padding=False)
-    return ids
+    return made.pool(ids, (pool, pool), Window((pool, pool)), at, count_padding=False) if pool > 1 else ids
 
 
 def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
@@ -126,45 +110,9 @@ def _flat(made: Unrolled, ids: Ids, layer: NamedLayer, at: str) -> Ids:
     raise InputError(f"{at} takes {n_inputs} inputs, but {channels} x {height} x {width} come: give strides or pools")
 
 
-# safetensors' type names -> numpy's (the small floats are ml_dtypes')
-_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn"}
-_TYPES |= {"F8_E5M2": "float8_e5m2", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8"}
-_TYPES |= {"U8": "uint8", "BOOL": "bool"}
-
-
-def read(path: str | Path, *, names: Sequence[str] | None = None) -> list[Matrix]:
-    """Read the layers of a file, in natural order of their names (layer.2 before layer.10).
-
-    names: tensor names or patterns (``encoder.*.weight``) in the order wanted; None takes every two-dimensional tensor,
-        and a pattern those that it matches.
-    A convolution chosen by name is the matrix of its outputs and taps, float[O, I * R * S]. A tensor `x.bias` of one
-    dimension belongs to `x.weight`. Raises InputError naming file and tensor.
-    """
-    tensors = _tensors(path)
-    layers = _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4)))
-    return _matrices(path, layers)
-
-
-def _matrices(path: str | Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
-    return dense_layers(
-        [
-            ((w := each.weights).reshape(len(w), math.prod(w.shape[1:])), f"{path}: tensor {each.name!r}", each.bias)
-            for each in layers
-        ]
-    )
-
-
-def read_network(path: Path, options: ReadOptions) -> Network:
-    """Read the tensors as layers; with `options.image`, convolutions among them are unrolled over it."""
-    tensors = _tensors(path)
-    unrolled = options.image is not None
-    chosen = _select(tensors, options.names, path, (2, 4) if unrolled else (2,))
-    layers = _layers(tensors, chosen)
-    if options.image is not None:
-        network = chain(layers, options.image, options.windows or {}, str(path), path.stem)
-    else:
-        network = from_layers(_matrices(path, layers), orientation=options.orientation, name=path.stem)
-    return network.with_(notes=(*_notes(tensors, layers, options), *network.notes))
+def _matrices(path: Path, layers: Sequence[NamedLayer]) -> list[Matrix]:
+    flat = [each.weights.reshape(len(each.weights), math.prod(each.weights.shape[1:])) for each in layers]
+    return dense_layers([(w, f"{path}: tensor {each.name!r}", each.bias) for w, each in zip(flat, layers, strict=True)])
 
 
 def _layers(tensors: Mapping[str, StoredTensor], chosen: Sequence[str]) -> list[NamedLayer]:
@@ -197,14 +145,14 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def _tensors(path: str | Path) -> dict[str, StoredTensor]:
-    tensors = read_header(Path(path))
-    claim(2 * Path(path).stat().st_size, str(path))
+def _tensors(path: Path) -> dict[str, StoredTensor]:
+    tensors = read_header(path)
+    claim(2 * path.stat().st_size, str(path))
     return tensors
 
 
 def _select(
-    tensors: Mapping[str, StoredTensor], names: Sequence[str] | None, path: str | Path, ranks: tuple[int, ...]
+    tensors: Mapping[str, StoredTensor], names: Sequence[str] | None, path: Path, ranks: tuple[int, ...]
 ) -> list[str]:
     known = sorted(tensors, key=natural_key)
     if names is None:
@@ -218,7 +166,7 @@ def _select(
         return chosen
     chosen = []
     for pattern in names:
-        hits = [name for name in known if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        hits = [name for name in known if _is_meant(name, pattern)]
         if not hits:
             layers = [name for name in known if len(tensors[name].shape) in ranks]
             raise InputError(f"{path}: no tensor {pattern!r}{did_you_mean(pattern, layers or known)}")
@@ -234,15 +182,10 @@ def _select(
 
 
 def _values(tensor: StoredTensor) -> np.ndarray:
-    import ml_dtypes
-
-    numpy_name = _TYPES.get(tensor.kind)
-    if numpy_name is None:
-        raise InputError(
-            f"{tensor.file}: tensor {tensor.name!r} is of type {tensor.kind}{did_you_mean(tensor.kind, _TYPES)}"
-        )
-    dtype = np.dtype(getattr(ml_dtypes, numpy_name, numpy_name)).newbyteorder("<")
-    return tensor.words(0, math.prod(tensor.shape), dtype).reshape(tensor.shape)
+    if tensor.kind not in TYPES:
+        known = did_you_mean(tensor.kind, TYPES)
+        raise InputError(f"{tensor.file}: tensor {tensor.name!r} is of type {tensor.kind}{known}")
+    return tensor.words(0, math.prod(tensor.shape), dtype_of(tensor.kind)).reshape(tensor.shape)
 
 
 class Safetensors(MatrixReader):
@@ -251,18 +194,27 @@ class Safetensors(MatrixReader):
     unrolls = True
 
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
-        return read(path, names=names)
+        """A convolution chosen by name is the matrix of its outputs and taps, float[O, I * R * S]."""
+        tensors = _tensors(path)
+        return _matrices(path, _layers(tensors, _select(tensors, names, path, (2,) if names is None else (2, 4))))
 
     def matrix_names(self, path: Path) -> list[str]:
         tensors = _tensors(path)
         return [name for name in sorted(tensors, key=natural_key) if len(tensors[name].shape) in (2, 4)]
 
     def network(self, files: Sequence[Path], options: ReadOptions) -> Network:
-        if len(files) == 1:
-            return read_network(files[0], options)
-        if options.image is not None:
-            raise InputError(f"{files[0]}: an image is given for the layers of one file, not of {len(files)}")
-        return super().network(files, options)
+        path, image = files[0], options.image
+        if len(files) > 1:
+            if image is not None:
+                raise InputError(f"{path}: an image is given for the layers of one file, not of {len(files)}")
+            return super().network(files, options)
+        tensors = _tensors(path)
+        layers = _layers(tensors, _select(tensors, options.names, path, (2,) if image is None else (2, 4)))
+        if image is None:
+            network = from_layers(_matrices(path, layers), orientation=options.orientation, name=path.stem)
+        else:
+            network = _chain(layers, image, options.windows or {}, path)
+        return network.with_(notes=(*_notes(tensors, layers, options), *network.notes))
 
 
 NETWORK_READERS.register("safetensors", summary="safetensors: two-dimensional tensors are layers")(Safetensors())

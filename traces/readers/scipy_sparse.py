@@ -13,19 +13,19 @@ from traces.base.errors import InputError
 from traces.base.sparse import checked_sparse, row_pointers
 from traces.networks.network import Network, is_real
 from traces.readers.parts.layers import Matrix, claim_matrix, dense_layer, from_layers
-from traces.readers.parts.torch_modules import matrix_of
+from traces.readers.parts.torch_modules import array_of
 from traces.readers.reader import NETWORK_READERS, MatrixReader
 
 _PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 
 
-def read(path: str | Path) -> list[Matrix]:
-    """Read one matrix (csr, csc or coo). Raises InputError naming file and array."""
+def _read(path: Path) -> Matrix:
     arrays = read_npz(path)
     for name in ("format", "shape", "data"):
         if name not in arrays:
             raise InputError(f"{path}: array {name!r} is missing: write the matrix with scipy.sparse.save_npz")
-    kind = _format_name(arrays["format"])
+    text = arrays["format"]
+    kind = str(np.char.decode(text, "ascii", "replace") if text.dtype.kind == "S" else text)
     if kind not in _PARTS:
         raise InputError(f"{path}: sparse format {kind!r} is not read: save it as csr (matrix.tocsr())")
     shape = arrays["shape"]
@@ -39,7 +39,7 @@ def read(path: str | Path) -> list[Matrix]:
     size = (int(shape[0]), int(shape[1]))
     data = arrays["data"]
     claim_matrix(max(arrays[name].size for name in ("data", *_PARTS[kind])), size, str(path))
-    first, second = (_as_int64(arrays[name], f"{path}: array {name!r}") for name in _PARTS[kind])
+    first, second = (arrays[name].astype(np.int64) for name in _PARTS[kind])
     if data.ndim != 1 or len(data) != len(first):
         raise InputError(f"{path}: {data.size} values but {len(first)} {_PARTS[kind][0]}")
     if kind == "coo":
@@ -51,7 +51,7 @@ def read(path: str | Path) -> list[Matrix]:
         pointers = row_pointers(second, n_major, len(first), f"{path}: array 'indptr'")
         major = np.repeat(np.arange(n_major), np.diff(pointers))
         rows, columns = (major, first) if kind == "csr" else (first, major)
-    return [Matrix(rows, columns, data, size, where=str(path))]
+    return Matrix(rows, columns, data, size, where=str(path))
 
 
 def from_matrices(
@@ -73,7 +73,7 @@ def _in_memory(matrix: Any, where: str) -> Matrix:
         coo = checked_sparse(matrix, where).tocoo()
         return Matrix(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, coo.shape, where)
     if type(matrix).__module__.partition(".")[0] in ("torch", "torchao"):
-        return matrix_of(matrix, where)
+        matrix = array_of(matrix, where)
     try:
         dense = np.asarray(matrix)
     except ValueError as error:
@@ -83,19 +83,6 @@ def _in_memory(matrix: Any, where: str) -> Matrix:
     return dense_layer(dense, where)
 
 
-def _format_name(value: np.ndarray) -> str:
-    if value.shape != () or value.dtype.kind not in "SU":
-        return repr(value)
-    text = value.item()
-    return text.decode("ascii", "replace") if isinstance(text, bytes) else str(text)
-
-
-def _as_int64(ids: np.ndarray, where: str) -> np.ndarray:
-    if ids.dtype == np.uint64 and ids.size and ids.max() > np.iinfo(np.int64).max:
-        raise InputError(f"{where} holds a value above 2^63 - 1")
-    return ids.astype(np.int64)
-
-
 class ScipySparse(MatrixReader):
     suffixes = (".npz",)
 
@@ -103,7 +90,7 @@ class ScipySparse(MatrixReader):
         return bool({"format", "shape", "data", "indices", "indptr", "row", "col"} & npz_names(path))
 
     def matrices(self, path: Path, names: Sequence[str] | None) -> list[Matrix]:
-        return read(path)
+        return [_read(path)]
 
 
 NETWORK_READERS.register("scipy-npz", summary="SciPy sparse npz: one csr, csc or coo matrix per file")(ScipySparse())

@@ -6,41 +6,28 @@ Neither checks what it reads, so this module does: vectors, indices, sizes and t
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, MissingExtraError, brief
+from traces.base.errors import InputError, MissingExtraError
 from traces.base.memory import claim, read_within
 from traces.operators.folding import fold
-from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor, element_bits
+from traces.readers.parts.layers import damage
+from traces.readers.parts.model_network import WEIGHTED
 from traces.readers.parts.tflite_sparse import dense
 from traces.readers.parts.tflite_writing import TfliteWriting
 from traces.readers.reader import NETWORK_READERS, ModelReader
 
-# schema type code -> (name, numpy dtype; None: two elements in a byte)
-TYPES: dict[int, tuple[str, str | None]] = {
-    0: ("float32", "<f4"),
-    1: ("float16", "<f2"),
-    2: ("int32", "<i4"),
-    3: ("uint8", "u1"),
-    4: ("int64", "<i8"),
-    6: ("bool", "?"),
-    7: ("int16", "<i2"),
-    8: ("complex64", "<c8"),
-    9: ("int8", "i1"),
-    10: ("float64", "<f8"),
-    11: ("complex128", "<c16"),
-    12: ("uint64", "<u8"),
-    15: ("uint32", "<u4"),
-    16: ("uint16", "<u2"),
-    17: ("int4", None),
-}
+TYPES = {  # code in the schema -> type of an element
+    0: "float32", 1: "float16", 2: "int32", 3: "uint8", 4: "int64", 6: "bool", 7: "int16", 8: "complex64", 9: "int8",
+    10: "float64", 11: "complex128", 12: "uint64", 15: "uint32", 16: "uint16", 17: "int4",
+}  # fmt: skip
 RESOURCE = 13  # the type of a handle of a variable: it takes no memory, what it stands for does
 CONTROL_FLOW = {"IF", "WHILE", "CALL", "STABLEHLO_WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE"}
 ONCE = {"VAR_HANDLE", "CALL_ONCE"}  # run before the first inference
@@ -61,38 +48,7 @@ NUMBERS = {  # field of an options table -> attribute, a number
     "EndMask": "end_mask", "EllipsisMask": "ellipsis_mask", "NewAxisMask": "new_axis_mask",
     "ShrinkAxisMask": "shrink_axis_mask", "Approximate": "approximate",
 }  # fmt: skip
-WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 NONE = -1  # an optional operand that is left out
-
-
-def read(path: str | Path) -> OpGraph:
-    """Read a model as an operator graph with its constants.
-
-    What follows from constants alone is a constant too. Variables (VAR_HANDLE) are inputs and outputs: their storage
-    lives from one inference to the next. An open dimension has the size that the file gives, mostly 1, and
-    `graph.notes` says so. Raises InputError naming file and operator or tensor. Needs the extra `models`.
-    """
-    return _Reader(Path(path)).graph()
-
-
-def write(path: str | Path, graph: OpGraph, offsets: Mapping[str, int] | None = None) -> bytes:
-    """Return the file's bytes with the operators of `graph`, in its order.
-
-    Operators as of `traces.readers.onnx.write`. offsets: name of a tensor -> its place in the arena, as metadata that
-    TensorFlow Lite for Microcontrollers plans by; tensors without one are left to it.
-    """
-    reader = _Reader(Path(path))
-    before = reader.graph()
-    with reader.damage():
-        return _written(reader, before, graph, offsets)
-
-
-def _written(reader: _Reader, before: OpGraph, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
-    if missing := sorted(set(before.outputs) - set(graph.tensors)):
-        raise reader.fail(f"the graph to write has no tensor {missing[0]!r}, which is a result of the model")
-    reader.children(reader.model, "Metadata")
-    types = {name: code for code, (name, _) in TYPES.items()}
-    return TfliteWriting(reader, before, types, {name: k for k, name in ACTIVATIONS.items()}).write(graph, offsets)
 
 
 _NUMBER_BYTES, _TABLE_BYTES = 40, 1500
@@ -115,10 +71,7 @@ class _Reader:
             import tflite
         except ImportError as error:
             raise MissingExtraError("tflite", "models") from error
-        try:
-            self.data = read_within(path, 2)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        self.data = read_within(path, 2)
         if len(self.data) < 8 or self.data[4:8] != b"TFL3":
             raise InputError(f"{path}: not a TensorFlow Lite model (the mark TFL3 is missing)")
         self.schema, self.taken = tflite, len(self.data)
@@ -126,19 +79,6 @@ class _Reader:
 
     def fail(self, text: str) -> InputError:
         return InputError(f"{self.path}: {text}")
-
-    def graph(self) -> OpGraph:
-        with self.damage():
-            return self._graph()
-
-    @contextmanager
-    def damage(self) -> Iterator[None]:
-        try:
-            yield
-        except InputError:
-            raise
-        except (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError, KeyError) as error:
-            raise self.fail(f"truncated or damaged ({type(error).__name__}: {brief(error)})") from error
 
     # -- guarded access --
 
@@ -191,7 +131,9 @@ class _Reader:
             raise self.fail("the model has no graph")
         return subgraphs[0]
 
-    def _graph(self) -> OpGraph:
+    def opgraph(self) -> OpGraph:
+        """What follows from constants alone is a constant too. Variables (VAR_HANDLE) are inputs and outputs: their
+        storage lives from one inference to the next."""
         subgraph = self.subgraph()
         self.codes = [self._code(code) for code in self.children(self.model, "OperatorCodes")]
         self.buffers = self.children(self.model, "Buffers")
@@ -314,24 +256,20 @@ class _Reader:
         if code not in TYPES:
             kind = {5: "string", 14: "variant"}.get(code, f"unknown type {code}")
             raise self.fail(f"{at} is a {kind}: only numbers can be placed in memory")
-        dtype, layout = TYPES[code]
-        elements = math.prod(shape)
-        n_bytes = (elements + 1) // 2 if layout is None else elements * np.dtype(layout).itemsize
+        dtype, elements = TYPES[code], math.prod(shape)
+        packed, n_bytes = dtype == "int4", (elements * element_bits(dtype) + 7) // 8
         self._quantize(name, table)
         data = self._data(int(table.Buffer()), at)
         if data is not None:
             if table.Sparsity() is not None:
-                if layout is None:
+                if packed:
                     raise self.fail(f"{at} is stored sparsely, two numbers in a byte: store it densely")
-                self.constants[name] = dense(self, table.Sparsity(), np.frombuffer(data, layout), shape, at)
-                return Tensor(name, shape, n_bytes, name, dtype)
-            if len(data) != n_bytes:
+                self.constants[name] = dense(self, table.Sparsity(), _values(data, dtype), shape, at)
+            elif len(data) != n_bytes:
                 raise self.fail(f"{at}: shape {list(shape)} of {dtype} needs {n_bytes} bytes, the file has {len(data)}")
-            self.constants[name] = (
-                _unpack_int4(data, elements).reshape(shape)
-                if layout is None
-                else (np.frombuffer(data, layout).reshape(shape))
-            )
+            else:
+                values = _unpack_int4(data, elements) if packed else _values(data, dtype)
+                self.constants[name] = values.reshape(shape)
         return Tensor(name, shape, n_bytes, name, dtype)
 
     def _data(self, index: int, at: str) -> bytes | None:
@@ -431,17 +369,19 @@ class _Reader:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    result: list[str] = []
-    taken: set[str] = set()
+    times: Counter[str] = Counter()
+    taken: dict[str, None] = {}
     for name in names:
         choice = name
         while choice in taken:
-            seen[name] = seen.get(name, 1) + 1
-            choice = f"{name}#{seen[name]}"
-        taken.add(choice)
-        result.append(choice)
-    return result
+            times[name] += 1
+            choice = f"{name}#{times[name] + 1}"
+        taken[choice] = None
+    return list(taken)
+
+
+def _values(data: bytes, dtype: str) -> npt.NDArray[Any]:
+    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
 
 
 def _unpack_int4(data: bytes, elements: int) -> npt.NDArray[np.int8]:
@@ -455,10 +395,19 @@ class Tflite(ModelReader):
     suffixes = (".tflite",)
 
     def opgraph(self, file: Path) -> OpGraph:
-        return read(file)
+        with damage(str(file)):
+            return _Reader(file).opgraph()
 
     def written(self, file: Path, graph: OpGraph, offsets: Mapping[str, int] | None) -> bytes:
-        return write(file, graph, offsets)
+        """Offsets are metadata that TensorFlow Lite for Microcontrollers plans by; tensors without are left to it."""
+        reader = _Reader(file)
+        with damage(str(file)):
+            before = reader.opgraph()
+            if missing := sorted(set(before.outputs) - set(graph.tensors)):
+                raise reader.fail(f"the graph to write has no tensor {missing[0]!r}, which is a result of the model")
+            reader.children(reader.model, "Metadata")
+            types, activations = ({name: k for k, name in each.items()} for each in (TYPES, ACTIVATIONS))
+            return TfliteWriting(reader, before, types, activations).write(graph, offsets)
 
 
 NETWORK_READERS.register("tflite", summary="TensorFlow Lite: operator graphs, or networks of fully connected layers")(

@@ -42,9 +42,8 @@ TRACE_READERS.register("dinero", summary="Dinero IV extended: r or w, address, s
 
 TRACE_WRITERS.register("dinero", summary="Dinero IV extended: r or w, hexadecimal address and size")(
     LineWriter(
-        ".xdin",
         lambda address, size, op, cycle: [
             f"{'w' if o else 'r'} {a:x} {n:x}\n" for a, n, o in zip(address, size, op, strict=True)
-        ],
+        ]
     )
 )

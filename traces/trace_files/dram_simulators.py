@@ -23,9 +23,7 @@ def _dramsim3_lines(address: list[int], size: list[int], op: list[int], cycle: l
     return [f"0x{a:X} {'WRITE' if o else 'READ'} {c}\n" for a, o, c in zip(address, op, cycle, strict=True)]
 
 
-TRACE_WRITERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(
-    LineWriter(".trace", _dramsim3_lines)
-)
+TRACE_WRITERS.register("dramsim3", summary="DRAMsim3: address, READ or WRITE, clock")(LineWriter(_dramsim3_lines))
 
 
 def _ramulator2(words: list[str]) -> Record:
@@ -44,5 +42,5 @@ def _ramulator2_lines(address: list[int], size: list[int], op: list[int], cycle:
 
 
 TRACE_WRITERS.register("ramulator2", summary="Ramulator 2 LoadStoreTrace: LD or ST, address")(
-    LineWriter(".trace", _ramulator2_lines)
+    LineWriter(_ramulator2_lines)
 )

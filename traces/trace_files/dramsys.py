@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import IO
 
 from traces.trace.chunks import Trace
@@ -43,19 +44,13 @@ TRACE_READERS.register("dramsys", summary="DRAMSys trace player (.stl): clock, r
 
 
 class Dramsys(TraceWriter):
-    suffix = ".stl"
-
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
         written = 0
-        for piece, address, size, op, cycle in columns(trace):
+        for piece, address, _, op, cycle in columns(trace):
             data = [""] * len(address)
             if piece.payload is not None and piece.payload_offset is not None:
-                start = piece.payload_offset.tolist()
-                raw = piece.payload[start[0] : start[-1]].tobytes().hex()
-                for i, store in enumerate(op):
-                    if store:
-                        at = 2 * (start[i] - start[0])
-                        data[i] = "\t0x" + raw[at : at + 2 * size[i]]
+                raw, ends = piece.payload.data, pairwise(piece.payload_offset.tolist())
+                data = [f"\t0x{raw[a:b].hex()}" if o else "" for o, (a, b) in zip(op, ends, strict=True)]
             rows = zip(address, op, cycle, data, strict=True)
             text = [f"{c}:\t{'write' if o else 'read'}\t0x{a:x}{bytes_}\n" for a, o, c, bytes_ in rows]
             stream.write("".join(text).encode())

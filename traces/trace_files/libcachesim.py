@@ -32,10 +32,8 @@ class OracleGeneralReader(TraceReader):
         with source.open() as stream:
             first = 0
             while raw := stream.read(_AT_ONCE * ORACLE_GENERAL.itemsize):
-                if len(raw) % ORACLE_GENERAL.itemsize:
-                    raise InputError(
-                        f"{source.name}: the last record is cut: {len(raw) % ORACLE_GENERAL.itemsize} of 24 bytes"
-                    )
+                if cut := len(raw) % ORACLE_GENERAL.itemsize:
+                    raise InputError(f"{source.name}: the last record is cut: {cut} of 24 bytes")
                 lines = np.frombuffer(raw, ORACLE_GENERAL)["object"]
                 far = np.flatnonzero(lines >= np.uint64(2**63 // access_bytes))
                 if far.size:
@@ -43,9 +41,8 @@ class OracleGeneralReader(TraceReader):
                         f"{source.name}: record {first + far[0]}: object {lines[far[0]]} times {access_bytes} bytes is "
                         "beyond 2^63: its objects are not line numbers"
                     )
-                n = len(lines)
-                yield external_chunk(lines * np.uint64(access_bytes), np.full(n, access_bytes))
-                first += n
+                yield external_chunk(lines * np.uint64(access_bytes), np.full(len(lines), access_bytes))
+                first += len(lines)
 
 
 TRACE_READERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary), objects are lines")(
@@ -54,15 +51,10 @@ TRACE_READERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary
 
 
 class OracleGeneralWriter(TraceWriter):
-    suffix = ".oracleGeneral"
-    is_text = False
-    by_lines = True
-
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
         """The next request must be known, so all line numbers are held: 16 bytes a request."""
-        parts = [touched_lines(chunk.address, chunk.size, line_bytes)[0] for chunk in trace]
-        lines = np.concatenate(parts) if parts else np.zeros(0, np.uint64)
-        del parts
+        parts = (touched_lines(chunk.address, chunk.size, line_bytes)[0] for chunk in trace)
+        lines = np.concatenate([np.zeros(0, np.uint64), *parts])
         later = next_uses(lines)
         for start in range(0, len(lines), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)

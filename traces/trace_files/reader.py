@@ -107,13 +107,8 @@ def _guess(source: Source) -> str:
 
 def first_words(head: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str]:
     """Return the words of the first line that has some, none where the start of the file is not text."""
-    for raw in head.split(b"\n"):
-        words = words_of(raw, comments, separators)
-        if words is None:
-            return []
-        if words:
-            return words
-    return []
+    lines = (words_of(raw, comments, separators) for raw in head.split(b"\n"))
+    return next((words for words in lines if words != []), None) or []
 
 
 def words_of(raw: bytes, comments: tuple[str, ...] = ("#",), separators: str = ",") -> list[str] | None:

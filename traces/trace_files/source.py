@@ -49,7 +49,6 @@ class Source:
         return None if self.compression else self.path.stat().st_size
 
     def open(self) -> IO[bytes]:
-        """Open for reading, unpacked. Raises InputError naming the file, as reading does where it is damaged."""
         stream = _opened(self.path, self.name)
         if not self.compression:
             return stream

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import IO, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class TextReader(TraceReader):
     def chunks(self, source: Source, access_bytes: int) -> Iterator[Chunk]:
         number, last_cycle = 1, 0
         with source.open() as stream:
-            lines = raw_lines(stream)
+            lines = iter(partial(stream.readline, LONGEST_LINE), b"")  # a longer one comes in pieces: none is text
             while raws := _next_lines(lines):
                 tried = (_plain(raws, line, self.separators, access_bytes, last_cycle) for line in self.plain)
                 chunk = next((chunk for chunk in tried if chunk is not None), None)
@@ -105,11 +105,6 @@ def _next_lines(lines: Iterator[bytes]) -> list[bytes]:
     return raws
 
 
-def raw_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Return an iterator over the lines of a stream. One that is too long comes in pieces, which words_of refuses."""
-    return iter(partial(stream.readline, LONGEST_LINE), b"")
-
-
 def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: int, last_cycle: int) -> Chunk | None:
     """Read many lines at once, if each is a plain one; None leaves it to `_careful`, which finds what is wrong."""
     whole = b"".join(raws)
@@ -131,10 +126,9 @@ def _plain(raws: list[bytes], form: PlainLine, separators: str, access_bytes: in
         address = np.array([int(word, 16) for word in columns["address"]], np.uint64)
         op = np.array([form.operations[word] for word in columns["op"]], np.uint8)
         size = np.full(n, access_bytes, np.int64)
-        if "size" in columns:
-            size = np.array([int(word, 16) for word in columns["size"]], np.int64)
-        elif "size10" in columns:
-            size = np.array(list(map(int, columns["size10"])), np.int64)
+        for name, base in (("size", 16), ("size10", 10)):
+            if name in columns:
+                size = np.array([int(word, base) for word in columns[name]], np.int64)
         cycle = None
         if "clock" in columns:
             cycle = np.array(list(map(int, columns["clock"])), np.int64)

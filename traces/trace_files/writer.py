@@ -19,16 +19,9 @@ _AT_ONCE = 2**16
 
 
 class TraceWriter(ABC):
-    """One format. Subclasses declare:
+    """One format. needs_data: refuses address-only traces."""
 
-    suffix: the usual end of a file name. is_text: lines of text, or bytes. needs_data: refuses address-only traces.
-    by_lines: records are memory lines of line_bytes, not accesses.
-    """
-
-    suffix: ClassVar[str]
-    is_text: ClassVar[bool] = True
     needs_data: ClassVar[bool] = False
-    by_lines: ClassVar[bool] = False
 
     @abstractmethod
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
@@ -50,8 +43,8 @@ def columns(chunks: Iterable[Chunk]) -> Iterator[tuple[Chunk, list[int], list[in
 class LineWriter(TraceWriter):
     """A format with a line an access. lines: of address, size, op and arrival of some accesses."""
 
-    def __init__(self, suffix: str, lines: Callable[[list[int], list[int], list[int], list[int]], list[str]]) -> None:
-        self.suffix, self.lines = suffix, lines  # type: ignore[misc]
+    def __init__(self, lines: Callable[[list[int], list[int], list[int], list[int]], list[str]]) -> None:
+        self.lines = lines
 
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
         written = 0

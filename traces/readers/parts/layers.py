@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.checks import is_whole
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, brief, unknown_name
 from traces.base.memory import claim
 from traces.networks.network import MAX_NEURONS, Network, is_real
+
+
+@contextmanager
+def damage(where: str) -> Iterator[None]:
+    """Say that a model is damaged where what it holds makes this code stumble."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError, struct.error) as error:
+        raise InputError(f"{where}: damaged ({type(error).__name__}: {brief(error)})") from error
 
 
 def natural_key(name: object) -> tuple[tuple[int, int, str], ...]:
@@ -94,17 +107,12 @@ class Matrix:
         return f"{where} (row {self.rows[k]}, column {self.columns[k]}, counted from 0)"
 
 
-_ENTRY_BYTES, _SIDE_BYTES = 64, 48
-
-
 def claim_matrix(n_entries: int, shape: Sequence[int], where: str) -> None:
-    """Raise InputError where a matrix is beyond the bound of memory: 64 bytes an entry, 48 a row and column."""
     what = f"a matrix of shape {tuple(shape)} with {n_entries} entries"
-    claim(_ENTRY_BYTES * n_entries + _SIDE_BYTES * sum(shape), where, what)
+    claim(64 * n_entries + 48 * sum(shape), where, what)  # bytes of an entry, and of a row or column
 
 
 def claim_network(n_connections: int, n_neurons: int, where: str) -> None:
-    """Raise InputError where a network is beyond the bound of memory: 64 bytes per connection and per neuron."""
     what = f"a network of {n_connections} connections and {n_neurons} neurons"
     claim(64 * (n_connections + n_neurons), where, what)
 
@@ -154,8 +162,7 @@ def from_layers(
         source, target = (matrix.columns, matrix.rows) if outputs_first else (matrix.rows, matrix.columns)
         key = target * n_in + source  # both ids are below 2^31
         order = slice(None) if (np.diff(key) > 0).all() else np.argsort(key, kind="stable")
-        values = float32_values(matrix)
-        parts.append((source[order] + first, target[order] + first + n_in, values[order]))
+        parts.append((source[order] + first, target[order] + first + n_in, float32_values(matrix)[order]))
         biases.append(np.zeros(n_out) if matrix.bias is None else matrix.bias)
     n = sum(sizes)
     if n > MAX_NEURONS:
@@ -191,9 +198,8 @@ def dense_layers(given: Sequence[tuple[np.ndarray, str, np.ndarray | None]]) -> 
     layers = []
     for values, where, bias in given:
         rows, columns = np.nonzero(values)
-        layers.append(
-            Matrix(rows, columns, values[rows, columns], (values.shape[0], values.shape[1]), where, bias=bias)
-        )
+        shape = (values.shape[0], values.shape[1])
+        layers.append(Matrix(rows, columns, values[rows, columns], shape, where, bias=bias))
     return layers
 
 

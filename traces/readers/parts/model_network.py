@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from traces.networks.forward import SLOPE
 from traces.networks.network import ACTIVATIONS, MAX_NEURONS, MIXED, Network
 from traces.operators.operations import OPERATIONS
 from traces.operators.opgraph import INPUT, Operator, OpGraph, pads_of, real_values
-from traces.readers.parts.layers import MOST_SCANNED, claim_network, zero_pattern
+from traces.readers.parts.layers import MOST_SCANNED, claim_network, damage, zero_pattern
 
 Ids = npt.NDArray[np.int64]
 RELU = ACTIVATIONS.index("relu")
@@ -38,7 +39,6 @@ class Window:
     dilations: tuple[int, int] = (1, 1)
 
     def output(self, image: tuple[int, int], window: tuple[int, int], where: str) -> tuple[int, int]:
-        """Return the size of the output image. Raises InputError where the window does not fit."""
         if (
             min(*self.strides, *self.dilations) < 1
             or min(self.padding) < 0
@@ -54,47 +54,43 @@ class Window:
             raise InputError(f"{where}: a window of {reach} does not fit the image of {list(image)} with its padding")
         return sides[0], sides[1]
 
+    def taps(self, image: Ids, window: tuple[int, int], out: Ids) -> Iterator[tuple[int, int, Any, Any]]:
+        """Yield each tap (y, x) of a window, the pixels (y, x) of the image it takes, and where in `out` they go."""
+        for tap in product(range(window[0]), range(window[1])):
+            taken, into = [], []
+            for a in (0, 1):
+                at = np.arange(out.shape[a + 1]) * self.strides[a] + tap[a] * self.dilations[a] - self.padding[a]
+                into.append(np.flatnonzero((at >= 0) & (at < image.shape[a + 1])))
+                taken.append(at[into[a]])
+            yield *tap, np.ix_(*taken), np.ix_(*into)
 
-@dataclass(eq=False)
+
 class Unrolled:
     """A network in the making: neurons are numbered as they come, connections are kept layer by layer. where: the
     file, for messages. notes: sentences about what was read otherwise."""
 
-    where: str
-    n_neurons: int = 0
-    n_weights: int = 0
-    n_connections: int = 0
-    layers: list[tuple[Ids, Ids, npt.NDArray[np.float32], Ids]] = field(default_factory=list)
-    positions: list[Ids] = field(default_factory=list)
-    biases: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-    codes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-    notes: list[str] = field(default_factory=list)
-    n_layers: int = 0
+    def __init__(self, where: str) -> None:
+        self.where, self.notes = where, list[str]()
+        self.n_neurons = self.n_layers = self.n_weights = self.n_connections = 0
+        self.layers: list[tuple[Ids, Ids, npt.NDArray[np.float32], Ids]] = []
+        self.positions: list[Ids] = []
+        self.biases, self.slopes = np.zeros(0, np.float32), np.zeros(0, np.float32)
+        self.codes = np.zeros(0, np.uint8)
 
     # -- neurons --
 
     def image(self, channels: int, height: int, width: int) -> Ids:
         """Return new neurons (C, H, W), a layer of their own."""
-        n = channels * height * width
-        if min(channels, height, width) < 1 or self.n_neurons + n > MAX_NEURONS:
-            raise InputError(
-                f"{self.where}: {channels} x {height} x {width} more neurons: at most {MAX_NEURONS} can be numbered"
-            )
-        claim_network(self.n_connections, self.n_neurons + n, self.where)
-        y, x = np.divmod(np.arange(n) % (height * width), width)
-        self.positions.append(np.stack((np.full(n, self.n_layers), y, x), axis=1))
-        return self._new(n).reshape(channels, height, width)
+        ids = self.vector(channels * height * width)
+        self.positions[-1][:, 1:] = np.stack(np.divmod(np.arange(ids.size) % (height * width), width), axis=1)
+        return ids.reshape(channels, height, width)
 
     def vector(self, n: int) -> Ids:
         """Return n new neurons without a place in an image, a layer of their own."""
         if n < 1 or self.n_neurons + n > MAX_NEURONS:
             raise InputError(f"{self.where}: {n} more neurons: at most {MAX_NEURONS} can be numbered")
         claim_network(self.n_connections, self.n_neurons + n, self.where)
-        self.positions.append(np.stack((np.full(n, self.n_layers), np.full(n, -1), np.full(n, -1)), axis=1))
-        return self._new(n)
-
-    def _new(self, n: int) -> Ids:
+        self.positions.append(np.full((n, 3), (self.n_layers, -1, -1)))
         ids = self.n_neurons + np.arange(n)
         self.n_neurons += n
         self.n_layers += 1
@@ -124,22 +120,15 @@ class Unrolled:
         self._tell_pattern(kernel, where)
         out = self._results(out, (outputs, *size), where)
         o, i, r, s = np.nonzero(kernel)
-        weights = kernel[o, i, r, s]
-        first_channel = o // (outputs // groups) * inner
+        channel = o // (outputs // groups) * inner + i
         claim_network(self.n_connections + len(o) * size[0] * size[1], self.n_neurons, where)
-        top, left = window.padding[:2]
-        parts = []
-        for tap_y, tap_x in np.unique(np.stack((r, s)), axis=1).T.tolist():
-            taps = np.flatnonzero((r == tap_y) & (s == tap_x))
-            ys, from_y = _inside(size[0], window.strides[0], tap_y * window.dilations[0] - top, height)
-            xs, from_x = _inside(size[1], window.strides[1], tap_x * window.dilations[1] - left, width)
-            source = image[(first_channel + i)[taps][:, None, None], from_y[:, None], from_x]
-            target = out[o[taps][:, None, None], ys[:, None], xs]
-            parts.append((source.ravel(), target.ravel(), np.repeat(taps, len(ys) * len(xs))))
-        source, target, tap = (
-            (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else [np.zeros(0, np.int64)] * 3
-        )
-        self._connect(source, target, weights[tap] if len(tap) else np.zeros(0, np.float32), self.n_weights + tap)
+        parts = [(np.zeros(0, np.int64),) * 3]
+        for y, x, pixels, into in window.taps(image, (rows, columns), out):
+            taps = np.flatnonzero((r == y) & (s == x))
+            source, target = image[(channel[taps][:, None, None], *pixels)], out[(o[taps][:, None, None], *into)]
+            parts.append((source.ravel(), target.ravel(), np.repeat(taps, source[:1].size)))
+        source, target, tap = (np.concatenate(column) for column in zip(*parts, strict=True))
+        self._connect(source, target, kernel[o, i, r, s][tap], self.n_weights + tap)
         self.n_weights += len(o)
         self._add_bias(out, bias, where)
         return out
@@ -153,7 +142,7 @@ class Unrolled:
         if matrix.ndim != 2 or matrix.shape[1] != len(given):
             raise InputError(f"{where}: weights of shape {list(matrix.shape)} do not fit {len(given)} inputs")
         self._tell_pattern(matrix, where)
-        out = self._results(out, (matrix.shape[0],), where)
+        out = self._results(out, (len(matrix),), where)
         row, column = np.nonzero(matrix)
         self._connect(given[column], out[row], matrix[row, column], self.n_weights + np.arange(len(row)))
         self.n_weights += len(row)
@@ -166,16 +155,9 @@ class Unrolled:
         channels, height, width = image.shape
         size = window.output((height, width), sides, where)
         out = self.image(channels, *size)
-        top, left = window.padding[:2]
         claim_network(self.n_connections + out.size * sides[0] * sides[1], self.n_neurons, where)
-        sources, targets = [], []
-        for tap_y in range(sides[0]):
-            for tap_x in range(sides[1]):
-                ys, from_y = _inside(size[0], window.strides[0], tap_y * window.dilations[0] - top, height)
-                xs, from_x = _inside(size[1], window.strides[1], tap_x * window.dilations[1] - left, width)
-                sources.append(image[:, from_y[:, None], from_x].ravel())
-                targets.append(out[:, ys[:, None], xs].ravel())
-        source, target = np.concatenate(sources), np.concatenate(targets)
+        taps = [(image[:, *pixels], out[:, *into]) for _, _, pixels, into in window.taps(image, sides, out)]
+        source, target = (np.concatenate([ids.ravel() for ids in column]) for column in zip(*taps, strict=True))
         held = np.bincount(target - out.flat[0], minlength=out.size)
         each = np.full(out.size, sides[0] * sides[1]) if count_padding else np.maximum(held, 1)
         counts, kind = np.unique(each, return_inverse=True)
@@ -188,10 +170,11 @@ class Unrolled:
         """Add `weight` times `given` to the neurons `out` of the same number: one stored weight."""
         if given.size != out.size:
             raise InputError(f"{where}: {given.size} and {out.size} values cannot be added")
-        source, target = given.ravel(), out.ravel()
-        self._connect(source, target, np.full(len(source), weight, np.float32), np.full(len(source), self.n_weights))
-        self.n_weights += 1
+        self._share(given, out, np.float32(weight))
         return out
+
+    def copied(self, given: Ids, where: str, weight: float = 1) -> Ids:
+        return self.identity(given, self.like(given), where, weight)
 
     def like(self, ids: Ids) -> Ids:
         """Return as many new neurons in the same shape, a layer of their own, at the same places of an image."""
@@ -207,7 +190,7 @@ class Unrolled:
         made, low = np.maximum(one, other), np.minimum(one, other)
         both, above_zero = low >= 0, (low == NOBODY) & (made >= 0)
         if above_zero.any():
-            made[above_zero] = self.identity(made[above_zero], self.like(made[above_zero]), where)
+            made[above_zero] = self.copied(made[above_zero], where)
             self.codes[made[above_zero]] = RELU
         if both.any():
             one, other = one[both], other[both]
@@ -215,11 +198,10 @@ class Unrolled:
             self.identity(other, above, where)
             self.identity(one, above, where, -1)
             self.codes[above] = RELU
-            made[both] = self.identity(above, self.identity(one, self.like(one), where), where)
+            made[both] = self.identity(above, self.copied(one, where), where)
         return made
 
-    def highest(self, given: Ids, axis: int, where: str) -> Ids:
-        given = np.moveaxis(given, axis, 0)
+    def highest(self, given: Ids, where: str) -> Ids:
         while len(given) > 1:
             half = len(given) // 2
             pairs = self.maximum(given[:half], given[half : 2 * half], where)
@@ -233,10 +215,7 @@ class Unrolled:
 
     def mean(self, given: Ids, where: str) -> Ids:
         out = self.like(given[0])
-        target = np.broadcast_to(out, given.shape)
-        weight = np.full(given.size, 1 / len(given), np.float32)
-        self._connect(given.ravel(), target.ravel(), weight, np.full(given.size, self.n_weights))
-        self.n_weights += 1
+        self._share(given, np.broadcast_to(out, given.shape), np.float32(1 / len(given)))
         return out
 
     def mapped(self, image: Ids, rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32], where: str) -> Ids:
@@ -245,20 +224,12 @@ class Unrolled:
         out = self.image(len(image), len(rows), len(columns))
         claim_network(self.n_connections + len(out) * len(y) * len(x), self.n_neurons, where)
         weights = np.multiply.outer(rows[y, from_y], columns[x, from_x])
-        stored, which = np.unique(weights, return_inverse=True)
-        shape = (len(out), len(y), len(x))
-        target, source = out[:, y[:, None], x], image[:, from_y[:, None], from_x]
-        ids = np.broadcast_to(self.n_weights + which.reshape(weights.shape), shape)
-        self._connect(source.ravel(), target.ravel(), np.broadcast_to(weights, shape).ravel(), ids.ravel())
-        self.n_weights += len(stored)
+        self._share(image[:, from_y[:, None], from_x], out[:, y[:, None], x], weights)
         return out
 
     def scaled(self, given: Ids, factors: npt.NDArray[np.float32], shift: npt.NDArray[np.float32], where: str) -> Ids:
-        """Connect factors * given + shift, all of one shape, to new neurons: a stored weight per factor."""
         out = self.like(given)
-        stored, which = np.unique(factors, return_inverse=True)
-        self._connect(given.ravel(), out.ravel(), stored[which].ravel(), self.n_weights + which.ravel())
-        self.n_weights += len(stored)
+        self._share(given, out, factors)
         self.biases[out] = shift
         return out
 
@@ -279,6 +250,13 @@ class Unrolled:
                 self.n_weights = int(number.max()) + 1
             self.layers[k] = source, target, weight, number
 
+    def _share(self, source: Ids, target: Ids, weights: Any) -> None:
+        """Connect with weights, broadcast to the shape of `target`: equal ones are stored once."""
+        stored, which = np.unique(weights, return_inverse=True)
+        ids = np.broadcast_to(self.n_weights + which.reshape(weights.shape), target.shape)
+        self._connect(source.ravel(), target.ravel(), np.broadcast_to(weights, target.shape).ravel(), ids.ravel())
+        self.n_weights += len(stored)
+
     def _results(self, out: Ids | None, shape: tuple[int, ...], where: str) -> Ids:
         if out is None:
             return self.image(*shape) if len(shape) == 3 else self.vector(shape[0])
@@ -286,24 +264,21 @@ class Unrolled:
             raise InputError(f"{where}: {math.prod(shape)} results for {out.size} neurons")
         return out.reshape(shape)
 
-    def _connect(self, source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids) -> None:
-        kept = source != NOBODY
-        ids = (column[kept].astype(np.int32) for column in (source, target, weight_id))
-        source, target, weight_id = ids
-        self.layers.append((source, target, weight[kept], weight_id))
-        self.n_connections += len(source)
-
     def _add_bias(self, out: Ids, bias: npt.NDArray[np.float32] | None, where: str) -> None:
-        if bias is None:
-            return
-        if bias.shape != (out.shape[0],):
-            raise InputError(f"{where}: a bias of shape {list(bias.shape)} for {out.shape[0]} outputs")
-        self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
+        if bias is not None:
+            if bias.shape != out.shape[:1]:
+                raise InputError(f"{where}: a bias of shape {list(bias.shape)} for {len(out)} outputs")
+            self.biases[out.ravel()] += np.repeat(bias, out.size // len(bias))
 
     def _tell_pattern(self, weights: npt.NDArray[np.float32], where: str) -> None:
-        pattern = zero_pattern(weights) if weights.size <= MOST_SCANNED else ""
-        if pattern:
+        if pattern := zero_pattern(weights) if weights.size <= MOST_SCANNED else "":
             self.notes.append(f"{where} is {pattern}")
+
+    def _connect(self, source: Ids, target: Ids, weight: npt.NDArray[np.float32], weight_id: Ids) -> None:
+        kept = source != NOBODY
+        source, target, weight_id = (column[kept].astype(np.int32) for column in (source, target, weight_id))
+        self.layers.append((source, target, weight[kept], weight_id))
+        self.n_connections += len(source)
 
     # -- the end --
 
@@ -329,7 +304,6 @@ class Unrolled:
         number: Any = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
         fed = used.copy()  # or biased alone
         fed[inputs] = False
-        biases, codes, slopes = self.biases, self.codes, self.slopes
         if activation is None:
             activation = self._one_activation(outputs, fed)
         mixed = activation == MIXED
@@ -338,11 +312,11 @@ class Unrolled:
         try:
             return Network(
                 number[source], number[target], n_neurons=len(keep), inputs=number[inputs.ravel()],
-                outputs=number[outputs], weights=weight, biases=biases[keep] if biases.any() else None,
+                outputs=number[outputs], weights=weight, biases=self.biases[keep] if self.biases.any() else None,
                 layer=positions[target, 0] - 1, activation=activation, name=name,
                 weight_ids=ids if shared else None, positions=positions[keep], notes=tuple(self.notes),
-                activations=codes[keep] if mixed else None,
-                slopes=slopes[keep] if mixed and (slopes != SLOPE).any() else None,
+                activations=self.codes[keep] if mixed else None,
+                slopes=self.slopes[keep] if mixed and (self.slopes != SLOPE).any() else None,
             )  # fmt: skip
         except InputError as error:
             raise InputError(f"{self.where}: {error}") from None
@@ -373,13 +347,6 @@ def _added(
         kept = np.ones(len(source), bool)
         kept[second] = False
         source, target, weight, weight_id = source[kept], target[kept], weight[kept], weight_id[kept]
-
-
-def _inside(n: int, stride: int, offset: int, side: int) -> tuple[Ids, Ids]:
-    outputs = np.arange(n)
-    at = outputs * stride + offset
-    inside = (at >= 0) & (at < side)
-    return outputs[inside], at[inside]
 
 
 WEIGHTED = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
@@ -429,13 +396,8 @@ def to_network(graph: OpGraph) -> Network:
     neurons, means and bilinear resizing are connections, scaling (batch normalisation) goes into the weights before it.
     max(a, b) = a + relu(b - a). A final softmax or sigmoid is left out.
     """
-    try:
+    with damage(graph.source or graph.name):
         return _Model(graph).network()
-    except InputError:
-        raise
-    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError) as error:
-        # they contradict each other, or have more axes than NumPy broadcasts
-        raise InputError(f"{graph.source or graph.name}: damaged ({type(error).__name__}: {error})") from error
 
 
 def _most_moved(op: str, values: Sequence[Any], shape: tuple[int, ...]) -> int:
@@ -487,7 +449,7 @@ class _Model:
         if (last == NOBODY).any():
             raise InputError(f"{self.where}an output holds padding alone: {AS_OPERATORS}")
         if again.any():  # outputs of their own, where a result is an input or is asked for twice
-            last[again] = self.made.identity(last[again], self.made.like(last[again]), self.where)
+            last[again] = self.made.copied(last[again], self.where)
         return self.made.network(first, last, name=self.graph.name)
 
     def _estimate(self) -> None:
@@ -495,18 +457,11 @@ class _Model:
         for node in self.graph.nodes:
             if node.op in WEIGHTED and len(node.constants):
                 weights = self.graph.constants[node.constants[0]]
-                per_output = np.count_nonzero(weights) / max(1, self._channels_of(node, weights))
-                connections += int(per_output * math.prod(node.output.shape))
+                last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
+                channels = weights.shape[-1 if last or node.attributes.get("transposed") else 0]
+                connections += int(np.count_nonzero(weights) / max(1, channels) * math.prod(node.output.shape))
         what = f"a network of {connections:,} connections in its layers alone ({_BYTES} bytes each)"
-        claim(
-            _BYTES * connections,
-            f"{self.where}choose operators (--names) or a smaller input (--shape)",
-            what,
-        )
-
-    def _channels_of(self, node: Operator, weights: Any) -> int:
-        last = node.op == "DEPTHWISE_CONV_2D" and node.attributes.get("weight_layout") != "OIHW"
-        return int(weights.shape[-1 if last or node.attributes.get("transposed") else 0])
+        claim(_BYTES * connections, f"{self.where}choose operators (--names) or a smaller input (--shape)", what)
 
     # -- operators --
 
@@ -521,15 +476,14 @@ class _Model:
         elif gated := self._gated(node):
             alone = gated in self.own and self.readers[gated] == 2
             ids = self._given(gated, at)
-            self.ids[name] = ids if alone else self.made.identity(ids, self.made.like(ids), at)
+            self.ids[name] = ids if alone else self.made.copied(ids, at)
             self._activate(self.ids[name], "SILU", node, at)
         elif op in WEIGHTED and node.constants and node.operands == (*node.inputs[:1], *node.constants):
             add = self._weighted(node, at)
-            total = self._sum_of(node)
-            if total is not None:
+            if (total := self._sum_of(node)) is None:
+                self._finish(node, add(None), at)
+            else:
                 self.into.setdefault(total, []).append(add)
-                return
-            self._finish(node, add(None), at)
         elif op in ("ADD", "SUB") and len(node.operands) == 2 and not node.constants:
             self._add(node, at)
         elif op in NAMED and len(node.inputs) == 1:
@@ -598,7 +552,7 @@ class _Model:
 
     def _changeable(self, node: Operator, at: str) -> Ids:
         ids = self._given(node.inputs[0], at)
-        return ids if self._owned(node.inputs[0]) else self.made.identity(ids, self.made.like(ids), at)
+        return ids if self._owned(node.inputs[0]) else self.made.copied(ids, at)
 
     def _move(self, node: Operator, at: str) -> None:
         joins = node.op in ("CONCATENATION", "PACK")
@@ -648,8 +602,7 @@ class _Model:
             rows = given.size // matrix.shape[1] if given.size % matrix.shape[1] == 0 else 1
             if rows > 1:  # a matrix for each row: a window of one
                 return lambda out: self._rows(given.reshape(rows, -1), matrix, bias, out, at).reshape(shape)
-            flat: Any = lambda out: None if out is None else out.ravel()  # noqa: E731
-            return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=flat(out)), shape, at)
+            return lambda out: self._shaped(self.made.dense(given, matrix, at, bias=bias, out=out), shape, at)
         if weights.ndim != 4:
             raise InputError(f"{at}: weights of shape {list(weights.shape)}: only images of two dimensions are read")
         image = self._channels_first(given, at)
@@ -686,19 +639,11 @@ class _Model:
         return self.made.convolution(given.T[:, :, None], kernel, Window(), at, bias=bias, out=into)[:, :, 0].T
 
     def _sum_of(self, node: Operator) -> str | None:
-        name = node.output.name
-        if node.attributes.get("activation", "NONE") != "NONE" or self.readers[name] != 1 or name in self.graph.outputs:
+        after = self._only_reader(node.output.name)
+        if after is None or after.op != "ADD" or len(after.inputs) != 2 or after.constants:
             return None
-        after = self._only_reader(name)
-        if (
-            after is None
-            or after.op != "ADD"
-            or len(after.inputs) != 2
-            or after.constants
-            or after.output.shape != node.output.shape
-        ):
-            return None
-        return after.output.name
+        alike = after.output.shape == node.output.shape and node.attributes.get("activation", "NONE") == "NONE"
+        return after.output.name if alike else None
 
     def _add(self, node: Operator, at: str) -> None:
         name, shape = node.output.name, node.output.shape
@@ -757,20 +702,19 @@ class _Model:
             out = self.made.pool(image, sides, window, at, count_padding=counted)
             self._finish_mean(node, image, self._as_stored(out, node.output.shape, at), at)
             return
-        else:
-            out, own = self.made.without_zeros(image), math.prod(sides) > 1
-            size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
-            claim(16 * len(image) * math.prod(size) * math.prod(sides), at, "its windows")
-            for axis in (0, 1):  # along y, then x
-                low, high = window.padding[axis], window.padding[axis + 2]
-                padding = [(0, 0), *((low, high) if a == axis else (0, 0) for a in (0, 1))]
-                out = np.pad(out, padding, constant_values=ABSENT)
-                reach = (size[axis] - 1) * window.strides[axis] + 1
-                taps = [slice(t, t + reach, window.strides[axis])
-                        for t in range(0, sides[axis] * window.dilations[axis], window.dilations[axis])]  # fmt: skip
-                held = np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps])
-                own &= bool(((held >= 0).sum(axis=0) >= min(2, len(taps))).all())
-                out = self.made.highest(held, 0, at)
+        out, own = self.made.without_zeros(image), math.prod(sides) > 1
+        size = window.output((image.shape[1], image.shape[2]), (sides[0], sides[1]), at)
+        claim(16 * len(image) * math.prod(size) * math.prod(sides), at, "its windows")
+        for axis in (0, 1):  # along y, then x
+            padding = [(0, 0)] * 3
+            padding[axis + 1] = window.padding[axis], window.padding[axis + 2]
+            out = np.pad(out, padding, constant_values=ABSENT)
+            reach = (size[axis] - 1) * window.strides[axis] + 1
+            taps = [slice(t, t + reach, window.strides[axis])
+                    for t in range(0, sides[axis] * window.dilations[axis], window.dilations[axis])]  # fmt: skip
+            held = np.stack([out[:, tap] if axis == 0 else out[:, :, tap] for tap in taps])
+            own &= bool(((held >= 0).sum(axis=0) >= min(2, len(taps))).all())
+            out = self.made.highest(held, at)
         self._finish(node, self._as_stored(np.maximum(out, NOBODY), node.output.shape, at), at, own=own)
 
     def _reduce(self, node: Operator, at: str) -> None:
@@ -786,7 +730,7 @@ class _Model:
             out = self._shaped(self.made.mean(values, at), node.output.shape, at)
             self._finish_mean(node, values, out, at)
         else:
-            highest = self.made.highest(self.made.without_zeros(values), 0, at)
+            highest = self.made.highest(self.made.without_zeros(values), at)
             out = self._shaped(np.maximum(highest, NOBODY), node.output.shape, at)
             self._finish(node, out, at, own=n > 1 and NOBODY not in values)
 
@@ -806,17 +750,17 @@ class _Model:
         both = np.stack([np.broadcast_to(self._given(name, at), node.output.shape) for name in node.operands])
         if node.op[:3] == "MIN":
             raise InputError(f"{at} has no place in a network: {AS_OPERATORS}")
-        out = self.made.highest(self.made.without_zeros(both), 0, at)
+        out = self.made.highest(self.made.without_zeros(both), at)
         self._finish(node, np.maximum(out, NOBODY), at, own=NOBODY not in both)
 
     def _limited(self, ids: Ids, bound: Any, is_upper: bool, at: str) -> Ids:
         """Return neurons of max(ids, bound) = bound + relu(ids - bound), or of min = bound - relu(bound - ids)."""
         sign = -1 if is_upper else 1
         bound = np.broadcast_to(bound, ids.shape).astype(np.float32)
-        above = self.made.identity(ids, self.made.like(ids), at, sign)
+        above = self.made.copied(ids, at, sign)
         self.made.biases[above] -= sign * bound
         self.made.codes[above] = RELU
-        out = self.made.identity(above, self.made.like(above), at, sign)
+        out = self.made.copied(above, at, sign)
         self.made.biases[out] += bound
         return out
 
@@ -848,7 +792,7 @@ class _Model:
     def _finish(self, node: Operator, ids: Ids, at: str, *, own: bool = True) -> None:
         activation = node.attributes.get("activation", "NONE")
         if activation != "NONE" and not own:
-            ids = self.made.identity(ids, self.made.like(ids), at)
+            ids = self.made.copied(ids, at)
         self.ids[node.output.name] = ids
         if activation != "NONE":
             self._activate(ids, activation, node, at)

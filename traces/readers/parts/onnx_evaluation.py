@@ -47,7 +47,6 @@ def _attributes(node: Any) -> dict[str, Any]:
 
 
 def _plain(kind: str, opset: int, operands: list[Array], **attributes: Any) -> Array:
-    """Return the only result of the operator `kind` on operands of one type."""
     from onnx import helper
 
     names = [f"x{k}" for k in range(len(operands))]
@@ -129,7 +128,6 @@ def _quantized_product(node: Any, opset: int, operands: list[Any]) -> list[Array
 
 
 def _integer_product(node: Any, opset: int, operands: list[Any]) -> list[Array]:
-    """ConvInteger and MatMulInteger: sums of products of stored integers less their zero points."""
     a, b, zero, zero_b = [*operands, None, None][:4]
     convolves = node.op_type == "ConvInteger"
     values = [a - _along(zero, a.ndim, -2), b - _along(zero_b, b.ndim, 0 if convolves else -1)]

@@ -47,8 +47,6 @@ _AXES = {"axis", "axes", "perm", "batch_dims", "batch_axis", "time_axis"}
 
 @dataclass(frozen=True)
 class Signature:
-    """What an operator takes and makes: numbers of inputs and outputs, and name -> type of its attributes."""
-
     least_inputs: int
     most_inputs: int
     most_outputs: int
@@ -82,7 +80,6 @@ class Inference:
         self.onnx, self.path = onnx, path
         self._process: subprocess.Popen[bytes] | None = None
         self.why = ""
-        """What inference last had to say of a model."""
 
     def __enter__(self) -> Inference:
         return self

@@ -88,7 +88,6 @@ def _shape(op: str, given: Mapping[str, Any], shapes: Sequence[Shape], values: V
 
 
 def _positions(sides: Shape, window: Sequence[int], given: Mapping[str, Any]) -> list[int]:
-    """Return at how many positions a window lies along each side."""
     n, ones, result = len(sides), [1] * len(sides), []
     strides, dilations, pads = given.get("strides", ones), given.get("dilations", ones), given.get("pads", [0] * 2 * n)
     rounds = given.get("auto_pad", b"NOTSET") != b"NOTSET" or given.get("ceil_mode")

@@ -187,7 +187,6 @@ class Values:
         return False
 
     def _rule(self, node: Any) -> bool:
-        """Note the type of a node's only result where it follows by rules of ours; return whether it does."""
         if len(node.output) != 1 or not node.input or any(self.shape(name) is None for name in node.input):
             return False
         types, values = [self._type(name) for name in node.input], [self.constants.get(name) for name in node.input]

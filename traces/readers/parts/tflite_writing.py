@@ -31,18 +31,6 @@ class Old:
 
 
 @dataclass(frozen=True, eq=False)
-class FlatTable:
-    """Number of a field -> a scalar, or what it refers to."""
-
-    fields: Mapping[int, int | Part]
-
-
-@dataclass(frozen=True, eq=False)
-class Vector:
-    items: Sequence[Part]
-
-
-@dataclass(frozen=True, eq=False)
 class Numbers:
     """A vector of numbers, its first one aligned to `alignment` bytes; of text (uint8), a zero follows."""
 
@@ -51,7 +39,9 @@ class Numbers:
     text: bool = False
 
 
-Part = Old | FlatTable | Vector | Numbers
+Table = dict[int, "int | Part"]
+"""Number of a field -> a scalar, or what it refers to."""
+Part = Old | Numbers | Table | list["Part"]
 
 
 def text(value: str) -> Numbers:
@@ -62,7 +52,7 @@ def integers(values: Sequence[int]) -> Numbers:
     return Numbers(np.array(values, "<i4"))
 
 
-def in_front(root: FlatTable, data: bytes) -> bytes:
+def in_front(root: Table, data: bytes) -> bytes:
     """Return a flatbuffer with a new root, which keeps the mark of the format of the old one."""
     front = _Front()
     front.bytes += bytes(4) + data[4:8]
@@ -91,31 +81,31 @@ class _Front:
         """Fill up so that the length and `ahead` bytes more are a multiple of `alignment`."""
         self.bytes += bytes(-(len(self.bytes) + ahead) % alignment)
 
-    def new(self, part: FlatTable | Vector | Numbers) -> int:
+    def new(self, part: Table | list[Part] | Numbers) -> int:
         self.pad(4)
-        if isinstance(part, FlatTable):
+        if isinstance(part, dict):
             return self._table(part)
-        if isinstance(part, Vector):
+        if isinstance(part, list):
             at = len(self.bytes)
-            self.bytes += struct.pack("<I", len(part.items)) + bytes(4 * len(part.items))
-            self.pending += [(at + 4 + 4 * i, item) for i, item in enumerate(part.items)]
+            self.bytes += struct.pack("<I", len(part)) + bytes(4 * len(part))
+            self.pending += [(at + 4 + 4 * i, item) for i, item in enumerate(part)]
             return at
         self.pad(part.alignment, 4)
         at = len(self.bytes)
         self.bytes += struct.pack("<I", part.values.size) + part.values.tobytes() + bytes(part.text)
         return at
 
-    def _table(self, part: FlatTable) -> int:
-        present = sorted(part.fields)
+    def _table(self, fields: Table) -> int:
+        present = sorted(fields)
         n_fields = present[-1] + 1 if present else 0
-        offsets = [4 * (present.index(k) + 1) if k in part.fields else 0 for k in range(n_fields)]
+        offsets = [4 * (present.index(k) + 1) if k in fields else 0 for k in range(n_fields)]
         vtable = len(self.bytes)
         self.bytes += struct.pack(f"<{2 + n_fields}H", 4 + 2 * n_fields, 4 * (len(present) + 1), *offsets)
         self.pad(4)
         at = len(self.bytes)
         self.bytes += struct.pack("<i", at - vtable) + bytes(4 * len(present))
         for i, k in enumerate(present):
-            value = part.fields[k]
+            value = fields[k]
             if isinstance(value, int):
                 struct.pack_into("<i" if value < 0 else "<I", self.bytes, at + 4 * (i + 1), value)
             else:
@@ -136,7 +126,6 @@ _SCALARS: Mapping[str, Mapping[int, str]] = {  # field -> how it is stored; all 
     "Operator": {0: "I", 3: "B", 6: "b", 11: "B", 13: "i"},
     "Conv2DOptions": {0: "b", 1: "i", 2: "i", 3: "b", 4: "i", 5: "i", 6: "b"},
 }
-_ACTIVATION = {"CONV_2D": ("Conv2DOptions", 3)}  # field of the activation, of operators whose parts leave it out
 _NEW = {"ADD": "AddOptions", "CONCATENATION": "ConcatenationOptions"}  # operators that can be added
 
 
@@ -174,15 +163,12 @@ class TfliteWriting:
             if name not in self.index and tensor.buffer not in self.variables:
                 self._new_tensor(name, tensor.shape, self.types[tensor.dtype], 0, graph.quantization.get(name))
         operators: list[Part] = [*first, *(self._operator(node) for node in _run(graph))]
-        subgraph = FlatTable(
-            self._copied(self.subgraph, "SubGraph", 6) | {_TENSORS: Vector(self.tensors), _OPERATORS: Vector(operators)}
-        )
+        subgraph = self._copied(self.subgraph, "SubGraph", 6) | {_TENSORS: self.tensors, _OPERATORS: operators}
         others = self._listed(self.model, _SUBGRAPHS)[1:]
-        fields = self._copied(self.model, "Model", 8) | {_SUBGRAPHS: Vector([subgraph, *others])}
+        fields = self._copied(self.model, "Model", 8) | {_SUBGRAPHS: [subgraph, *others]}
         if offsets is not None:
             fields[_METADATA] = self._with_offsets(offsets)
-        fields |= {_CODES: Vector(self.codes), _BUFFERS: Vector(self.buffers)}
-        return in_front(FlatTable(fields), bytes(self.data))
+        return in_front(fields | {_CODES: self.codes, _BUFFERS: self.buffers}, bytes(self.data))
 
     def _fail(self, what: str) -> InputError:
         return InputError(f"{self.where}: {what}")
@@ -214,8 +200,8 @@ class TfliteWriting:
         (count,) = struct.unpack_from("<I", self.data, start)
         return [Old(self._target(start + 4 + 4 * i)) for i in range(count)]
 
-    def _copied(self, table: Any, kind: str, n_fields: int) -> dict[int, int | Part]:
-        fields: dict[int, int | Part] = {}
+    def _copied(self, table: Any, kind: str, n_fields: int) -> Table:
+        fields: Table = {}
         for k in range(n_fields):
             at = self._at(table, k)
             if at is not None and k in _SCALARS[kind]:
@@ -227,7 +213,6 @@ class TfliteWriting:
     # -- what is new --
 
     def _free_unread(self) -> None:
-        """Give the room of constants that no operator reads any more to others, where no other tensor shares it."""
         # metadata may name buffers too: those are tensors' only by accident
         dead = {i for name, i in self.index.items() if name in self.reader.constants and name not in self.read}
         buffers = [int(table.Buffer()) for table in self.reader.tables]
@@ -238,11 +223,11 @@ class TfliteWriting:
         used = {start for buffer, start in enumerate(starts) if buffer not in freed}
         for i in dead:
             if buffers[i] in freed:
-                self.tensors[i] = FlatTable(self._copied(self.reader.tables[i], "Tensor", 9) | {2: 0})
+                self.tensors[i] = self._copied(self.reader.tables[i], "Tensor", 9) | {2: 0}
         for start in sorted({starts[buffer] for buffer in freed} - used - {0}):
             self.room.append((start, start + 4 + int(struct.unpack_from("<I", self.data, start)[0])))
         for buffer in freed:
-            self.buffers[buffer] = FlatTable({})
+            self.buffers[buffer] = {}
 
     def _stored(self, raw: bytes) -> Part:
         for k, (start, stop) in enumerate(self.room):
@@ -258,18 +243,18 @@ class TfliteWriting:
         if kind == self.types["float32"] and values.dtype != np.float32:  # what a folded DEQUANTIZE gives
             values, quantization = dequantized(values, quantization, self.where), None
         raw = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
-        self.buffers.append(FlatTable({0: self._stored(raw)}))
+        self.buffers.append({0: self._stored(raw)})
         self._new_tensor(name, values.shape, kind, len(self.buffers) - 1, quantization)
 
     def _new_tensor(
         self, name: str, shape: Sequence[int], kind: int, buffer: int, quantization: Quantization | None
     ) -> None:
-        fields: dict[int, int | Part] = {0: integers(shape), 1: kind, 2: buffer, 3: text(name)}
+        fields: Table = {0: integers(shape), 1: kind, 2: buffer, 3: text(name)}
         if quantization is not None:
             zero = Numbers(quantization.zero_point.astype("<i8"), alignment=8)
-            fields[4] = FlatTable({2: Numbers(quantization.scale.astype("<f4")), 3: zero, 6: quantization.axis})
+            fields[4] = {2: Numbers(quantization.scale.astype("<f4")), 3: zero, 6: quantization.axis}
         self.index[name] = len(self.tensors)
-        self.tensors.append(FlatTable(fields))
+        self.tensors.append(fields)
 
     def _zeros(self, name: str) -> int:
         made = f"{name}[0]"
@@ -296,9 +281,7 @@ class TfliteWriting:
                     f"operator {node.name!r} ({node.op}) is not in the model: only {', '.join(_NEW)} can be"
                 )
             operands = [self.index[name] for name in node.operands]
-            return FlatTable(
-                {0: self._code(node.op), 1: integers(operands), 2: integers(outputs), **self._options(node)}
-            )
+            return {0: self._code(node.op), 1: integers(operands), 2: integers(outputs), **self._options(node)}
         table = self.subgraph.Operators(k)
         changed = self._activation(node, table, old)
         made = [self.index[t.name] for t in old.outputs]
@@ -312,32 +295,30 @@ class TfliteWriting:
         elif node.op == "CONV_2D" and len(node.operands) == 2:  # its kernel wants a bias
             operands.append(self._zeros(old.operands[2]))
         written = [outputs[made.index(i)] if i in made else i for i in self.reader.numbers(table, "Outputs")]
-        return FlatTable(self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed)
+        return self._copied(table, "Operator", 14) | {1: integers(operands), 2: integers(written)} | changed
 
-    def _activation(self, node: Operator, table: Any, old: Operator) -> dict[int, int | Part]:
+    def _activation(self, node: Operator, table: Any, old: Operator) -> Table:
         needed = node.attributes.get("activation", "NONE")
         if needed == old.attributes.get("activation", "NONE"):
             return {}
-        kind, field = _ACTIVATION[node.op]
-        options = self.reader.options(table, kind)
-        n_fields = max(_SCALARS[kind]) + 1
-        return {4: FlatTable(self._copied(options, kind, n_fields) | {field: self.activations[needed]})}
+        options = self.reader.options(table, "Conv2DOptions")  # parts of others leave no activation out
+        return {4: self._copied(options, "Conv2DOptions", 7) | {3: self.activations[needed]}}
 
-    def _options(self, node: Operator) -> dict[int, int | Part]:
+    def _options(self, node: Operator) -> Table:
         activation = self.activations[node.attributes.get("activation", "NONE")]
-        fields: dict[int, int | Part] = {0: activation}
+        fields: Table = {0: activation}
         if node.op == "CONCATENATION":
             fields = {0: int(node.attributes["axis"]), 1: activation}
-        return {3: int(getattr(self.schema.BuiltinOptions, _NEW[node.op])), 4: FlatTable(fields)}
+        return {3: int(getattr(self.schema.BuiltinOptions, _NEW[node.op])), 4: fields}
 
     def _code(self, op: str) -> int:
         if op not in self.code_names:
             number = int(getattr(self.schema.BuiltinOperator, op))
-            self.codes.append(FlatTable({0: number, 2: 1, 3: number}))
+            self.codes.append({0: number, 2: 1, 3: number})
             self.code_names.append(op)
         return self.code_names.index(op)
 
-    def _with_offsets(self, offsets: Mapping[str, int]) -> Vector:
+    def _with_offsets(self, offsets: Mapping[str, int]) -> list[Part]:
         names = sorted(self.index, key=self.index.__getitem__)
         plan = [VERSION, 0, len(names), *(offsets.get(name, NONE) for name in names)]
         if max(plan) >= 2**31:
@@ -345,8 +326,8 @@ class TfliteWriting:
         entries = self._listed(self.model, _METADATA)
         kept = [entry for i, entry in enumerate(entries) if self.model.Metadata(i).Name() != NAME.encode()]
         raw = np.frombuffer(np.array(plan, "<i4").tobytes(), np.uint8)
-        self.buffers.append(FlatTable({0: Numbers(raw, alignment=16)}))
-        return Vector([*kept, FlatTable({0: text(NAME), 1: len(self.buffers) - 1})])
+        self.buffers.append({0: Numbers(raw, alignment=16)})
+        return [*kept, {0: text(NAME), 1: len(self.buffers) - 1}]
 
 
 def _run(graph: OpGraph) -> list[Operator]:

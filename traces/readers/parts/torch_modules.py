@@ -18,7 +18,6 @@ from traces.base.errors import InputError, MissingExtraError, brief
 from traces.networks.checks import weights_of
 from traces.networks.network import Network
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
-from traces.readers.parts.layers import Matrix, dense_layer
 from traces.readers.parts.model_network import to_network
 
 Weights = npt.NDArray[np.float32]
@@ -93,14 +92,7 @@ def to_torch(network: Network, module: Any) -> Any:
     return made
 
 
-def matrix_of(tensor: Any, where: str) -> Matrix:
-    values = _array(tensor, where)
-    if values.ndim != 2:
-        raise InputError(f"{where} must be a matrix, not a tensor of shape {list(values.shape)}")
-    return dense_layer(values, where)
-
-
-def _array(tensor: Any, where: str) -> Weights:
+def array_of(tensor: Any, where: str) -> Weights:
     tensor = tensor.detach()
     if hasattr(tensor, "dequantize") and (getattr(tensor, "is_quantized", False) or type(tensor).__name__ != "Tensor"):
         tensor = tensor.dequantize() if hasattr(type(tensor), "dequantize") else tensor
@@ -124,7 +116,7 @@ def _plain(torch: Any, module: Any) -> Any:
                 torch.nn.utils.parametrize.remove_parametrizations(each, tensor)
         for key, weight in each._parameters.items():
             if weight is not None and (weight.is_floating_point() or weight.layout != torch.strided):
-                values = torch.from_numpy(_array(weight, key))
+                values = torch.from_numpy(array_of(weight, key))
                 each._parameters[key] = torch.nn.Parameter(values, requires_grad=False)
         for key, buffer in each._buffers.items():
             if buffer is not None and buffer.is_floating_point():
@@ -174,15 +166,10 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 def _window(given: dict[str, Any]) -> dict[str, Any]:
-    top, left = (0, 0) if isinstance(given["padding"], str) else _pair(given["padding"])
-    words = {"same": "SAME", "valid": "VALID"}
-    padding = words[given["padding"]] if isinstance(given["padding"], str) else (top, left, top, left)
-    return {
-        "strides": _pair(given["stride"]),
-        "padding": padding,
-        "dilations": _pair(given.get("dilation", 1)),
-        "channel_axis": 1,
-    }
+    word = given["padding"]
+    padding = word.upper() if isinstance(word, str) else _pair(word) * 2
+    strides, dilations = _pair(given["stride"]), _pair(given.get("dilation", 1))
+    return {"strides": strides, "padding": padding, "dilations": dilations, "channel_axis": 1}
 
 
 def _convolution(given: dict[str, Any], node: Any) -> tuple[str, dict[str, Any]]:
@@ -258,12 +245,11 @@ BUILDERS: Mapping[str, Build] = {
     **dict.fromkeys(("flatten", "view", "reshape", "squeeze", "unsqueeze", "_unsafe_view"), _plainly("RESHAPE")),
     **dict.fromkeys(("dropout", "clone", "contiguous", "detach", "alias", "to", "_to_copy"), _plainly("IDENTITY")),
     **{a: _plainly(b) for a, b in {
-        "relu": "RELU", "prelu": "PRELU", "relu6": "RELU6", "sigmoid": "LOGISTIC", "tanh": "TANH", "silu": "SILU",
-        "hardswish": "HARD_SWISH", "softmax": "SOFTMAX", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
-        "_log_softmax": "LOGSOFTMAX", "mul": "MUL", "sub": "SUB", "div": "DIV", "matmul": "MATMUL",
-        "bmm": "BATCH_MATMUL",
+        "sigmoid": "LOGISTIC", "hardswish": "HARD_SWISH", "_softmax": "SOFTMAX", "log_softmax": "LOGSOFTMAX",
+        "_log_softmax": "LOGSOFTMAX", "bmm": "BATCH_MATMUL",
     }.items()},
 }  # fmt: skip
+"""Others have their names in capitals, sizes, and no values."""
 
 
 class _Program:
@@ -278,7 +264,7 @@ class _Program:
         self.constants: dict[str, npt.NDArray[Any]] = {}
         for placeholder, key in held.items():
             if key in state and isinstance(state[key], torch.Tensor):
-                self.constants[placeholder] = _array(state[key], f"{name}: {key}")
+                self.constants[placeholder] = array_of(state[key], f"{name}: {key}")
         self.alias: dict[str, str] = {}
         self.nodes: list[Operator] = []
 
@@ -331,7 +317,7 @@ class _Program:
         if kind == "batch_norm":
             self._fold_norm(node, given)
             return
-        op, attributes = BUILDERS.get(kind, _plainly(kind.upper()))(given, node)  # others have sizes, and no values
+        op, attributes = BUILDERS.get(kind, _plainly(kind.upper()))(given, node)
         names = [
             self._name(value) for value in self._flat([*node.args, *node.kwargs.values()]) if hasattr(value, "name")
         ]

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -34,18 +34,12 @@ class Triplets:
 
     def line(self, k: int) -> str:
         """Return FILE:LINE of the k-th entry (reads the file once more: for messages only)."""
-        with open(self.path, encoding="ascii", errors="replace") as stream:
-            for number, text in numbered_lines(stream, self.path):
-                if number > self.skip and text.strip():
-                    if k == 0:
-                        return f"{self.path}:{number}"
-                    k -= 1
-        return f"{self.path}"
+        number, _ = next(islice(lines_after(self.path, self.skip), k, None))
+        return f"{self.path}:{number}"
 
 
-def lists_of_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[list[str]]:
-    """Yield the lines of a text, many at once. first: the number of the first, for messages."""
-    rest = ""
+def _lists_of_lines(stream: IO[str], path: Path) -> Iterator[list[str]]:
+    rest, first = "", 1
     while block := stream.read(_AT_A_TIME):
         lines = (rest + block).split("\n")
         rest = lines.pop()
@@ -59,8 +53,12 @@ def lists_of_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[list
         yield [rest]
 
 
-def numbered_lines(stream: IO[str], path: Path, first: int = 1) -> Iterator[tuple[int, str]]:
-    return enumerate(chain.from_iterable(lists_of_lines(stream, path, first)), first)
+def lines_after(path: Path, skip: int) -> Iterator[tuple[int, str]]:
+    """Yield number and text of the lines behind the first `skip` that are not blank."""
+    with open(path, encoding="ascii", errors="replace") as stream:
+        for number, text in enumerate(chain.from_iterable(_lists_of_lines(stream, path)), 1):
+            if number > skip and text.strip():
+                yield number, text
 
 
 def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple[int, int] | None) -> Triplets:
@@ -75,7 +73,7 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
     try:
         with open(path, encoding="ascii") as stream, warnings.catch_warnings():
             left = skip
-            for some in lists_of_lines(stream, path):
+            for some in _lists_of_lines(stream, path):
                 lines, left = some[left:], max(left - len(some), 0)
                 if not lines:
                     continue
@@ -92,8 +90,6 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
                 claim(_ENTRY_BYTES * n_entries, str(path), f"its first {n_entries} entries")
     except (ValueError, OverflowError, Warning, IndexError) as error:
         raise _first_fault(path, skip, has_values, limits, error) from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     table = np.concatenate(parts)
     values = table["value"].copy() if has_values else None
     return Triplets(path, skip, table["row"] - 1, table["column"] - 1, values)
@@ -101,13 +97,9 @@ def read_triplets(path: str | Path, *, skip: int, has_values: bool, shape: tuple
 
 def _first_fault(path: Path, skip: int, has_values: bool, limits: tuple[int, int], error: Exception) -> InputError:
     expected = "row, column and value" if has_values else "row and column"
-    with open(path, encoding="ascii", errors="replace") as stream:
-        for number, text in numbered_lines(stream, path):
-            if number <= skip or not text.strip():
-                continue
-            fault = _fault(text.split(), has_values, expected, limits)
-            if fault:
-                return InputError(f"{path}:{number}: {fault}")
+    for number, text in lines_after(path, skip):
+        if fault := _fault(text.split(), has_values, expected, limits):
+            return InputError(f"{path}:{number}: {fault}")
     return InputError(f"{path}: cannot be read as lines of {expected} ({error})")
 
 
@@ -121,11 +113,9 @@ def _fault(words: list[str], has_values: bool, expected: str, limits: tuple[int,
             return f"{name} {word[:40]!r} is not a whole number"
         if not 1 <= number <= limit:
             return f"{name} {number} is out of range: ids run from 1 to {limit}"
-    if has_values:
-        try:
-            value = float(words[2])
-        except ValueError:
-            return f"value {words[2][:40]!r} is not a number"
-        if not math.isfinite(value):
+    try:
+        if has_values and not math.isfinite(float(words[2])):
             return f"value {words[2][:40]} is not finite"
+    except ValueError:
+        return f"value {words[2][:40]!r} is not a number"
     return None

@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,11 +38,22 @@ _INTEGERS = {"I64": "<i8", "I32": "<i4", "I16": "<i2", "U8": "u1", "U16": "<u2",
 _SIZES = {"F64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "I8": 1, "BOOL": 1} | {
     name: np.dtype(kind).itemsize for name, kind in {**_INTEGERS, **{k: v[1] for k, v in FLOATS.items()}}.items()
 }
+# safetensors' types of values and numbers -> NumPy's (the small floats are ml_dtypes')
+TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn"}
+TYPES |= {"F8_E5M2": "float8_e5m2", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8"}
+TYPES |= {"U8": "uint8", "BOOL": "bool"}
 _MOST_ELEMENTS = 1 << 60
 _MOST_HEADER = 100 << 20  # bytes, as safetensors itself allows
 _HEADER_TAKES = 32  # bytes of memory for one of a header, read as JSON
 _ROW_TAKES = 32  # bytes of memory for a row, its pointer and what finds it
 _COUNTED_BYTES = 1 << 24  # of a dense tensor that are looked at together
+
+
+@cache
+def dtype_of(kind: str) -> np.dtype[Any]:
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, TYPES[kind], TYPES[kind])).newbyteorder("<")
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,6 @@ class StoredTensor:
 
 
 def read_header(file: Path) -> dict[str, StoredTensor]:
-    """Return the tensors of a safetensors file, checked against its length and each other."""
     try:
         with open(file, "rb") as stream:
             total = stream.seek(0, 2)
@@ -292,7 +302,7 @@ class Blocks(RowMatrix):
         return np.concatenate([*columns, np.zeros(0, np.int64)]), np.concatenate([*words, np.zeros(0, self.word)])
 
 
-_FORMS: tuple[type[Bitmask] | type[CsrArrays] | type[Blocks], ...] = (Bitmask, CsrArrays, Blocks)
+_FORMS = (Bitmask, CsrArrays, Blocks)
 
 
 def _shape(tensor: StoredTensor) -> tuple[int, int]:
@@ -327,11 +337,12 @@ class ModelWeights:
     def parts(self, name: str) -> list[str]:
         if name in self.tensors:
             return [name] if len(self.tensors[name].shape) == 2 else []
-        for form in _FORMS:
-            names = [f"{name}.{part}" for part in form.tensors]
-            if all(each in self.tensors for each in names):
-                return names + [n for n in (f"{name}.row_offsets",) if form is Bitmask and n in self.tensors]
-        return []
+        form = self._form(name)
+        offsets = (f"{name}.row_offsets",) if form is Bitmask and f"{name}.row_offsets" in self.tensors else ()
+        return [*(f"{name}.{part}" for part in form.tensors), *offsets] if form else []
+
+    def _form(self, name: str) -> type[Bitmask] | type[CsrArrays] | type[Blocks] | None:
+        return next((f for f in _FORMS if all(f"{name}.{part}" in self.tensors for part in f.tensors)), None)
 
     def names(self) -> list[str]:
         names = set()
@@ -348,14 +359,9 @@ class ModelWeights:
         tensor = self.tensors.get(name)
         if tensor is not None and len(tensor.shape) == 2:
             return Dense(name, (tensor.shape[0], tensor.shape[1]), tensor)
-        for form in _FORMS:
-            parts = {part: self.tensors.get(f"{name}.{part}") for part in form.tensors}
-            if all(parts.values()):
-                return form(name, {part: each for part, each in parts.items() if each is not None})
-        raise InputError(f"{self.folder}: no matrix {name!r}{did_you_mean(name, self.names())}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tensors)
+        if (form := self._form(name)) is None:
+            raise InputError(f"{self.folder}: no matrix {name!r}{did_you_mean(name, self.names())}")
+        return form(name, {part: self.tensors[f"{name}.{part}"] for part in form.tensors})
 
 
 def _shards(index: Path) -> list[Path]:

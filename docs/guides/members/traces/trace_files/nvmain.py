@@ -11,8 +11,6 @@ from traces.trace_files.writer import TRACE_WRITERS, TraceWriter, columns
 class NvMain(TraceWriter):
     """One line an access."""
 
-    suffix = ".nvt"
-
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
         """Write the lines; return how many."""
         written = 0
