@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
@@ -120,7 +120,7 @@ class Workers:
         self.count, self.scheduler = (1 if executor == "inline" else count), scheduler
         self.local, self.load = local, load
         self._team: _Team | None = None
-        self._threads: _Threads | None = None
+        self._threads: _Team | None = None
         self._ends = ExitStack()
 
     @classmethod
@@ -179,22 +179,22 @@ class Workers:
             in_turn(function, n, size)
             return
         parts = ((start, (start, min(start + size, n))) for start in range(0, n, size))
-        if self._threads is None:  # what other processes would have to be sent
-            self._threads = self._ends.enter_context(_Threads(self.count))
-        for _ in self._threads.map(function, parts, math.inf, _Fate()):
+        for _ in self._own_threads().map(function, parts, math.inf, _Fate()):  # others would have to be sent arrays
             pass
 
     def _members(self) -> _Team:
+        if self.executor == "threads":
+            return self._own_threads()
         if self._team is None:
-            if self.executor == "dask":
-                team: _Team = _Dask(self.count, self.scheduler, self.local == "threads")
-            elif self.executor == "processes":
-                team = _Processes(self.count, self.load)
-            else:
-                team = self._threads or _Threads(self.count)
-            self._team = team if team is self._threads else self._ends.enter_context(team)
-            self._threads = team if isinstance(team, _Threads) else self._threads
+            dask = self.executor == "dask"
+            team = _Dask(self.count, self.scheduler, self.local) if dask else _Processes(self.count, self.load)
+            self._team = self._ends.enter_context(team)
         return self._team
+
+    def _own_threads(self) -> _Team:
+        if self._threads is None:
+            self._threads = self._ends.enter_context(_Threads(self.count))
+        return self._threads
 
 
 def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call[Key]]:
@@ -217,13 +217,7 @@ class _Fate:
         raise WorkerDiedError(f"a worker process died ({why}); what a checkpoint holds is not done again") from error
 
 
-class _Team(ABC):
-    def __enter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __exit__(self, *error: Any) -> None: ...
-
+class _Team(AbstractContextManager["_Team"]):
     @abstractmethod
     def map(
         self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
@@ -330,7 +324,7 @@ class _Dask(_Futures):
 
     together_s = TOGETHER_S
 
-    def __init__(self, count: int, scheduler: str | None, threads: bool) -> None:
+    def __init__(self, count: int, scheduler: str | None, local: str) -> None:
         try:
             distributed: Any = import_module("distributed")
         except ImportError as error:
@@ -339,7 +333,7 @@ class _Dask(_Futures):
         self._where = scheduler or "this machine"
         try:
             if scheduler is None:
-                own = _threads(count, ended) if threads else None
+                own = _threads(count, ended) if local == "threads" else None
                 cluster = self._ends.enter_context(local_dask_cluster(distributed, count, own))
             else:
                 self._reach(scheduler)
@@ -506,7 +500,7 @@ class _Process:
             end = at + 8 + int.from_bytes(self._received[at : at + 8], "little")
             if len(self._received) < end:
                 break
-            kind, value = pickle.loads(memoryview(self._received)[at + 8 : end].tobytes())
+            kind, value = pickle.loads(self._received[at + 8 : end])
             at = end
             answers.append((self.pieces[0].key, kind, value))
             if kind != "report":
@@ -519,22 +513,16 @@ class _Process:
             self._pace_s, self._since = max(pace, (self._pace_s + pace) / 2, 1e-6), now
         return answers
 
-    def retire(self) -> None:
-        with contextlib.suppress(OSError):
-            self.given.close()
-
     def kill(self) -> None:
         if self.process.returncode is None:  # else they are killed, and others may have their number
-            if hasattr(os, "killpg"):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         self.kill()
         self.process.wait()
-        self.retire()
+        with contextlib.suppress(OSError):
+            self.given.close()
         with contextlib.suppress(OSError, ValueError), selectors.DefaultSelector() as gone:
             gone.register(self.answers, selectors.EVENT_READ)
             while gone.select(GONE_S) and os.read(self.answers.fileno(), 1 << 16):

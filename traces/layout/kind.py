@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.registry import Registry
+from traces.formats import pack
 from traces.networks.network import Network
 
 Bytes = npt.NDArray[np.uint8]
@@ -132,11 +133,6 @@ def run_starts(neurons: Int64Array) -> Int64Array:
     return np.asarray(np.r_[np.flatnonzero(np.r_[True, np.diff(neurons) != 0]), len(neurons)])
 
 
-def one_run_each(neurons: Int64Array) -> bool:
-    starts = neurons[run_starts(neurons)[:-1]]
-    return len(np.unique(starts)) == len(starts)
-
-
 End = Literal["source", "target"]
 
 _ID_ARRAYS = {"source": "column_ids", "target": "row_ids"}
@@ -173,8 +169,6 @@ class Stored:
 
     def values_array(self, space: Space) -> Element:
         """Add the array of packed weights: one for each step's slot or, where steps share them, each stored once."""
-        from traces.formats import pack
-
         shared = self.stored_bits is not None
         values = self.in_slots(self.bits) if self.stored_bits is None else self.stored_bits
         packed = np.asarray(pack(values, self.value_format), np.uint8)
@@ -207,7 +201,9 @@ class LayoutKind:
         """Return whether the layout can store the connections in the order `edges` (int64[W])."""
         if self.runs_of is None:
             return True
-        return one_run_each((network.sources if self.runs_of == "source" else network.targets)[edges])
+        ends = (network.sources if self.runs_of == "source" else network.targets)[edges]
+        rows = ends[run_starts(ends)[:-1]]
+        return len(np.unique(rows)) == len(rows)
 
     def steps(self, network: Network, edges: Int64Array) -> Steps:
         """Return the steps of the walk: one per connection, unless the layout pads."""

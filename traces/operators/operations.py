@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.networks.forward import SMOOTH
 from traces.operators.opgraph import Operator, pads_of
 
 Array = npt.NDArray[Any]
@@ -37,30 +38,24 @@ def _alpha(node: Operator, default: float) -> float:
     return float(node.attributes.get("alpha", default))
 
 
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(0.5 * (np.tanh(0.5 * x) + 1))
-
-
-def _gelu(x: Array, approximate: bool) -> Array:
-    if approximate:
-        bend = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
-    else:
-        bend = np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2))
-    return np.asarray(0.5 * x * (1 + bend))
+def _gelu(x: Array, node: Operator) -> Array:
+    if node.attributes.get("approximate") not in (True, b"tanh"):
+        return SMOOTH["gelu"](x)
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 
 ELEMENTWISE: Mapping[str, Callable[[Array, Operator], Array]] = {
     "RELU": lambda x, node: np.maximum(x, 0),
-    "RELU6": lambda x, node: np.clip(x, 0, 6),
+    "RELU6": lambda x, node: SMOOTH["relu6"](x),
     "RELU_N1_TO_1": lambda x, node: np.clip(x, -1, 1),
     "RELU_0_TO_1": lambda x, node: np.clip(x, 0, 1),
-    "LOGISTIC": lambda x, node: _sigmoid(x),
+    "LOGISTIC": lambda x, node: SMOOTH["sigmoid"](x),
     "TANH": lambda x, node: np.tanh(x),
-    "LEAKY_RELU": lambda x, node: np.where(x < 0, _alpha(node, 0.01) * x, x),
+    "LEAKY_RELU": lambda x, node: SMOOTH["leaky-relu"](x, _alpha(node, 0.01)),
     "ELU": lambda x, node: np.where(x < 0, _alpha(node, 1) * np.expm1(np.minimum(x, 0)), x),
-    "HARD_SWISH": lambda x, node: x * np.clip(x / 6 + 0.5, 0, 1),
-    "SILU": lambda x, node: x * _sigmoid(x),
-    "GELU": lambda x, node: _gelu(x, node.attributes.get("approximate") in (True, b"tanh")),
+    "HARD_SWISH": lambda x, node: SMOOTH["hard-swish"](x),
+    "SILU": lambda x, node: SMOOTH["silu"](x),
+    "GELU": _gelu,
     "EXP": lambda x, node: np.exp(x),
     "LOG": lambda x, node: np.log(x),
     "SQRT": lambda x, node: np.sqrt(x),

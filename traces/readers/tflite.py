@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
 from traces.base.memory import claim, read_within
-from traces.operators.folding import fold
+from traces.operators.execute import fold
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor
 from traces.readers.parts.tflite_sparse import dense
 from traces.readers.parts.tflite_writing import TfliteWriting

@@ -152,11 +152,8 @@ def touched_lines(
     """
     sizes = np.asarray(size)
     kept = sizes.dtype if sizes.dtype in (np.uint8, np.uint16) else np.int64
-    touched = kernel.touched_blocks(
-        np.ascontiguousarray(address, np.uint64), np.ascontiguousarray(sizes, kept), line_bytes
-    )
-    block, access = touched
-    return block, access
+    addresses = np.ascontiguousarray(address, np.uint64)
+    return kernel.touched_blocks(addresses, np.ascontiguousarray(sizes, kept), line_bytes)
 
 
 def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
@@ -168,8 +165,7 @@ def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         return np.zeros(0, np.int64)
     first, span = lines.min(), int(lines.max() - lines.min()) + 1
     if span <= DENSE * len(lines):
-        uses: npt.NDArray[np.int64] = kernel.next_in_table(lines, first, np.full(span, NEVER, np.int64), NEVER)
-        return uses
+        return kernel.next_in_table(lines, first, np.full(span, NEVER, np.int64), NEVER)
     order = np.argsort(lines, kind="stable")
     upcoming = np.full(len(lines), NEVER, np.int64)
     same = lines[order[1:]] == lines[order[:-1]]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.base.memory import claim
+from traces.formats import element_bits, from_bits, to_bits
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
@@ -249,7 +250,9 @@ def _stored(
         return steps.spread(of_values) if weight_slot is None else of_values[weight_slot]
 
     if integers is None:
-        bits, weight, value_bits, zeroed = _stored_weights(values, layout.value_format)
+        bits, scale, report = to_bits(values, layout.value_format)
+        weight = np.ascontiguousarray(from_bits(bits, layout.value_format, scale=scale), np.float32)
+        value_bits, zeroed = element_bits(layout.value_format), report.zeroed
     else:  # each in steps of its target's scale, so none is shared
         whole = integers.weights[edges]
         bits, weight, value_bits = whole.view(np.uint8), whole.astype(np.float32), 8
@@ -281,14 +284,6 @@ def memory_of(space: Space) -> Memory:
     claim(space.end, f"alignment_bytes {space.alignment}", "the memory with all arrays")
     regions = tuple(Region(name, space.base + offset, len(data)) for name, offset, data in space.parts)
     return Memory(space.base, space.end, space.image(), regions)
-
-
-def _stored_weights(values: npt.NDArray[np.float32], name: str) -> tuple[np.ndarray, np.ndarray, int, int]:
-    from traces.formats import element_bits, from_bits, to_bits
-
-    bits, scale, report = to_bits(values, name)
-    decoded = np.ascontiguousarray(from_bits(bits, name, scale=scale), np.float32)
-    return bits, decoded, element_bits(name), int(report.zeroed)
 
 
 def _ids(network: Network, steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
