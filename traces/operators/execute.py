@@ -20,7 +20,6 @@ from traces.operators.operations import OPERATIONS, activate, channel_axis
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor, real_values
 
 Array = npt.NDArray[Any]
-WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 PARTIAL = {"PARTIAL_CONV_2D": "CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D": "DEPTHWISE_CONV_2D"}
 _ELEMENT_BYTES = 24  # of a result: as float64, as it is computed, and as it is stored
 STORED_ALIKE = {"DEQUANTIZE", "DENSIFY", "IDENTITY", "RESHAPE", "EXPAND_DIMS", "SQUEEZE"}
@@ -135,15 +134,12 @@ class _Executor:
     def _results(self, node: Operator, kind: str) -> list[Array]:
         if "compute" in node.attributes:
             results = node.attributes["compute"]([self._typed(name) for name in node.operands])
-        elif "operands" in node.attributes and "gather" not in node.attributes:
-            operands = [self._value(name) for name in node.operands]
-            taken = 1 if kind in WEIGHTED else len(operands)  # some weights are computed
-            results = OPERATIONS[kind](node, operands[:taken], operands[taken:])
+        elif "gather" in node.attributes:
+            parts = [self._value(name) for name in node.attributes["gather"]]
+            weights = [self._constant(name) for name in node.constants]
+            results = OPERATIONS[kind](node, np.concatenate(parts, axis=channel_axis(node)), *weights)
         else:
-            operands = [self._value(name) for name in node.attributes.get("gather", node.inputs)]
-            if "gather" in node.attributes:
-                operands = [np.concatenate(operands, axis=channel_axis(node))]
-            results = OPERATIONS[kind](node, operands, [self._constant(name) for name in node.constants])
+            results = OPERATIONS[kind](node, *(self._value(name) for name in node.operands))
         return [
             np.asarray(r).reshape(t.shape) if "slice" not in node.attributes else np.asarray(r)
             for r, t in zip(results, node.outputs, strict=True)
