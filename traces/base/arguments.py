@@ -137,7 +137,7 @@ def _taken(value: Any, kind: Any) -> Any:
 
 @functools.cache
 def _is_open(kind: Any) -> bool:
-    if kind is None or typing.get_origin(kind) not in (None, typing.Literal) or _is_path(kind):
+    if typing.get_origin(kind) not in (None, typing.Literal) or _is_path(kind):
         return False
     protocol = getattr(kind, "_is_protocol", False) and "__call__" not in vars(kind)
     return kind is Any or not isinstance(kind, type) or protocol

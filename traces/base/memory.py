@@ -14,7 +14,6 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def max_bytes() -> int:
-    """Return the bound in bytes: the environment variable EDGEWATT_MAX_BYTES (``4G``), else half of the memory."""
     given = os.environ.get(VARIABLE, "").strip()
     if not given:
         return _half_of_memory()

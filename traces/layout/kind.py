@@ -250,19 +250,10 @@ def row_pointers(stored: Stored, space: Space, what: str) -> Loads:
     else:
         row = rows - rows[0]
     n_rows = int(row[-1]) + 1
-    start = np.zeros(n_rows + 1, np.int64)
-    start[row] = stored.slot[first]
-    start[-1] = stored.slot[-1] + 1
-    filled = np.zeros(n_rows, bool)
-    filled[row] = True
-    # An empty row starts where the next one does; going backwards, starts never grow.
-    start[:-1][~filled] = start[-1]
-    start = np.minimum.accumulate(start[::-1])[::-1]
+    at = np.searchsorted(row, np.arange(n_rows))  # an empty row starts where the next one does
+    start = np.append(stored.slot[first[at]], stored.slot[-1] + 1)
     width = 4 if int(start[-1]) < 2**32 else 8
     offset = space.add(f"{what}_pointers", start.astype(f"<u{width}").view(np.uint8))
     # Pointer r + 1 is loaded when row r begins; an empty row costs its pointer before the next row's.
-    step_of_row = np.full(n_rows, len(stored.steps.source), np.int64)
-    step_of_row[row] = first
-    step_of_row = np.minimum.accumulate(step_of_row[::-1])[::-1]
-    loads = Loads.of(np.r_[0, step_of_row], offset + width * np.arange(n_rows + 1), width, "row_pointers")
+    loads = Loads.of(np.r_[0, first[at]], offset + width * np.arange(n_rows + 1), width, "row_pointers")
     return loads if named is None else Loads.merge(named, loads)

@@ -31,8 +31,7 @@ class Processing:
     @cached_property
     def next_uses(self) -> npt.NDArray[np.int32]:
         """int32[2W]: what the kernel's `find_next_uses` returns."""
-        uses: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.is_output)
-        return uses
+        return find_next_uses(self.sources, self.targets, self.is_output)
 
 
 REMEMBERED = 1 << 24  # connections: with its next uses a checked order takes 16 bytes for each

@@ -48,7 +48,6 @@ def execute(
 
 
 def can_compute(node: Operator) -> bool:
-    """Whether this executor knows the operator: by its kind, or by a function in its attribute `compute`."""
     return node.op in (INPUT, *PARTIAL) or node.op in OPERATIONS or "compute" in node.attributes
 
 

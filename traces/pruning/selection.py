@@ -113,8 +113,7 @@ class _Choice:
             alive[lost] = False
 
     def _any(self, ids: npt.NDArray[np.integer[Any]]) -> Mask:
-        counted: Mask = np.bincount(ids, minlength=len(self.group)) > 0
-        return counted
+        return np.bincount(ids, minlength=len(self.group)) > 0
 
     def best(self, usable: Mask, need: int) -> Int64Array:
         """Return the best usable candidates, as many as make up `need` connections."""

@@ -88,7 +88,7 @@ class Memory:
         raise KeyError(name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace(OneLineRepr):
     """A memory trace that can be walked any number of times: ``for chunk in trace``.
 
@@ -110,8 +110,6 @@ class Trace(OneLineRepr):
     multiply_adds: int = 0
     waits: npt.NDArray[np.int64] | None = None
 
-    __repr__ = OneLineRepr.__repr__
-
     def _repr_fields(self) -> dict[str, object]:
         layout = self.description.get("layout")
         return {
@@ -131,7 +129,6 @@ class Trace(OneLineRepr):
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Chunk], memory: Memory, **description: Any) -> Trace:
-        """Build a trace from chunks held in memory."""
         held = tuple(chunks)
         return cls(lambda: iter(held), memory, sum(map(len, held)), description)
 

@@ -280,7 +280,6 @@ def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: i
 
 
 def memory_of(space: Space) -> Memory:
-    """Return the memory with all arrays of a space, one region each. Raises InputError beyond the bound of memory."""
     claim(space.end, f"alignment_bytes {space.alignment}", "the memory with all arrays")
     regions = tuple(Region(name, space.base + offset, len(data)) for name, offset, data in space.parts)
     return Memory(space.base, space.end, space.image(), regions)

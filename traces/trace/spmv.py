@@ -30,7 +30,7 @@ class SpmvProblem:
 
     start: int64[rows + 1] of each row. column: int64[nnz]. weight: float32[nnz] as stored. x: float32, as stored.
     x_shift, y_shift: int64[P], elements. memory: regions values, column_ids, row_pointers, x, y; y is zero at first.
-    *_at: addresses. value_bits, id_bytes, vector_bytes: element sizes. zeroed: weights that became zero in the format.
+    value_bits, id_bytes, vector_bytes: element sizes. zeroed: weights that became zero in the format.
     """
 
     start: Int64Array
