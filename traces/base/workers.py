@@ -21,15 +21,7 @@ import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -229,7 +221,7 @@ class _Futures(_Team):
     """Workers that give futures. Pieces travel together until they take `together_s`, each alone at 0."""
 
     together_s = 0.0
-    died: tuple[type[Exception], ...] = (BrokenExecutor,)
+    died: tuple[type[Exception], ...] = (futures.BrokenExecutor,)
 
     @abstractmethod
     def members(self) -> int:
@@ -308,15 +300,15 @@ class _Threads(_Futures):
     def members(self) -> int:
         return self.count
 
-    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> futures.Future[Any]:
         return self._pool.submit(_in_turn, function, calls)
 
-    def done(self, under_way: Iterable[Future[Any]]) -> Iterable[Future[Any]]:
-        return wait(under_way, return_when=FIRST_COMPLETED).done
+    def done(self, under_way: Iterable[futures.Future[Any]]) -> Iterable[futures.Future[Any]]:
+        return futures.wait(under_way, return_when=futures.FIRST_COMPLETED).done
 
 
-def _threads(count: int, ended: threading.Event) -> Executor:
-    return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
+def _threads(count: int, ended: threading.Event) -> futures.Executor:
+    return futures.ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
 class _Dask(_Futures):
@@ -351,7 +343,7 @@ class _Dask(_Futures):
             async with self._distributed.rpc(address, timeout=CONNECT_S, connection_args=arguments) as scheduler:
                 return await asyncio.wait_for(scheduler.identity(), CONNECT_S)
 
-        with ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
+        with futures.ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
             try:
                 identity = aside.submit(asyncio.run, identify()).result()
             except Exception as error:  # whatever Dask trips over in what is not an answer of a scheduler
@@ -368,7 +360,7 @@ class _Dask(_Futures):
     ) -> Iterator[tuple[Key, Any]]:
         try:
             yield from super().map(function, calls, left, fate)
-        except (asyncio.CancelledError, CancelledError, OSError) as error:
+        except (asyncio.CancelledError, futures.CancelledError, OSError) as error:
             if self._client.status == "running" and isinstance(error, OSError):
                 raise
             raise EdgewattError(
@@ -407,7 +399,7 @@ it is. Its web servers answer nothing.
 Its own environment also bids malloc return memory at once, so that each array begins with page faults."""
 
 
-def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None = None) -> Any:
+def local_dask_cluster(distributed: Any, workers: int, threads: futures.Executor | None = None) -> Any:
     """Return a Dask cluster of as many processes of one thread each, or of these threads; they end with it.
 
     Processes talk by TLS with a key of their own that is nowhere on the disk: who else connects is turned away.

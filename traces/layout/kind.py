@@ -169,10 +169,9 @@ class Stored:
 
     def values_array(self, space: Space) -> Element:
         """Add the array of packed weights: one for each step's slot or, where steps share them, each stored once."""
-        shared = self.stored_bits is not None
         values = self.in_slots(self.bits) if self.stored_bits is None else self.stored_bits
-        packed = np.asarray(pack(values, self.value_format), np.uint8)
-        return Element(space.add("values", packed), self.value_bits, "values", by_weight=shared)
+        offset = space.add("values", pack(values, self.value_format))
+        return Element(offset, self.value_bits, "values", by_weight=self.stored_bits is not None)
 
 
 class LayoutKind:

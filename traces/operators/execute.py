@@ -30,11 +30,7 @@ class NotComputedError(InputError):
 
 
 def execute(
-    graph: OpGraph,
-    inputs: Mapping[str, npt.ArrayLike],
-    *,
-    order: Iterable[int] | None = None,
-    integers: bool = False,
+    graph: OpGraph, inputs: Mapping[str, npt.ArrayLike], *, order: Iterable[int] | None = None, integers: bool = False
 ) -> dict[str, Array]:
     """Run all operators in `order` (default: the file's) and return every tensor by name.
 

@@ -52,12 +52,12 @@ class Chunk:
 
     def part(self, start: int, stop: int) -> Chunk:
         """Return accesses [start, stop), which share memory with these; their payload is that of all."""
-        offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
-        cycle = None if self.cycle is None else self.cycle[start:stop]
-        work = None if self.work is None else self.work[start:stop]
-        address, size, op, stream = self.address, self.size, self.op, self.stream
         part = slice(start, stop)
-        return Chunk(address[part], size[part], op[part], stream[part], offset, self.payload, cycle, work)
+        offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
+        cycle = None if self.cycle is None else self.cycle[part]
+        work = None if self.work is None else self.work[part]
+        columns = self.address[part], self.size[part], self.op[part], self.stream[part]
+        return Chunk(*columns, offset, self.payload, cycle, work)
 
 
 @dataclass(frozen=True)

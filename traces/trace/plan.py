@@ -266,7 +266,7 @@ def _stored(
 
 def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
     streams, index = np.unique(names, return_inverse=True)
-    return np.array([STREAMS.index(name) for name in streams], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
+    return np.array([STREAMS.index(name) for name in streams], np.uint8)[index]
 
 
 def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:

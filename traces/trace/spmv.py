@@ -100,7 +100,7 @@ def lay_out_spmv(
     stored_x = neuron_bits(np.ascontiguousarray(vector), number)
     pointer = "<u4" if start[-1] < 2**32 else "<u8"
     space = Space(base_address, alignment_bytes)
-    space.add("values", np.asarray(pack(bits, value_format), np.uint8))
+    space.add("values", pack(bits, value_format))
     space.add("column_ids", column.astype(f"<u{id_bits // 8}").view(np.uint8))
     space.add("row_pointers", start.astype(pointer).view(np.uint8))
     space.add("x", stored_x)
