@@ -94,15 +94,12 @@ def why_no_file(path: Path) -> str:
     return "is a link to no file" if path.is_symlink() else "no such file"
 
 
-def set_aside(path: Path) -> Path | None:
-    other = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
+def set_aside(path: Path) -> None:
     try:
-        os.rename(path, other)
+        os.rename(path, path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}"))
     except OSError:
         with contextlib.suppress(OSError):  # a folder that cannot take another name may still let go of this one
             path.unlink()
-        return None
-    return other
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from functools import cache
@@ -56,9 +57,6 @@ def _half_of_memory() -> int:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not a POSIX system
         total = 8 << 30
-    try:
-        with open("/sys/fs/cgroup/memory.max") as stream:  # a container may be given less than the machine has
-            total = min(total, int(stream.read()))
-    except (OSError, ValueError):
-        pass
+    with contextlib.suppress(OSError, ValueError):  # a container may be given less than the machine has
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return total // 2

@@ -46,7 +46,7 @@ GONE_S = 1.0
 """How long a process that was killed may take to be gone."""
 RETRIES = 2
 """A cluster gives a piece whose worker died to another one."""
-PINNED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
+PINNED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), "1")
 PART = 1 << 18
 """Elements of shared arrays that are worth handing to a thread."""
 
@@ -389,7 +389,7 @@ _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.profile.enabled": False,
-    "distributed.nanny.pre-spawn-environ": {name: 1 for name in PINNED},
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(PINNED, 1),
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }

@@ -257,7 +257,7 @@ def _stored(
         whole = integers.weights[edges]
         bits, weight, value_bits = whole.view(np.uint8), whole.astype(np.float32), 8
         zeroed = int(np.count_nonzero((whole == 0) & (values != 0)))
-    ids, id_bytes = _ids(network, steps, member, layout)
+    ids, id_bytes = _ids(steps, member, layout)
     slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
     kept = None if weight_slot is None else bits
     stored = Stored(steps, ids, id_bytes, spread(bits), value_bits, layout.value_format, slot, weight_slot, kept)
@@ -285,7 +285,7 @@ def memory_of(space: Space) -> Memory:
     return Memory(space.base, space.end, space.image(), regions)
 
 
-def _ids(network: Network, steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
+def _ids(steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
     base = layout.id_base
     if base == "layer" and steps.layer is None:
         raise InputError("id_base 'layer' needs a layered network: use 'network'")
