@@ -77,9 +77,9 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "edgewatt.generators": {
         **dict.fromkeys(
-            ("random_layered", "uniform_layers", "bert_ffn", "compact_growth", "radix_net"),
-            "traces.generators.networks",
+            ("random_layered", "uniform_layers", "bert_ffn", "compact_growth"), "traces.generators.networks"
         ),
+        "radix_net": "traces.generators.radixnet",
         **dict.fromkeys(("randwire", "cell"), "traces.generators.operators"),
     },
     "edgewatt.results": {

@@ -140,7 +140,7 @@ def same_as_network(network: ew.Network, graph: ew.OpGraph) -> str:
         found = outputs[at : at + expected.size].reshape(expected.shape)
         at += expected.size
         if node.op in LAST:  # left out by the network
-            found = OPERATIONS[node.op](node, [found], [])[0]
+            found = OPERATIONS[node.op](node, found)[0]
         worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max(initial=1e-30)))
     return "yes" if worst < 1e-4 else f"its results differ by {worst:.1e}"
 

@@ -22,8 +22,7 @@ from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.operators.execute import NotComputedError, can_compute, execute_stepwise
-from traces.operators.folding import stored
+from traces.operators.execute import NotComputedError, can_compute, execute_stepwise, stored
 from traces.operators.opgraph import INPUT, OpGraph, element_bits, stored_bytes
 from traces.trace.chunks import LOAD, STORE, STREAMS, Chunk, Memory, Region, Trace
 

@@ -6,7 +6,7 @@ from oracles.packing import unpack
 
 from traces.formats import FORMATS, element_bits, from_bits, pack, to_bits
 from traces.formats.integers import IntegerFormat
-from traces.layout import Layout
+from traces.layout.settings import Layout
 from traces.networks.network import Network
 from traces.trace.build import build_trace
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from traces.layout import LAYOUTS, Layout
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import Layout
 from traces.networks.forward import forward
 from traces.networks.network import Network
 from traces.trace.build import build_trace, final_image

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracles.challenge import categories, read_categories
 
-from traces.generators.networks import radix_net
+from traces.generators.radixnet import radix_net
 from traces.networks.forward import forward
 from traces.networks.network import Network
 from traces.readers import load

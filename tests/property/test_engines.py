@@ -14,7 +14,7 @@ from hwmodel.dram.engine import load_part
 from hwmodel.machine import EngineSpec, Machine
 from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
-from traces.layout import LAYOUTS
+from traces.layout.kind import LAYOUTS
 from traces.layout.settings import Layout
 from traces.trace.build import build_trace, stored_activations
 from traces.trace.chunks import Trace

@@ -21,7 +21,7 @@ from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
-from traces.layout import LAYOUTS
+from traces.layout.kind import LAYOUTS
 from traces.layout.settings import Layout
 from traces.networks.quantization import quantized_network
 from traces.trace.build import build_trace, stored_activations

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles.trace_oracle import networks, random_network, small_network, topological_order
 
 from traces.base.errors import InputError
-from traces.layout import LAYOUTS
+from traces.layout.kind import LAYOUTS
 from traces.layout.settings import Layout
 from traces.trace.build import build_trace, final_image, stored_activations
 from traces.trace.chunks import STREAMS

@@ -87,8 +87,8 @@ def test_rewriting_keeps_every_output(graph: OpGraph, patterns: tuple[str, ...],
     rewritten = rewrite_graph(graph, patterns)
     # parts may run in any order: take one at random
     order = random_order(rewritten, random)
-    before = execute(graph, {first.name: x}, arithmetic="integer")
-    after = execute(rewritten, {first.name: x}, arithmetic="integer", order=order)
+    before = execute(graph, {first.name: x}, integers=True)
+    after = execute(rewritten, {first.name: x}, integers=True, order=order)
     assert len(graph.outputs) <= len(rewritten.outputs)
     for name, other in zip(graph.outputs, _outputs_of(graph, rewritten), strict=True):
         assert np.array_equal(before[name], after[other])
@@ -109,9 +109,9 @@ def test_operators_that_files_have_compute_the_same(graph: OpGraph, patterns: tu
     assert not any(node.op.startswith("PARTIAL") or "gather" in node.attributes for node in made.nodes)
     rng = np.random.default_rng(seed)
     x = {node.name: rng.integers(-5, 6, node.output.shape) for node in graph.nodes if node.op == INPUT}
-    expected = execute(graph, x, arithmetic="integer")
+    expected = execute(graph, x, integers=True)
     for order in (None, schedule(made).order):
-        found = execute(made, x, arithmetic="integer", order=order)
+        found = execute(made, x, integers=True, order=order)
         assert all(np.array_equal(expected[name], found[name]) for name in graph.outputs)
 
 

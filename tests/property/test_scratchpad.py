@@ -19,7 +19,7 @@ from hwmodel.replay import replay
 from hwmodel.replay.cache_pass import CachePass, KeptPass, keep
 from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
-from traces.layout import LAYOUTS
+from traces.layout.kind import LAYOUTS
 from traces.layout.settings import Layout
 from traces.networks.network import Network
 from traces.trace.build import build_trace, final_image, stored_activations

@@ -83,10 +83,10 @@ def test_the_rules_of_tensorflow_lite() -> None:
 def test_sharing_after_rewriting_computes_the_same(graph: OpGraph) -> None:
     rng = np.random.default_rng(0)
     x = {n.output.name: rng.integers(-5, 6, n.output.shape) for n in graph.nodes if n.op == INPUT}
-    expected = execute(graph, x, arithmetic="integer")
+    expected = execute(graph, x, integers=True)
     for patterns in (("in-place",), ("all", "in-place")):
         shared = rewrite_graph(graph, patterns)
-        found = execute(shared, x, arithmetic="integer", order=random_order(shared, rng))
+        found = execute(shared, x, integers=True, order=random_order(shared, rng))
         if patterns == ("in-place",):
             assert all(np.array_equal(found[name], expected[name]) for name in graph.outputs)
         assert ew.schedule(shared).peak_bytes <= ew.schedule(rewrite_graph(graph, patterns[:-1])).peak_bytes

@@ -7,7 +7,8 @@ import pytest
 from oracles.theory import chains, dense_layers
 
 from traces.base.errors import InputError
-from traces.generators.networks import bert_ffn, compact_growth, radix_net, random_layered, uniform_layers
+from traces.generators.networks import bert_ffn, compact_growth, random_layered, uniform_layers
+from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
 
 MAKERS: dict[str, Callable[[int], Network]] = {

@@ -48,7 +48,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "traces/trace/transfers.py": (r"plan\.kind", "the layout whose records name neurons"),
     "hwmodel/energy/total.py": (r"idle", "how much of idle energy is billed"),
     "reorder/edges/methods/components.py": (r"policy", "the I/O model's three evictions, which define it"),
-    "traces/operators/folding.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
+    "traces/operators/execute.py": (r"tensor\.dtype", "the type of a tensor in a model file"),
     "edgewatt/memory/exports.py": (r"matrix\.format", "SciPy's own format"),
 }
 

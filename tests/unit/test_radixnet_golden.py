@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from oracles.challenge import categories, read_categories
 
-from traces.generators.networks import radix_net
+from traces.generators.radixnet import radix_net
 from traces.networks.forward import forward
 from traces.readers.graph_challenge import read_images
 

@@ -5,7 +5,8 @@ import pytest
 
 from hwmodel.machine import Machine
 from traces.base.errors import InputError
-from traces.layout import LAYOUTS, Layout
+from traces.layout.kind import LAYOUTS
+from traces.layout.settings import Layout
 from traces.networks.network import Network
 from traces.networks.prune import prune_magnitude
 from traces.readers import load, native

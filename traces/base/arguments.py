@@ -137,7 +137,7 @@ def _taken(value: Any, kind: Any) -> Any:
 
 @functools.cache
 def _is_open(kind: Any) -> bool:
-    if kind is None or typing.get_origin(kind) not in (None, typing.Literal) or _is_path(kind):
+    if typing.get_origin(kind) not in (None, typing.Literal) or _is_path(kind):
         return False
     protocol = getattr(kind, "_is_protocol", False) and "__call__" not in vars(kind)
     return kind is Any or not isinstance(kind, type) or protocol
@@ -187,10 +187,6 @@ def _bool(value: Any) -> bool:
     return bool(value)
 
 
-def _none(value: Any) -> None:
-    _need(value is None)
-
-
 def _path_text(value: Any) -> str:
     _need(isinstance(value, str))
     try:
@@ -212,9 +208,7 @@ def _array(value: Any) -> Any:
     return value
 
 
-_PLAIN: dict[Any, Callable[[Any], Any]] = {
-    int: _int, float: _float, bool: _bool, None: _none, types.NoneType: _none, _Numbers: _array,
-}  # fmt: skip
+_PLAIN: dict[Any, Callable[[Any], Any]] = {int: _int, float: _float, bool: _bool, _Numbers: _array}
 
 
 def _sequence(value: Any, kind: Any, each: Any) -> Any:

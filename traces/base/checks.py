@@ -42,10 +42,9 @@ def whole_numbers(
     *,
     item: str = "entry",
     first: int = 0,
-    least: int = 0,
     most: int | None = None,
 ) -> npt.NDArray[Any]:
-    """Return whole numbers (or truth values) from `least` to `most` as a contiguous array [n] of `dtype`.
+    """Return whole numbers (or truth values) from 0 to `most` as a contiguous array [n] of `dtype`.
 
     most: None takes what the type can hold. item: what an element is called. first: the number of the first one. Raises
     InputError naming `what` and the first element at fault.
@@ -56,14 +55,11 @@ def whole_numbers(
     if given.size and given.dtype.kind not in "bui":
         raise InputError(f"{what} must hold whole numbers, not {given.dtype}")
     top = int(np.iinfo(dtype).max) if most is None else most
-    if given.size and (given.dtype != dtype or least > 0 or most is not None or given.dtype.kind == "i"):
-        low, high = int(given.min()), int(given.max())
-        if low < least or high > top:
-            at = int(np.argmax((given < least) | (given > top)))
-            sign = ", it is negative" if least == 0 and given[at] < 0 else ""
-            raise InputError(
-                f"{item} {first + at}: {what} {given[at]} is out of range ({least} to {_short(top)}){sign}"
-            )
+    may_leave = given.size and (given.dtype != dtype or most is not None or given.dtype.kind == "i")
+    if may_leave and (int(given.min()) < 0 or int(given.max()) > top):
+        at = int(np.argmax((given < 0) | (given > top)))
+        sign = ", it is negative" if given[at] < 0 else ""
+        raise InputError(f"{item} {first + at}: {what} {given[at]} is out of range (0 to {_short(top)}){sign}")
     return np.ascontiguousarray(given, dtype)
 
 

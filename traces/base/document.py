@@ -78,7 +78,10 @@ class Document:
         return table.get(loc) or self.values.get(loc) or Mark("configuration")
 
     def get(self, loc: Loc) -> Any:
-        return value_at(self.data, loc)
+        data = self.data
+        for step in loc:
+            data = data[step]
+        return data
 
     def at(self, loc: Loc) -> Document:
         data = self.get(loc)
@@ -156,12 +159,6 @@ def dotted(loc: Loc) -> str:
     return ".".join(map(str, loc))
 
 
-def value_at(data: Any, loc: Loc) -> Any:
-    for step in loc:
-        data = data[step]
-    return data
-
-
 def locs_in(data: Any, at: Loc = ()) -> Iterator[Loc]:
     """Yield the loc of every value in nested dicts and lists, parents first. at: put before each."""
     yield at
@@ -178,10 +175,10 @@ def _copy(data: Any) -> Any:
 
 def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None) -> Document:
     """Read a YAML file, or one whose text `as_yaml` makes YAML. Raises ConfigError naming file, line and column."""
-    path = Path(path)
+    path, name = Path(path), printable(path)
     try:
         with path.open("rb") as stream:
-            claim(_TIMES * min(os.fstat(stream.fileno()).st_size, MAX_BYTES), printable(path))
+            claim(_TIMES * min(os.fstat(stream.fileno()).st_size, MAX_BYTES), name)
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError):
@@ -190,14 +187,14 @@ def read_document(path: str | Path, as_yaml: Callable[[str], str] | None = None)
             reason = "is a folder: name the YAML file in it"
         else:
             reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ConfigError([(Mark(printable(path)), reason)]) from error
+        raise ConfigError([(Mark(name), reason)]) from error
     if len(raw) > MAX_BYTES:
-        raise ConfigError([(Mark(printable(path)), f"is larger than {MAX_BYTES >> 20} MiB, too large to configure")])
+        raise ConfigError([(Mark(name), f"is larger than {MAX_BYTES >> 20} MiB, too large to configure")])
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = raw[: error.start]
-        mark = Mark(printable(path), before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
+        mark = Mark(name, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
         raise ConfigError([(mark, f"byte 0x{raw[error.start]:02x} is not UTF-8: save the file as UTF-8")]) from error
     if path.suffix == ".json":
         text = text.replace("\t", " ")  # JSON may be indented with tabs, YAML may not

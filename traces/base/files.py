@@ -104,15 +104,12 @@ def why_no_file(path: Path) -> str:
     return "is a link to no file" if path.is_symlink() else "no such file"
 
 
-def set_aside(path: Path) -> Path | None:
-    other = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
+def set_aside(path: Path) -> None:
     try:
-        os.rename(path, other)
+        os.rename(path, path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}"))
     except OSError:
         with contextlib.suppress(OSError):  # a folder that cannot take another name may still let go of this one
             path.unlink()
-        return None
-    return other
 
 
 @contextmanager
@@ -124,20 +121,15 @@ def whole_file(path: str | Path) -> Iterator[IO[bytes]]:
     where it cannot be written.
     """
     try:
-        state = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        state = None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from error
-    special = state is not None and (not stat.S_ISREG(state.st_mode) or _stream_number(state) is not None)
-    target = Path(path) if special else Path(os.path.realpath(path))
-    try:
-        if special:
-            if state is not None and stat.S_ISDIR(state.st_mode):
-                raise IsADirectoryError(21, "Is a directory")
-            handle, name = tempfile.mkstemp(prefix="edgewatt.")
-        else:
-            handle, name = create_beside(target)
+        try:
+            state = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            state = None
+        if state is not None and stat.S_ISDIR(state.st_mode):
+            raise IsADirectoryError(21, "Is a directory")
+        special = state is not None and (not stat.S_ISREG(state.st_mode) or _stream_number(state) is not None)
+        target = Path(path) if special else Path(os.path.realpath(path))
+        handle, name = tempfile.mkstemp(prefix="edgewatt.") if special else create_beside(target)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from error
     try:
@@ -198,9 +190,7 @@ class _NothingToWriteError(Exception):
     """Leaves `whole_file` without a file."""
 
 
-def refuse_inputs(output: str | Path | None, inputs: Iterable[str | Path], *, force: bool = False) -> None:
-    if output is None or force:
-        return
+def refuse_inputs(output: str | Path, inputs: Iterable[str | Path]) -> None:
     for given in inputs:
         try:
             same = os.path.samefile(output, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from functools import cache
@@ -14,7 +15,6 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def max_bytes() -> int:
-    """Return the bound in bytes: the environment variable EDGEWATT_MAX_BYTES (``4G``), else half of the memory."""
     given = os.environ.get(VARIABLE, "").strip()
     if not given:
         return _half_of_memory()
@@ -57,9 +57,6 @@ def _half_of_memory() -> int:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not a POSIX system
         total = 8 << 30
-    try:
-        with open("/sys/fs/cgroup/memory.max") as stream:  # a container may be given less than the machine has
-            total = min(total, int(stream.read()))
-    except (OSError, ValueError):
-        pass
+    with contextlib.suppress(OSError, ValueError):  # a container may be given less than the machine has
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return total // 2

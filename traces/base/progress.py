@@ -14,10 +14,6 @@ Progress = Callable[[int, int | None, str], None]
 REPORT_S = 0.1  # between two reports of progress
 
 
-class TimeIsUp(Exception):
-    """Work that cannot be left half done was left: there is no result of it."""
-
-
 class Limit:
     """Wall-clock seconds from now on (None: none). reached: whether it has ended anything."""
 
@@ -35,10 +31,6 @@ class Limit:
             self._progress(done, total, text)
         self.reached = self.reached or now >= self._deadline
         return self.reached
-
-    def check(self, done: int = 0, total: int | None = None, text: str = "") -> None:
-        if self.over(done, total, text):
-            raise TimeIsUp
 
 
 def left_of(time_limit_s: float | None) -> Callable[[], float | None]:

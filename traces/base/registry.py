@@ -57,7 +57,6 @@ class Entry(Generic[T]):
         return [field.name for field in fields if field.default is missing and field.default_factory is missing]
 
     def make_parameters(self, given: Mapping[str, Any]) -> Any:
-        """Build the parameter dataclass from keyword arguments; unknown and missing names are an InputError."""
         known = [field.name for field in dataclasses.fields(self.parameters)] if self.parameters else []
         for key in given:
             if key not in known:
@@ -184,7 +183,6 @@ class Registry(Mapping[str, Entry[T]]):
                 self._discovering = False
 
     def _load_plugin(self, name: str) -> None:
-        """Load an entry point; importing it registers the member. Raises InputError naming the distribution."""
         point = self._plugins[name]
         with self._lock:
             try:

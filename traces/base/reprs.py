@@ -10,9 +10,7 @@ _MOST = 60  # characters of a value in the line
 
 
 class OneLineRepr(ABC):
-    """A class that says what it is in few words. `_repr_fields` is all a class writes; dataclasses keep this `__repr__`
-    by ``__repr__ = OneLineRepr.__repr__`` in their body.
-    """
+    """A class that says what it is in few words, by its `_repr_fields`; dataclasses have ``repr=False``."""
 
     @abstractmethod
     def _repr_fields(self) -> Mapping[str, object]:

@@ -58,7 +58,6 @@ def shipped_names(folder: str, suffix: str = ".yaml") -> list[str]:
 
 
 def shipped_path(folder: str, name: str, suffix: str = ".yaml") -> Path:
-    """Return the path of the shipped file ``configs/<folder>/<name><suffix>``."""
     path = config_root() / folder / f"{name}{suffix}"
     plain = "/" not in name and "\\" not in name and len(name) < 200  # as long as a file's name may be
     if plain and path.is_file():  # without a look at all the others

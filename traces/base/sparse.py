@@ -27,15 +27,13 @@ def row_pointers(pointers: Any, n_rows: int, n_entries: int, where: str) -> npt.
     return array
 
 
-def ids_within(ids: Any, size: int, n_entries: int, where: str) -> npt.NDArray[Any]:
-    """Return ids [n_entries] after checking that they are from 0 to size - 1. Raises InputError. O(n_entries)"""
+def _check_ids(ids: Any, size: int, n_entries: int, where: str) -> None:
     array: npt.NDArray[Any] = np.asarray(ids)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) != n_entries:
         raise InputError(f"{where} must be {n_entries} integers, not {array.dtype} of shape {array.shape}")
     if array.size and not 0 <= int(array.min()) <= int(array.max()) < size:
         at = int(np.argmax((array < 0) | (array >= size)))
         raise InputError(f"{where}: entry {at} is {array[at]}, outside 0 to {size - 1}")
-    return array
 
 
 def checked_sparse(matrix: Any, where: str = "the matrix") -> Any:
@@ -57,7 +55,7 @@ def checked_sparse(matrix: Any, where: str = "the matrix") -> Any:
             raise InputError(f"{where}: no {kind or 'sparse'} matrix ({error})") from error
     n_entries = np.size(matrix.data)
     for name, ids, size in (("row", matrix.row, matrix.shape[0]), ("col", matrix.col, matrix.shape[1])):
-        ids_within(ids, size, n_entries, f"{where}: {name!r}")
+        _check_ids(ids, size, n_entries, f"{where}: {name!r}")
     return matrix
 
 
@@ -73,4 +71,4 @@ def _check_compressed(matrix: Any, kind: str, where: str) -> None:
     if n_entries > min(len(matrix.data), np.size(matrix.indices)):
         raise InputError(f"{where}: 'indptr' ends at {n_entries}, {len(matrix.data)} values are there")
     row_pointers(matrix.indptr, major, n_entries, f"{where}: 'indptr'")
-    ids_within(matrix.indices[:n_entries], minor, n_entries, f"{where}: 'indices'")
+    _check_ids(matrix.indices[:n_entries], minor, n_entries, f"{where}: 'indices'")

@@ -66,11 +66,12 @@ def in_one_unit(values: Sequence[float | None], factor: float, unit: str, digits
 def significant(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
-    decimals = digits - 1 - floor(log10(abs(value)))
-    rounded = round(value, max(0, decimals))
-    if rounded and floor(log10(abs(rounded))) > floor(log10(abs(value))):
-        decimals -= 1  # 9.996 -> 10.0
-    return f"{rounded:.{max(0, decimals)}f}"
+    return f"{value:.{max(0, digits - 1 - _exponent(value, digits))}f}"
+
+
+def _exponent(value: float, digits: int) -> int:
+    """Return that of the leading digit, once the value is rounded: 9.996 -> 10.0."""
+    return floor(log10(abs(float(f"{value:.{digits - 1}e}"))))
 
 
 def _power(values: Sequence[float], digits: int) -> int:
@@ -78,11 +79,10 @@ def _power(values: Sequence[float], digits: int) -> int:
     largest = max((abs(value) for value in values), default=0.0)
     if largest == 0:
         return 0
-    size = floor(log10(float(f"{largest:.{digits - 1}e}")))
-    return min(max(3 * (size // 3), min(_PREFIXES)), max(_PREFIXES))
+    return min(max(3 * (_exponent(largest, digits) // 3), min(_PREFIXES)), max(_PREFIXES))
 
 
-def describe_shares(shares: Mapping[str, float], least: float = 0.05) -> str:
-    """Return shares by name in per cent, largest first, without those below `least`."""
+def describe_shares(shares: Mapping[str, float]) -> str:
+    """Return shares by name in per cent, largest first, without those below 5 %."""
     most = sorted(shares.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{name} {100 * share:.0f}" for name, share in most if share >= least)
+    return ", ".join(f"{name} {100 * share:.0f}" for name, share in most if share >= 0.05)

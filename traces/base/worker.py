@@ -68,8 +68,7 @@ def main() -> None:
 def load(module: str, waiting: Callable[[], bool]) -> None:
     """Load a module, and what its function `load` says, as long as there is no piece to do."""
     if module and waiting():
-        import_module(module)
-        more = getattr(sys.modules[module], "load", None)
+        more = getattr(import_module(module), "load", None)
         if more is not None:
             more(waiting)
 

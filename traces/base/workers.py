@@ -18,18 +18,10 @@ import sys
 import threading
 import time
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -54,7 +46,7 @@ GONE_S = 1.0
 """How long a process that was killed may take to be gone."""
 RETRIES = 2
 """A cluster gives a piece whose worker died to another one."""
-PINNED = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
+PINNED = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), "1")
 PART = 1 << 18
 """Elements of shared arrays that are worth handing to a thread."""
 
@@ -120,7 +112,7 @@ class Workers:
         self.count, self.scheduler = (1 if executor == "inline" else count), scheduler
         self.local, self.load = local, load
         self._team: _Team | None = None
-        self._threads: _Threads | None = None
+        self._threads: _Team | None = None
         self._ends = ExitStack()
 
     @classmethod
@@ -179,22 +171,22 @@ class Workers:
             in_turn(function, n, size)
             return
         parts = ((start, (start, min(start + size, n))) for start in range(0, n, size))
-        if self._threads is None:  # what other processes would have to be sent
-            self._threads = self._ends.enter_context(_Threads(self.count))
-        for _ in self._threads.map(function, parts, math.inf, _Fate()):
+        for _ in self._own_threads().map(function, parts, math.inf, _Fate()):  # others would have to be sent arrays
             pass
 
     def _members(self) -> _Team:
+        if self.executor == "threads":
+            return self._own_threads()
         if self._team is None:
-            if self.executor == "dask":
-                team: _Team = _Dask(self.count, self.scheduler, self.local == "threads")
-            elif self.executor == "processes":
-                team = _Processes(self.count, self.load)
-            else:
-                team = self._threads or _Threads(self.count)
-            self._team = team if team is self._threads else self._ends.enter_context(team)
-            self._threads = team if isinstance(team, _Threads) else self._threads
+            dask = self.executor == "dask"
+            team = _Dask(self.count, self.scheduler, self.local) if dask else _Processes(self.count, self.load)
+            self._team = self._ends.enter_context(team)
         return self._team
+
+    def _own_threads(self) -> _Team:
+        if self._threads is None:
+            self._threads = self._ends.enter_context(_Threads(self.count))
+        return self._threads
 
 
 def _chained(first: list[Call[Key]], rest: Iterator[Call[Key]]) -> Iterator[Call[Key]]:
@@ -217,13 +209,7 @@ class _Fate:
         raise WorkerDiedError(f"a worker process died ({why}); what a checkpoint holds is not done again") from error
 
 
-class _Team(ABC):
-    def __enter__(self) -> Self:
-        return self
-
-    @abstractmethod
-    def __exit__(self, *error: Any) -> None: ...
-
+class _Team(AbstractContextManager["_Team"]):
     @abstractmethod
     def map(
         self, function: Callable[..., Any], calls: Iterator[Call[Key]], left: float, fate: _Fate
@@ -235,7 +221,7 @@ class _Futures(_Team):
     """Workers that give futures. Pieces travel together until they take `together_s`, each alone at 0."""
 
     together_s = 0.0
-    died: tuple[type[Exception], ...] = (BrokenExecutor,)
+    died: tuple[type[Exception], ...] = (futures.BrokenExecutor,)
 
     @abstractmethod
     def members(self) -> int:
@@ -314,15 +300,15 @@ class _Threads(_Futures):
     def members(self) -> int:
         return self.count
 
-    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> futures.Future[Any]:
         return self._pool.submit(_in_turn, function, calls)
 
-    def done(self, under_way: Iterable[Future[Any]]) -> Iterable[Future[Any]]:
-        return wait(under_way, return_when=FIRST_COMPLETED).done
+    def done(self, under_way: Iterable[futures.Future[Any]]) -> Iterable[futures.Future[Any]]:
+        return futures.wait(under_way, return_when=futures.FIRST_COMPLETED).done
 
 
-def _threads(count: int, ended: threading.Event) -> Executor:
-    return ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
+def _threads(count: int, ended: threading.Event) -> futures.Executor:
+    return futures.ThreadPoolExecutor(count, "edgewatt", lambda: setattr(_ASKED, "ended", ended))
 
 
 class _Dask(_Futures):
@@ -330,7 +316,7 @@ class _Dask(_Futures):
 
     together_s = TOGETHER_S
 
-    def __init__(self, count: int, scheduler: str | None, threads: bool) -> None:
+    def __init__(self, count: int, scheduler: str | None, local: str) -> None:
         try:
             distributed: Any = import_module("distributed")
         except ImportError as error:
@@ -339,7 +325,7 @@ class _Dask(_Futures):
         self._where = scheduler or "this machine"
         try:
             if scheduler is None:
-                own = _threads(count, ended) if threads else None
+                own = _threads(count, ended) if local == "threads" else None
                 cluster = self._ends.enter_context(local_dask_cluster(distributed, count, own))
             else:
                 self._reach(scheduler)
@@ -357,7 +343,7 @@ class _Dask(_Futures):
             async with self._distributed.rpc(address, timeout=CONNECT_S, connection_args=arguments) as scheduler:
                 return await asyncio.wait_for(scheduler.identity(), CONNECT_S)
 
-        with ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
+        with futures.ThreadPoolExecutor(1) as aside:  # this thread may run a loop of its own
             try:
                 identity = aside.submit(asyncio.run, identify()).result()
             except Exception as error:  # whatever Dask trips over in what is not an answer of a scheduler
@@ -374,7 +360,7 @@ class _Dask(_Futures):
     ) -> Iterator[tuple[Key, Any]]:
         try:
             yield from super().map(function, calls, left, fate)
-        except (asyncio.CancelledError, CancelledError, OSError) as error:
+        except (asyncio.CancelledError, futures.CancelledError, OSError) as error:
             if self._client.status == "running" and isinstance(error, OSError):
                 raise
             raise EdgewattError(
@@ -403,7 +389,7 @@ _QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.profile.enabled": False,
-    "distributed.nanny.pre-spawn-environ": {name: 1 for name in PINNED},
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(PINNED, 1),
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
@@ -413,7 +399,7 @@ it is. Its web servers answer nothing.
 Its own environment also bids malloc return memory at once, so that each array begins with page faults."""
 
 
-def local_dask_cluster(distributed: Any, workers: int, threads: Executor | None = None) -> Any:
+def local_dask_cluster(distributed: Any, workers: int, threads: futures.Executor | None = None) -> Any:
     """Return a Dask cluster of as many processes of one thread each, or of these threads; they end with it.
 
     Processes talk by TLS with a key of their own that is nowhere on the disk: who else connects is turned away.
@@ -506,7 +492,7 @@ class _Process:
             end = at + 8 + int.from_bytes(self._received[at : at + 8], "little")
             if len(self._received) < end:
                 break
-            kind, value = pickle.loads(memoryview(self._received)[at + 8 : end].tobytes())
+            kind, value = pickle.loads(self._received[at + 8 : end])
             at = end
             answers.append((self.pieces[0].key, kind, value))
             if kind != "report":
@@ -519,22 +505,16 @@ class _Process:
             self._pace_s, self._since = max(pace, (self._pace_s + pace) / 2, 1e-6), now
         return answers
 
-    def retire(self) -> None:
-        with contextlib.suppress(OSError):
-            self.given.close()
-
     def kill(self) -> None:
         if self.process.returncode is None:  # else they are killed, and others may have their number
-            if hasattr(os, "killpg"):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         self.kill()
         self.process.wait()
-        self.retire()
+        with contextlib.suppress(OSError):
+            self.given.close()
         with contextlib.suppress(OSError, ValueError), selectors.DefaultSelector() as gone:
             gone.register(self.answers, selectors.EVENT_READ)
             while gone.select(GONE_S) and os.read(self.answers.fileno(), 1 << 16):

@@ -15,10 +15,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.generators.generator import at_least, check_density, check_size, check_widths, checked_seed, generator
-from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
-
-__all__ = ["bert_ffn", "compact_growth", "radix_net", "random_layered", "uniform_layers"]
 
 Int64Array = npt.NDArray[np.int64]
 BATCH_ROWS = 16

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.registry import Registry
+from traces.formats import pack
 from traces.networks.network import Network
 
 Bytes = npt.NDArray[np.uint8]
@@ -132,11 +133,6 @@ def run_starts(neurons: Int64Array) -> Int64Array:
     return np.asarray(np.r_[np.flatnonzero(np.r_[True, np.diff(neurons) != 0]), len(neurons)])
 
 
-def one_run_each(neurons: Int64Array) -> bool:
-    starts = neurons[run_starts(neurons)[:-1]]
-    return len(np.unique(starts)) == len(starts)
-
-
 End = Literal["source", "target"]
 
 _ID_ARRAYS = {"source": "column_ids", "target": "row_ids"}
@@ -173,12 +169,9 @@ class Stored:
 
     def values_array(self, space: Space) -> Element:
         """Add the array of packed weights: one for each step's slot or, where steps share them, each stored once."""
-        from traces.formats import pack
-
-        shared = self.stored_bits is not None
         values = self.in_slots(self.bits) if self.stored_bits is None else self.stored_bits
-        packed = np.asarray(pack(values, self.value_format), np.uint8)
-        return Element(space.add("values", packed), self.value_bits, "values", by_weight=shared)
+        offset = space.add("values", pack(values, self.value_format))
+        return Element(offset, self.value_bits, "values", by_weight=self.stored_bits is not None)
 
 
 class LayoutKind:
@@ -207,7 +200,9 @@ class LayoutKind:
         """Return whether the layout can store the connections in the order `edges` (int64[W])."""
         if self.runs_of is None:
             return True
-        return one_run_each((network.sources if self.runs_of == "source" else network.targets)[edges])
+        ends = (network.sources if self.runs_of == "source" else network.targets)[edges]
+        rows = ends[run_starts(ends)[:-1]]
+        return len(np.unique(rows)) == len(rows)
 
     def steps(self, network: Network, edges: Int64Array) -> Steps:
         """Return the steps of the walk: one per connection, unless the layout pads."""
@@ -254,19 +249,10 @@ def row_pointers(stored: Stored, space: Space, what: str) -> Loads:
     else:
         row = rows - rows[0]
     n_rows = int(row[-1]) + 1
-    start = np.zeros(n_rows + 1, np.int64)
-    start[row] = stored.slot[first]
-    start[-1] = stored.slot[-1] + 1
-    filled = np.zeros(n_rows, bool)
-    filled[row] = True
-    # An empty row starts where the next one does; going backwards, starts never grow.
-    start[:-1][~filled] = start[-1]
-    start = np.minimum.accumulate(start[::-1])[::-1]
+    at = np.searchsorted(row, np.arange(n_rows))  # an empty row starts where the next one does
+    start = np.append(stored.slot[first[at]], stored.slot[-1] + 1)
     width = 4 if int(start[-1]) < 2**32 else 8
     offset = space.add(f"{what}_pointers", start.astype(f"<u{width}").view(np.uint8))
     # Pointer r + 1 is loaded when row r begins; an empty row costs its pointer before the next row's.
-    step_of_row = np.full(n_rows, len(stored.steps.source), np.int64)
-    step_of_row[row] = first
-    step_of_row = np.minimum.accumulate(step_of_row[::-1])[::-1]
-    loads = Loads.of(np.r_[0, step_of_row], offset + width * np.arange(n_rows + 1), width, "row_pointers")
+    loads = Loads.of(np.r_[0, first[at]], offset + width * np.arange(n_rows + 1), width, "row_pointers")
     return loads if named is None else Loads.merge(named, loads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from traces.layout.kind import LAYOUTS, Element, LayoutKind, Loads, Space, Stored, run_starts
+from traces.layout.kind import LAYOUTS, Element, End, LayoutKind, Loads, Space, Stored, run_starts
 
 
 def run_headers(stored: Stored, space: Space) -> Loads:
@@ -18,6 +18,16 @@ def run_headers(stored: Stored, space: Space) -> Loads:
     return Loads.of(start[:-1], offset + 2 * width * np.arange(len(lengths)), 2 * width, "row_pointers")
 
 
+def add_records(stored: Stored, ends: tuple[End, ...], space: Space, name: str) -> Element:
+    """Store a record for each connection, little-endian and packed: ids of these ends, weight bits."""
+    fields = [(end, f"<u{stored.id_bytes}") for end in ends]
+    records = np.empty(len(stored.bits), [*fields, ("weight", f"<u{max(stored.value_bits // 8, 1)}")])
+    for end in ends:
+        records[end] = stored.ids[end]
+    records["weight"] = stored.bits
+    return Element(space.add(name, records.view(np.uint8)), 8 * records.itemsize, "tuples")
+
+
 class Runs(LayoutKind):
     """Runs of one target: a header (target, connections in the run), and (source, weight) records in their own array.
 
@@ -28,13 +38,8 @@ class Runs(LayoutKind):
     ids_per_layer = False
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
-        """Little-endian records: source id, weight bits."""
-        width, value_bytes = stored.id_bytes, max(stored.value_bits // 8, 1)
-        ids = stored.ids["source"].astype(f"<u{width}").view(np.uint8).reshape(-1, width)
-        bits = stored.bits.astype(f"<u{value_bytes}").view(np.uint8).reshape(-1, value_bytes)
-        records = np.concatenate((ids, bits), axis=1)
         loads = run_headers(stored, space)
-        return [Element(space.add("run_records", records.reshape(-1)), 8 * records.shape[1], "tuples")], loads
+        return [add_records(stored, ("source",), space, "run_records")], loads
 
 
 def encode_steps(ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -74,13 +79,7 @@ class Tuples(LayoutKind):
     ids_per_layer = False
 
     def store(self, stored: Stored, space: Space) -> tuple[list[Element], Loads]:
-        """Little-endian, packed: source id, target id, weight bits."""
-        value_bytes = max(stored.value_bits // 8, 1)
-        fields = [*((end, stored.ids[end], stored.id_bytes) for end in self.ids), ("weight", stored.bits, value_bytes)]
-        records = np.empty(len(stored.bits), [(name, f"<u{size}") for name, _, size in fields])
-        for name, values, _ in fields:
-            records[name] = values
-        return [Element(space.add("tuples", records.view(np.uint8)), 8 * records.itemsize, "tuples")], Loads.none()
+        return [add_records(stored, self.ids, space, "tuples")], Loads.none()
 
 
 LAYOUTS.register("runs", summary="per run of one target a header, then (source, weight) records")(Runs())

@@ -98,7 +98,6 @@ class Layout:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a neuron's row: `lanes` values."""
         return self.lanes * NEURON_FORMATS[self.neuron_format]
 
     @property

@@ -25,7 +25,6 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
 
 
 def weights_of(network: Network, what: str) -> npt.NDArray[np.float32]:
-    """Return the weights, float32[W]. Raises InputError for none, saying that `what` needs them and where they go."""
     if network.weights is None:
         raise InputError(
             f"the network {network.name!r} has no weights, and {what} needs them: give each connection one, in Python "
@@ -86,7 +85,6 @@ def policy_codes(policy: str, pinning: str) -> tuple[int, int]:
 
 
 def checked_memory(memory: int) -> int:
-    """Return M after checking that it is an integer of at least 3: a connection and the two values it joins."""
     if isinstance(memory, bool) or not isinstance(memory, int | np.integer):
         raise InputError(f"memory must be an integer, not {shown(memory)}")
     if memory < 3:

@@ -32,7 +32,6 @@ Int64Array = npt.NDArray[np.int64]
 
 
 def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
-    """Return a read-only C-contiguous copy of `values` with `dtype`; refuse values that the dtype cannot hold."""
     try:
         given = np.asarray(values)
     except ValueError as error:  # ragged lists
@@ -76,13 +75,12 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 
 def is_real(dtype: np.dtype) -> bool:
-    """Tell whether values of this type are real numbers (ml_dtypes' small floats included)."""
     if dtype.kind == "V" and dtype.names is None:  # ml_dtypes' small floats
         return np.can_cast(dtype, np.float32)
     return dtype.kind in "iuf"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network(OneLineRepr):
     """A feed-forward sparse network. Connection k goes from ``sources[k]`` to ``targets[k]``; W connections, N neurons.
 
@@ -126,8 +124,6 @@ class Network(OneLineRepr):
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     depth: Int64Array = field(init=False, repr=False)
     """int64[N]: connections on the longest path from a neuron without incoming ones."""
-
-    __repr__ = OneLineRepr.__repr__
 
     def _repr_fields(self) -> dict[str, object]:
         layers = None if self.layer is None else len(np.unique(self.layer))
@@ -292,7 +288,6 @@ class Network(OneLineRepr):
 
     @property
     def n_connections(self) -> int:
-        """W."""
         return len(self.sources)
 
     @cached_property
@@ -333,7 +328,6 @@ class Network(OneLineRepr):
 
     @cached_property
     def used_activations(self) -> list[str]:
-        """Activations of the neurons with incoming connections, each once."""
         return [ACTIVATIONS[code] for code in np.unique(self.codes[self.in_degree > 0]).tolist()]
 
     # -- changed copies --

@@ -31,12 +31,10 @@ class Processing:
     @cached_property
     def next_uses(self) -> npt.NDArray[np.int32]:
         """int32[2W]: what the kernel's `find_next_uses` returns."""
-        uses: npt.NDArray[np.int32] = find_next_uses(self.sources, self.targets, self.is_output)
-        return uses
+        return find_next_uses(self.sources, self.targets, self.is_output)
 
 
 REMEMBERED = 1 << 24  # connections: with its next uses a checked order takes 16 bytes for each
-COMPARED = 1 << 14  # entries: 128 KiB of each array
 
 # What was laid out stays with the order, or with the network for its own order, while that lives.
 _laid_out: WeakKeyDictionary[Any, tuple[ReferenceType[Network], Processing]] = WeakKeyDictionary()
@@ -67,23 +65,13 @@ def _given_again(network: Network, array: npt.NDArray[Any]) -> Processing | None
     if given is None or given.array() is not array:
         _given[network] = _Given(ref(array))
         return None
-    if given.entries is not None:
-        if _are_equal(given.entries, array):
-            return given.laid_out
-        _given[network] = _Given(given.array, changes=True)
-    elif not given.changes:
+    if given.entries is None and not given.changes:
         entries = array.copy()
-        laid_out = _lay_out(network, entries)
-        _given[network] = _Given(given.array, entries, laid_out)
-        return laid_out
-    return None
-
-
-def _are_equal(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    """Return whether two arrays hold the same, compared in pieces up to the first that differs."""
-    return len(one) == len(other) and all(
-        np.array_equal(one[at : at + COMPARED], other[at : at + COMPARED]) for at in range(0, len(one), COMPARED)
-    )
+        given.entries, given.laid_out = entries, _lay_out(network, entries)
+    elif given.entries is not None and not np.array_equal(given.entries, array):
+        _given[network] = _Given(given.array, changes=True)
+        return None
+    return given.laid_out
 
 
 def known_processing(network: Network, order: Any) -> Processing | None:

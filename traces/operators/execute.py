@@ -1,24 +1,28 @@
 """A small reference executor: runs an operator graph on arrays, to show that two graphs compute the same.
 
-'float' works on real values in float32, 'integer' on the stored integers in int64, exactly. Partial operators
-accumulate in their shared buffer; the activation waits for the last writer.
+On real values in float32, or on the stored integers in int64, exactly. Partial operators accumulate in their shared
+buffer; the activation waits for the last writer. What follows from constants alone is computed once, as runtimes do
+when they load a model.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from traces.base.errors import InputError, brief, unknown_name
+from traces.base.errors import InputError, brief
+from traces.base.memory import claim
 from traces.operators.operations import OPERATIONS, activate, channel_axis
-from traces.operators.opgraph import INPUT, Operator, OpGraph, real_values
+from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor, real_values
 
 Array = npt.NDArray[Any]
-WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 PARTIAL = {"PARTIAL_CONV_2D": "CONV_2D", "PARTIAL_DEPTHWISE_CONV_2D": "DEPTHWISE_CONV_2D"}
+_ELEMENT_BYTES = 24  # of a result: as float64, as it is computed, and as it is stored
+STORED_ALIKE = {"DEQUANTIZE", "DENSIFY", "IDENTITY", "RESHAPE", "EXPAND_DIMS", "SQUEEZE"}
 
 
 class NotComputedError(InputError):
@@ -26,24 +30,20 @@ class NotComputedError(InputError):
 
 
 def execute(
-    graph: OpGraph,
-    inputs: Mapping[str, npt.ArrayLike],
-    *,
-    order: Iterable[int] | None = None,
-    arithmetic: str = "float",
+    graph: OpGraph, inputs: Mapping[str, npt.ArrayLike], *, order: Iterable[int] | None = None, integers: bool = False
 ) -> dict[str, Array]:
     """Run all operators in `order` (default: the file's) and return every tensor by name.
 
     inputs: name of each INPUT operator's tensor -> values of its shape. Tensors that share a buffer have the buffer's
     final content. Raises InputError for an operator that this executor does not know, naming it.
     """
-    if arithmetic not in ("float", "integer"):
-        raise unknown_name("arithmetic", arithmetic, ("float", "integer"))
-    return _Executor(graph, inputs, arithmetic == "float").run(range(graph.n_nodes) if order is None else order)
+    executor = _Executor(graph, inputs, not integers)
+    for _ in executor.steps(range(graph.n_nodes) if order is None else order):
+        pass
+    return executor.values
 
 
 def can_compute(node: Operator) -> bool:
-    """Whether this executor knows the operator: by its kind, or by a function in its attribute `compute`."""
     return node.op in (INPUT, *PARTIAL) or node.op in OPERATIONS or "compute" in node.attributes
 
 
@@ -62,11 +62,6 @@ class _Executor:
         self.dtype: Any = np.float32 if real else np.int64
         self.waiting = {buffer: len(ids) for buffer, ids in graph.writers.items()}
         self.sums: dict[str, Array] = {}
-
-    def run(self, order: Iterable[int]) -> dict[str, Array]:
-        for _ in self.steps(order):
-            pass
-        return self.values
 
     def steps(self, order: Iterable[int]) -> Iterator[dict[str, Array]]:
         for v in order:
@@ -134,20 +129,53 @@ class _Executor:
     def _results(self, node: Operator, kind: str) -> list[Array]:
         if "compute" in node.attributes:
             results = node.attributes["compute"]([self._typed(name) for name in node.operands])
-            return [np.asarray(r).reshape(t.shape) for r, t in zip(results, node.outputs, strict=True)]
-        if "gather" in node.attributes:
-            gathered = [self._value(name) for name in node.attributes["gather"]]
-            operands = [np.concatenate(gathered, axis=channel_axis(node))]
-        elif "operands" in node.attributes:
-            operands = [self._value(name) for name in node.operands]
-            if kind in WEIGHTED:  # some weights are computed
-                results = OPERATIONS[kind](node, operands[:1], operands[1:])
-                return [np.asarray(r).reshape(t.shape) for r, t in zip(results, node.outputs, strict=True)]
+        elif "gather" in node.attributes:
+            parts = [self._value(name) for name in node.attributes["gather"]]
+            weights = [self._constant(name) for name in node.constants]
+            results = OPERATIONS[kind](node, np.concatenate(parts, axis=channel_axis(node)), *weights)
         else:
-            operands = [self._value(name) for name in node.inputs]
-        weights = [] if "operands" in node.attributes and "gather" not in node.attributes else [*node.constants]
-        results = OPERATIONS[kind](node, operands, [self._constant(name) for name in weights])
+            results = OPERATIONS[kind](node, *(self._value(name) for name in node.operands))
         return [
             np.asarray(r).reshape(t.shape) if "slice" not in node.attributes else np.asarray(r)
             for r, t in zip(results, node.outputs, strict=True)
         ]
+
+
+def fold(node: Operator, constants: dict[str, Array], quantization: dict[str, Quantization]) -> bool:
+    """Add the results of an operator that reads constants alone to the constants; return whether that was done."""
+    if node.inputs or not node.constants or not can_compute(node):
+        return False
+    first, result = node.operands[0], node.output
+    alike = node.op in STORED_ALIKE and math.prod(result.shape) == constants[first].size
+    if alike and (result.shape == constants[first].shape or first not in quantization):
+        constants[result.name] = constants[first].reshape(result.shape)
+        if first in quantization:
+            quantization[result.name] = quantization[first]
+        return True
+    claim(_ELEMENT_BYTES * sum(math.prod(t.shape) for t in node.outputs), node.name, "the constant that it computes")
+    graph = OpGraph(
+        node.name,
+        (node,),
+        tuple(tensor.name for tensor in node.outputs),
+        {name: constants[name] for name in node.constants},
+        quantization={name: quantization[name] for name in node.constants if name in quantization},
+    )
+    try:
+        values = execute(graph, {})
+    except (InputError, ArithmeticError, IndexError, TypeError, ValueError):  # attributes that contradict each other
+        return False
+    for tensor in node.outputs:
+        constants[tensor.name] = stored(values[tensor.name], tensor, quantization.get(tensor.name))
+        constants[tensor.name].setflags(write=False)
+    return True
+
+
+def stored(values: Array, tensor: Tensor, scale: Quantization | None) -> Array:
+    kind = np.dtype("int8" if tensor.dtype == "int4" else tensor.dtype)
+    if not np.issubdtype(kind, np.integer):
+        return values.astype(kind)
+    real = values.astype(np.float64)
+    if scale is not None:
+        real = real / scale.scale[0] + scale.zero_point[0]
+    limits = np.iinfo(kind)
+    return np.clip(np.rint(real), float(limits.min), float(limits.max)).astype(kind)

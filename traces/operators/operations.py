@@ -1,7 +1,8 @@
 """What each operator of a model computes, in plain NumPy: TensorFlow Lite's meaning, images as [batch, y, x, channels].
 
-An operation takes (node, operands, weights) and returns its results, which are brought into their tensors' shapes
-after it. Operands are float32, or int64 in integer arithmetic; lists of axes and sizes come as numbers too.
+An operation takes the node and its operands, weights among them, in the order of the model file, and returns its
+results, which are brought into their tensors' shapes after it. Operands are float32, or int64 in integer arithmetic;
+lists of axes and sizes come as numbers too.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
+from traces.networks.forward import SMOOTH
 from traces.operators.opgraph import Operator, pads_of
 
 Array = npt.NDArray[Any]
-Operation = Callable[[Operator, list[Array], list[Array]], list[Array]]
+Operation = Callable[..., list[Array]]
 
 
 def channel_axis(node: Operator) -> int:
@@ -37,30 +39,24 @@ def _alpha(node: Operator, default: float) -> float:
     return float(node.attributes.get("alpha", default))
 
 
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(0.5 * (np.tanh(0.5 * x) + 1))
-
-
-def _gelu(x: Array, approximate: bool) -> Array:
-    if approximate:
-        bend = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
-    else:
-        bend = np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2))
-    return np.asarray(0.5 * x * (1 + bend))
+def _gelu(x: Array, node: Operator) -> Array:
+    if node.attributes.get("approximate") not in (True, b"tanh"):
+        return SMOOTH["gelu"](x)
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 
 ELEMENTWISE: Mapping[str, Callable[[Array, Operator], Array]] = {
     "RELU": lambda x, node: np.maximum(x, 0),
-    "RELU6": lambda x, node: np.clip(x, 0, 6),
+    "RELU6": lambda x, node: SMOOTH["relu6"](x),
     "RELU_N1_TO_1": lambda x, node: np.clip(x, -1, 1),
     "RELU_0_TO_1": lambda x, node: np.clip(x, 0, 1),
-    "LOGISTIC": lambda x, node: _sigmoid(x),
+    "LOGISTIC": lambda x, node: SMOOTH["sigmoid"](x),
     "TANH": lambda x, node: np.tanh(x),
-    "LEAKY_RELU": lambda x, node: np.where(x < 0, _alpha(node, 0.01) * x, x),
+    "LEAKY_RELU": lambda x, node: SMOOTH["leaky-relu"](x, _alpha(node, 0.01)),
     "ELU": lambda x, node: np.where(x < 0, _alpha(node, 1) * np.expm1(np.minimum(x, 0)), x),
-    "HARD_SWISH": lambda x, node: x * np.clip(x / 6 + 0.5, 0, 1),
-    "SILU": lambda x, node: x * _sigmoid(x),
-    "GELU": lambda x, node: _gelu(x, node.attributes.get("approximate") in (True, b"tanh")),
+    "HARD_SWISH": lambda x, node: SMOOTH["hard-swish"](x),
+    "SILU": lambda x, node: SMOOTH["silu"](x),
+    "GELU": _gelu,
     "EXP": lambda x, node: np.exp(x),
     "LOG": lambda x, node: np.log(x),
     "SQRT": lambda x, node: np.sqrt(x),
@@ -137,8 +133,8 @@ def _back(node: Operator, y: Array) -> Array:
     return y if channel_axis(node) in (-1, 3) else np.moveaxis(y, -1, 1)
 
 
-def _convolution(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    x, weights = _last(node, operands[0]), constants[0]
+def _convolution(node: Operator, x: Array, weights: Array, bias: Array | None = None) -> list[Array]:
+    x = _last(node, x)
     if node.attributes.get("weight_layout") == "OIHW":
         weights = np.moveaxis(weights, 1, -1)
     groups = node.attributes.get("groups", 1)
@@ -149,15 +145,15 @@ def _convolution(node: Operator, operands: list[Array], constants: list[Array]) 
     for taken, kernel in zip(np.split(taps, groups, axis=3), np.split(weights, groups), strict=True):
         parts.append(np.einsum("bhwckl,oklc->bhwo", taken, kernel, optimize=True))
     y = np.concatenate(parts, axis=-1)
-    return [_back(node, y + constants[1] if len(constants) > 1 else y)]
+    return [_back(node, y if bias is None else y + bias)]
 
 
-def _depthwise(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    x, weights = _last(node, operands[0]), constants[0]
+def _depthwise(node: Operator, x: Array, weights: Array, bias: Array | None = None) -> list[Array]:
+    x = _last(node, x)
     if node.attributes.get("weight_layout") == "OIHW":
         weights = np.moveaxis(weights, 0, -1)  # [1, h, w, outputs]
     first, last = node.attributes.get("channels", (0, x.shape[3]))
-    bias = constants[1] if len(constants) > 1 else np.zeros(weights.shape[-1], x.dtype)
+    bias = np.zeros(weights.shape[-1], x.dtype) if bias is None else bias
     total = node.attributes.get("all_channels", x.shape[3])
     multiplier = weights.shape[-1] // total
     kept = slice(first * multiplier, last * multiplier)
@@ -168,10 +164,11 @@ def _depthwise(node: Operator, operands: list[Array], constants: list[Array]) ->
     return [_back(node, y.reshape(*y.shape[:3], -1) + bias)]
 
 
-def _transposed_convolution(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    """Scatter every input value over its window; operands: output shape, weights [O, kh, kw, I], x, bias if any."""
-    shape, weights, x = whole(operands[0]), operands[1], operands[2]
-    strides = node.attributes.get("strides", (1, 1))
+def _transposed_convolution(
+    node: Operator, size: Array, weights: Array, x: Array, bias: Array | None = None
+) -> list[Array]:
+    """Scatter every input value over its window. size: of the output. weights: [O, kh, kw, I]."""
+    shape, strides = whole(size), node.attributes.get("strides", (1, 1))
     pads = pads_of(node, shape[1:3], weights.shape[1:3], node.name)
     y = np.zeros((shape[0], *(side + low + high for side, (low, high) in zip(shape[1:3], pads, strict=True)), shape[3]))
     for r in range(weights.shape[1]):
@@ -182,22 +179,22 @@ def _transposed_convolution(node: Operator, operands: list[Array], constants: li
             y[:, rows, columns] += x @ weights[:, r, c].T
     (top, _), (left, _) = pads
     y = y[:, top : top + shape[1], left : left + shape[2]]
-    return [y + operands[3] if len(operands) > 3 else y]
+    return [y if bias is None else y + bias]
 
 
-def _pool(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    x = _last(node, operands[0])
+def _pool(node: Operator, image: Array, *_: Array) -> list[Array]:
+    x = _last(node, image)
     window = node.attributes.get("window", x.shape[1:3])
     if node.op == "MAX_POOL_2D":
         low = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(np.int64).min
-        taps, _ = _windows(node, x, window, low)
+        taps = _windows(node, x, window, low)[0]
         results = [taps.max(axis=(4, 5))]
         if len(node.outputs) > 1:  # and where they are in the tensor
-            shape = operands[0].shape
+            shape = image.shape
             at = np.arange(x.size).reshape(shape)
             if node.attributes.get("storage_order"):  # along columns
                 at = at.reshape(*shape[:2], shape[3], shape[2]).swapaxes(2, 3)
-            indices, _ = _windows(node, _last(node, at), window, 0)
+            indices = _windows(node, _last(node, at), window, 0)[0]
             first = taps.reshape(*taps.shape[:4], -1).argmax(axis=-1)[..., None]
             results.append(np.take_along_axis(indices.reshape(*taps.shape[:4], -1), first, -1)[..., 0])
         return [_back(node, result) for result in results]
@@ -206,15 +203,14 @@ def _pool(node: Operator, operands: list[Array], constants: list[Array]) -> list
     return [_back(node, total / count if np.issubdtype(x.dtype, np.floating) else total // count)]
 
 
-def _resize(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    x, sizes = operands[0], whole(operands[1])
+def _resize(node: Operator, x: Array, size: Array, *_: Array) -> list[Array]:
     corners, half = (bool(node.attributes.get(key)) for key in ("align_corners", "half_pixel_centers"))
-    for axis, size in zip((1, 2), sizes, strict=True):
+    for axis, n in zip((1, 2), whole(size), strict=True):
         side = x.shape[axis]
-        scale = (side - 1) / (size - 1) if corners and size > 1 else side / size
-        at = (np.arange(size) + 0.5) * scale - 0.5 if half else np.arange(size) * scale
+        scale = (side - 1) / (n - 1) if corners and n > 1 else side / n
+        at = (np.arange(n) + 0.5) * scale - 0.5 if half else np.arange(n) * scale
         if node.op == "RESIZE_NEAREST_NEIGHBOR":
-            at = (np.arange(size) + 0.5) * scale if half else at
+            at = (np.arange(n) + 0.5) * scale if half else at
             near = np.floor(at + 0.5) if corners else np.floor(at)
             x = x.take(np.clip(near, 0, side - 1).astype(int), axis=axis)
             continue
@@ -228,21 +224,21 @@ def _resize(node: Operator, operands: list[Array], constants: list[Array]) -> li
 # -- matrices --
 
 
-def _fully_connected(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    weights = constants[0].T if node.attributes.get("transposed") else constants[0]
+def _fully_connected(node: Operator, x: Array, weights: Array, bias: Array | None = None) -> list[Array]:
+    weights = weights.T if node.attributes.get("transposed") else weights
     alpha, beta = (node.attributes.get(key, 1) for key in ("alpha", "beta"))  # of ONNX's Gemm
-    y = alpha * (operands[0].reshape(-1, weights.shape[1]) @ weights.T)
-    return [y + beta * constants[1] if len(constants) > 1 else y]
+    y = alpha * (x.reshape(-1, weights.shape[1]) @ weights.T)
+    return [y if bias is None else y + beta * bias]
 
 
-def _matmul(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+def _matmul(node: Operator, *pair: Array) -> list[Array]:
     turned = [node.attributes.get(key, False) for key in ("adj_x", "adj_y")]
-    a, b = (x.swapaxes(-1, -2) if turn else x for x, turn in zip(operands, turned, strict=True))
+    a, b = (x.swapaxes(-1, -2) if turn else x for x, turn in zip(pair, turned, strict=True))
     return [a @ b]
 
 
-def _softmax(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    x = operands[0].astype(np.float32) * node.attributes.get("beta", 1.0)
+def _softmax(node: Operator, x: Array, *_: Array) -> list[Array]:
+    x = x.astype(np.float32) * node.attributes.get("beta", 1.0)
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return [e / e.sum(axis=-1, keepdims=True)]
 
@@ -250,52 +246,38 @@ def _softmax(node: Operator, operands: list[Array], constants: list[Array]) -> l
 # -- shapes --
 
 
-def _split(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    axis, x = int(operands[0].reshape(-1)[0]), operands[1]  # TensorFlow Lite gives the axis first
-    return list(np.split(x, len(node.outputs), axis=axis))
+def _split_v(node: Operator, x: Array, sizes: Array, axis: Array) -> list[Array]:
+    at = whole(axis)[0]
+    return list(np.split(x, np.cumsum([tensor.shape[at] for tensor in node.outputs])[:-1], axis=at))
 
 
-def _split_v(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    axis = whole(operands[2])[0]
-    sizes = [tensor.shape[axis] for tensor in node.outputs]
-    return list(np.split(operands[0], np.cumsum(sizes)[:-1], axis=axis))
-
-
-def _concatenation(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
+def _concatenation(node: Operator, *parts: Array) -> list[Array]:
     axis = node.attributes.get("axis", channel_axis(node))
-    return [np.concatenate(operands, axis=axis) if len(operands) > 1 else operands[0]]
+    return [np.concatenate(parts, axis=axis) if len(parts) > 1 else parts[0]]
 
 
-def _pad(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    pairs = np.array(whole(operands[1])).reshape(-1, 2)
-    fill = float(operands[2].reshape(-1)[0]) if len(operands) > 2 else 0
+def _pad(node: Operator, x: Array, widths: Array, fill: Array | None = None) -> list[Array]:
+    pairs = np.array(whole(widths)).reshape(-1, 2)
     if node.op == "MIRROR_PAD":
-        return [np.pad(operands[0], pairs, "symmetric" if node.attributes.get("mode") else "reflect")]
-    return [np.pad(operands[0], pairs, constant_values=fill)]
+        return [np.pad(x, pairs, "symmetric" if node.attributes.get("mode") else "reflect")]
+    return [np.pad(x, pairs, constant_values=0 if fill is None else float(fill.reshape(-1)[0]))]
 
 
-def _reduction(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    axes = tuple(whole(operands[1])) if len(operands) > 1 else node.attributes.get("axes")
-    return [_REDUCTIONS[node.op](operands[0], axis=axes or None)]
+def _reduction(node: Operator, x: Array, given: Array | None = None) -> list[Array]:
+    axes = node.attributes.get("axes") if given is None else tuple(whole(given))
+    return [_REDUCTIONS[node.op](x, axis=axes or None)]
 
 
-def _transpose(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    perm = whole(operands[1]) if len(operands) > 1 else None
-    return [operands[0].transpose(perm)]
+def _slice(node: Operator, x: Array, begin: Array, *_: Array) -> list[Array]:
+    return [x[tuple(slice(b, b + side) for b, side in zip(whole(begin), node.output.shape, strict=True))]]
 
 
-def _slice(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    begin = whole(operands[1])
-    return [operands[0][tuple(slice(b, b + side) for b, side in zip(begin, node.output.shape, strict=True))]]
-
-
-def _strided_slice(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    x, given = operands[0], [whole(values) for values in operands[1:4]]
+def _strided_slice(node: Operator, x: Array, *bounds: Array) -> list[Array]:
     masks = {key: int(node.attributes.get(f"{key}_mask", 0)) for key in ("begin", "end", "shrink_axis")}
     if node.attributes.get("ellipsis_mask") or node.attributes.get("new_axis_mask"):
         raise InputError(f"{node.name!r}: an ellipsis or a new axis is not computed")
     taken: list[slice | int] = []
-    for axis, (begin, end, step) in enumerate(zip(*given, strict=True)):
+    for axis, (begin, end, step) in enumerate(zip(*map(whole, bounds), strict=True)):
         if masks["shrink_axis"] >> axis & 1:
             taken.append(begin)
         else:
@@ -304,30 +286,33 @@ def _strided_slice(node: Operator, operands: list[Array], constants: list[Array]
     return [x[tuple(taken)]]
 
 
-def _gather(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    rows = np.array(whole(operands[1]), np.int64).reshape(operands[1].shape)
-    return [operands[0].take(rows, axis=int(node.attributes.get("axis", 0)))]
+def _gather(node: Operator, x: Array, ids: Array) -> list[Array]:
+    rows = np.array(whole(ids), np.int64).reshape(ids.shape)
+    return [x.take(rows, axis=int(node.attributes.get("axis", 0)))]
 
 
-def _depth_to_space(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    n, height, width, depth = operands[0].shape
+def _depth_to_space(node: Operator, x: Array) -> list[Array]:
+    n, height, width, depth = x.shape
     b = int(node.attributes["block"])
-    x = operands[0].reshape(n, height, width, b, b, depth // (b * b))
-    return [x.transpose(0, 1, 3, 2, 4, 5)]
+    return [x.reshape(n, height, width, b, b, depth // (b * b)).transpose(0, 1, 3, 2, 4, 5)]
 
 
-def _space_to_depth(node: Operator, operands: list[Array], constants: list[Array]) -> list[Array]:
-    n, height, width, depth = operands[0].shape
+def _space_to_depth(node: Operator, x: Array) -> list[Array]:
+    n, height, width, depth = x.shape
     b = int(node.attributes["block"])
-    return [operands[0].reshape(n, height // b, b, width // b, b, depth).transpose(0, 1, 3, 2, 4, 5)]
+    return [x.reshape(n, height // b, b, width // b, b, depth).transpose(0, 1, 3, 2, 4, 5)]
+
+
+def _select(node: Operator, chosen: Array, a: Array, b: Array) -> list[Array]:
+    return [np.where(chosen != 0, a, b)]
 
 
 def _pair(compute: Callable[[Array, Array], Array]) -> Operation:
-    return lambda node, operands, constants: [compute(operands[0], operands[1])]
+    return lambda node, a, b: [compute(a, b)]
 
 
 def _of_each(compute: Callable[[Array, Operator], Array]) -> Operation:
-    return lambda node, operands, constants: [compute(operands[0], node)]
+    return lambda node, x, *_: [compute(x, node)]
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -336,32 +321,31 @@ OPERATIONS: Mapping[str, Operation] = {
     **dict.fromkeys(_REDUCTIONS, _reduction),
     **dict.fromkeys(("RESHAPE", "FLATTEN", "SQUEEZE", "EXPAND_DIMS", "UNSQUEEZE", "IDENTITY", "QUANTIZE", "DEQUANTIZE",
                       "CAST", "DENSIFY", "DROPOUT", "READ_VARIABLE"),
-                    lambda node, operands, constants: [operands[0]]),
+                    lambda node, x, *_: [x]),
     **dict.fromkeys(("MAX_POOL_2D", "AVERAGE_POOL_2D"), _pool),
     **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _pad),
     **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resize),
     **dict.fromkeys(("BATCH_MATMUL", "MATMUL"), _matmul),
-    **dict.fromkeys(("SELECT", "SELECT_V2"),
-                    lambda node, operands, constants: [np.where(operands[0] != 0, operands[1], operands[2])]),
+    **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _depthwise,
     "TRANSPOSE_CONV": _transposed_convolution,
     "FULLY_CONNECTED": _fully_connected,
-    "ELEMENTWISE_MEAN": lambda node, operands, constants: [sum(operands[1:], operands[0]) / len(operands)],
-    "GLOBALMAXPOOL": lambda node, operands, constants: [operands[0].max(axis=tuple(range(2, operands[0].ndim)))],
+    "ELEMENTWISE_MEAN": lambda node, *terms: [sum(terms[1:], terms[0]) / len(terms)],
+    "GLOBALMAXPOOL": lambda node, x: [x.max(axis=tuple(range(2, x.ndim)))],
     "SOFTMAX": _softmax,
-    "SPLIT": _split,
+    "SPLIT": lambda node, axis, x: list(np.split(x, len(node.outputs), axis=whole(axis)[0])),  # TensorFlow Lite's order
     "SPLIT_V": _split_v,
     "CONCATENATION": _concatenation,
-    "TRANSPOSE": _transpose,
+    "TRANSPOSE": lambda node, x, perm=None: [x.transpose(None if perm is None else whole(perm))],
     "SLICE": _slice,
     "STRIDED_SLICE": _strided_slice,
     "GATHER": _gather,
-    "PACK": lambda node, operands, constants: [np.stack(operands, axis=int(node.attributes.get("axis", 0)))],
-    "UNPACK": lambda node, operands, constants: list(np.moveaxis(operands[0], int(node.attributes.get("axis", 0)), 0)),
+    "PACK": lambda node, *parts: [np.stack(parts, axis=int(node.attributes.get("axis", 0)))],
+    "UNPACK": lambda node, x: list(np.moveaxis(x, int(node.attributes.get("axis", 0)), 0)),
     "DEPTH_TO_SPACE": _depth_to_space,
     "SPACE_TO_DEPTH": _space_to_depth,
-    "TILE": lambda node, operands, constants: [np.tile(operands[0], whole(operands[1]))],
-    "BROADCAST_TO": lambda node, operands, constants: [np.broadcast_to(operands[0], node.output.shape)],
-    "ASSIGN_VARIABLE": lambda node, operands, constants: [operands[-1]],
+    "TILE": lambda node, x, times: [np.tile(x, whole(times))],
+    "BROADCAST_TO": lambda node, x, *_: [np.broadcast_to(x, node.output.shape)],
+    "ASSIGN_VARIABLE": lambda node, *read: [read[-1]],
 }  # fmt: skip

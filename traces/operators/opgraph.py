@@ -74,7 +74,7 @@ class Operator:
         return tuple(self.attributes.get("operands", (*self.inputs, *self.constants)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OpGraph(OneLineRepr):
     """An operator graph in file order, which is a topological order.
 
@@ -96,8 +96,6 @@ class OpGraph(OneLineRepr):
     quantization: Mapping[str, Quantization] = field(default_factory=dict)
     allow_disconnected: bool = field(default=False, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
-
-    __repr__ = OneLineRepr.__repr__
 
     def _repr_fields(self) -> dict[str, object]:
         return {

@@ -31,7 +31,6 @@ class Layers:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Neurons of each layer."""
         return tuple(len(ids) for ids in self.neurons)
 
     def matrices(self, values: npt.NDArray[np.floating]) -> list[npt.NDArray[np.floating]]:

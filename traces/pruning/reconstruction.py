@@ -176,7 +176,6 @@ def refined(
     *,
     activations: Sequence[Activation],
     steps: int,
-    rate: float = 1e-3,
     seed: int = 0,
 ) -> Reconstructed:
     """Return the weights after `steps` of Adam on all layers together, for the outputs' relative squared error.
@@ -204,7 +203,7 @@ def refined(
             gradients[k], gradients[n + k] = delta.T @ values[k] * masks[k], delta.sum(axis=0)
             if k:
                 delta = delta @ parameters[k]
-        now = rate * 0.5 * (1 + np.cos(np.pi * step / steps))
+        now = 1e-3 * 0.5 * (1 + np.cos(np.pi * step / steps))
         for p, g, (m, v) in zip(parameters, gradients, moments, strict=True):
             m += 0.1 * (g - m)
             v += 0.001 * (g * g - v)

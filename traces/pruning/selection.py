@@ -113,8 +113,7 @@ class _Choice:
             alive[lost] = False
 
     def _any(self, ids: npt.NDArray[np.integer[Any]]) -> Mask:
-        counted: Mask = np.bincount(ids, minlength=len(self.group)) > 0
-        return counted
+        return np.bincount(ids, minlength=len(self.group)) > 0
 
     def best(self, usable: Mask, need: int) -> Int64Array:
         """Return the best usable candidates, as many as make up `need` connections."""
@@ -154,7 +153,8 @@ class _Choice:
             if np.array_equal(stay, alive):
                 break
             smaller = self.viable(stay)
-            if c.count[smaller].sum() < self.n or not self.feeds_outputs(smaller):
+            fed = self._any(c.target[smaller])
+            if c.count[smaller].sum() < self.n or not fed[self.group[self.outputs]].all():
                 break
             alive, usable = stay, smaller
         must = self.backbone(usable)
@@ -192,10 +192,6 @@ class _Choice:
                 left = ~self._any(target[source == best])[target]
                 source, target = source[left], target[left]
         return alive
-
-    def feeds_outputs(self, usable: Mask) -> bool:
-        """Whether every output has a candidate."""
-        return bool(self._any(self.c.target[usable])[self.group[self.outputs]].all())
 
     def worth(self, kept: Int64Array) -> npt.NDArray[np.float64]:
         """Return the sum of the scores at each neuron (its block's), 0 without a candidate; outputs have the most."""

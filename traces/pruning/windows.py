@@ -10,10 +10,12 @@ allowed needs W + N + S I/Os and no more.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -304,11 +306,7 @@ def tiled(widths: Sequence[int], memory: int, connections: int, extra: int) -> W
         live[-1] = widths[-1]
         if held[2] + least > room or min(inputs, hidden) <= tile or AGAIN * inputs * (-(-hidden // tile) - 1) > extra:
             return None
-    pulls = tuple(k % 2 == 0 for k in range(len(widths) - 1))
-    sizes = tuple(held.get(k if pull else k + 1, widths[k if pull else k + 1]) for k, pull in enumerate(pulls))
-    sizes = (inputs, *sizes[1:])
-    positions = tuple(np.arange(n) for n in widths)
-    found = Windows(tuple(widths), sizes, positions, pulls, tuple(live), tile=tile)
+    found = _over(widths, {**held, 0: inputs}, live, 0, tile=tile)
     return found if found.capacity >= connections else None
 
 
@@ -316,13 +314,8 @@ def memory_for(widths: Sequence[int], connections: int, *, block: int = 1, value
     """Return the least M whose windows have room for so many connections."""
     low = least_memory(widths, block=block, values=values)
     high = low + sum(n * v for n, v in zip(widths, values or [1] * len(widths), strict=True))
-    while low < high:
-        middle = (low + high) // 2
-        if _fitted(widths, middle, 0.0, block, values).capacity >= connections:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    found = lambda memory: _fitted(widths, memory, 0.0, block, values).capacity  # noqa: E731
+    return low + bisect_left(range(low, high), connections, key=found)
 
 
 def _fitted(widths: Sequence[int], memory: int, spread: float, block: int, values: Sequence[int]) -> Windows:
@@ -368,12 +361,17 @@ def _narrow(
 
 def _made(widths: Sequence[int], room: int, spread: float, block: int, values: Sequence[int]) -> Windows:
     """Return windows in so much memory, at least the smallest ones: those that allow the most connections."""
-    positions = tuple(np.arange(n) for n in widths)
     found = []
     for first in (0, 1):
         held, last = _narrow(widths, room, first, spread, block, values), len(widths) - 1
-        live = tuple(n if k in (0, last) else held.get(k, n) for k, n in enumerate(widths))
-        pulls = tuple((k - first) % 2 == 0 for k in range(last))
-        sizes = tuple(held[k if pull else k + 1] for k, pull in enumerate(pulls))
-        found.append(Windows(tuple(widths), sizes, positions, pulls, live, block, tuple(values)))
+        live = [n if k in (0, last) else held.get(k, n) for k, n in enumerate(widths)]
+        found.append(_over(widths, held, live, first, block=block, values=tuple(values)))
     return max(found, key=lambda windows: windows.capacity)
+
+
+def _over(widths: Sequence[int], held: dict[int, int], live: Sequence[int], first: int, **more: Any) -> Windows:
+    """Return windows of the sizes held (of the others: all), where every second layer from `first` on stays."""
+    pulls = tuple((k - first) % 2 == 0 for k in range(len(widths) - 1))
+    stay = [k if pull else k + 1 for k, pull in enumerate(pulls)]
+    sizes, positions = tuple(held.get(k, widths[k]) for k in stay), tuple(np.arange(n) for n in widths)
+    return Windows(tuple(widths), sizes, positions, pulls, tuple(live), **more)

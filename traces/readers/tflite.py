@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.memory import claim, read_within
-from traces.operators.folding import fold
+from traces.operators.execute import fold
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Quantization, Tensor, element_bits
 from traces.readers.parts.layers import damage
 from traces.readers.parts.model_network import WEIGHTED

@@ -143,7 +143,7 @@ def input_vectors(
     seed: int,
     lanes: int,
 ) -> tuple[npt.NDArray[np.float32], str]:
-    """Return float32[n, I] and where they come from; the arguments are those of `traces.trace.build.build_trace`."""
+    """Return float32[n, I] and where they come from."""
     if batch is not None:
         whole_number(batch, "batch", why="the number of input vectors")
     n = len(network.inputs)

@@ -52,12 +52,12 @@ class Chunk:
 
     def part(self, start: int, stop: int) -> Chunk:
         """Return accesses [start, stop), which share memory with these; their payload is that of all."""
-        offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
-        cycle = None if self.cycle is None else self.cycle[start:stop]
-        work = None if self.work is None else self.work[start:stop]
-        address, size, op, stream = self.address, self.size, self.op, self.stream
         part = slice(start, stop)
-        return Chunk(address[part], size[part], op[part], stream[part], offset, self.payload, cycle, work)
+        offset = None if self.payload_offset is None else self.payload_offset[start : stop + 1]
+        cycle = None if self.cycle is None else self.cycle[part]
+        work = None if self.work is None else self.work[part]
+        columns = self.address[part], self.size[part], self.op[part], self.stream[part]
+        return Chunk(*columns, offset, self.payload, cycle, work)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Memory:
         raise KeyError(name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace(OneLineRepr):
     """A memory trace that can be walked any number of times: ``for chunk in trace``.
 
@@ -110,8 +110,6 @@ class Trace(OneLineRepr):
     multiply_adds: int = 0
     waits: npt.NDArray[np.int64] | None = None
 
-    __repr__ = OneLineRepr.__repr__
-
     def _repr_fields(self) -> dict[str, object]:
         layout = self.description.get("layout")
         return {
@@ -131,7 +129,6 @@ class Trace(OneLineRepr):
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[Chunk], memory: Memory, **description: Any) -> Trace:
-        """Build a trace from chunks held in memory."""
         held = tuple(chunks)
         return cls(lambda: iter(held), memory, sum(map(len, held)), description)
 
@@ -152,11 +149,8 @@ def touched_lines(
     """
     sizes = np.asarray(size)
     kept = sizes.dtype if sizes.dtype in (np.uint8, np.uint16) else np.int64
-    touched = kernel.touched_blocks(
-        np.ascontiguousarray(address, np.uint64), np.ascontiguousarray(sizes, kept), line_bytes
-    )
-    block, access = touched
-    return block, access
+    addresses = np.ascontiguousarray(address, np.uint64)
+    return kernel.touched_blocks(addresses, np.ascontiguousarray(sizes, kept), line_bytes)
 
 
 def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
@@ -168,8 +162,7 @@ def next_uses(lines: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         return np.zeros(0, np.int64)
     first, span = lines.min(), int(lines.max() - lines.min()) + 1
     if span <= DENSE * len(lines):
-        uses: npt.NDArray[np.int64] = kernel.next_in_table(lines, first, np.full(span, NEVER, np.int64), NEVER)
-        return uses
+        return kernel.next_in_table(lines, first, np.full(span, NEVER, np.int64), NEVER)
     order = np.argsort(lines, kind="stable")
     upcoming = np.full(len(lines), NEVER, np.int64)
     same = lines[order[1:]] == lines[order[:-1]]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError
 from traces.base.memory import claim
+from traces.formats import element_bits, from_bits, to_bits
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
 from traces.networks.checks import weights_of
@@ -249,12 +250,14 @@ def _stored(
         return steps.spread(of_values) if weight_slot is None else of_values[weight_slot]
 
     if integers is None:
-        bits, weight, value_bits, zeroed = _stored_weights(values, layout.value_format)
+        bits, scale, report = to_bits(values, layout.value_format)
+        weight = np.ascontiguousarray(from_bits(bits, layout.value_format, scale=scale), np.float32)
+        value_bits, zeroed = element_bits(layout.value_format), report.zeroed
     else:  # each in steps of its target's scale, so none is shared
         whole = integers.weights[edges]
         bits, weight, value_bits = whole.view(np.uint8), whole.astype(np.float32), 8
         zeroed = int(np.count_nonzero((whole == 0) & (values != 0)))
-    ids, id_bytes = _ids(network, steps, member, layout)
+    ids, id_bytes = _ids(steps, member, layout)
     slot = _slots(steps, layout.row_alignment_bytes if member.has_rows else None, value_bits, id_bytes)
     kept = None if weight_slot is None else bits
     stored = Stored(steps, ids, id_bytes, spread(bits), value_bits, layout.value_format, slot, weight_slot, kept)
@@ -263,7 +266,7 @@ def _stored(
 
 def _stream_numbers(names: npt.NDArray[np.str_]) -> npt.NDArray[np.uint8]:
     streams, index = np.unique(names, return_inverse=True)
-    return np.array([STREAMS.index(name) for name in streams], np.uint8)[index] if len(names) else np.zeros(0, np.uint8)
+    return np.array([STREAMS.index(name) for name in streams], np.uint8)[index]
 
 
 def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: int) -> Int64Array:
@@ -277,21 +280,12 @@ def _slots(steps: Steps, row_alignment: int | None, value_bits: int, id_bytes: i
 
 
 def memory_of(space: Space) -> Memory:
-    """Return the memory with all arrays of a space, one region each. Raises InputError beyond the bound of memory."""
     claim(space.end, f"alignment_bytes {space.alignment}", "the memory with all arrays")
     regions = tuple(Region(name, space.base + offset, len(data)) for name, offset, data in space.parts)
     return Memory(space.base, space.end, space.image(), regions)
 
 
-def _stored_weights(values: npt.NDArray[np.float32], name: str) -> tuple[np.ndarray, np.ndarray, int, int]:
-    from traces.formats import element_bits, from_bits, to_bits
-
-    bits, scale, report = to_bits(values, name)
-    decoded = np.ascontiguousarray(from_bits(bits, name, scale=scale), np.float32)
-    return bits, decoded, element_bits(name), int(report.zeroed)
-
-
-def _ids(network: Network, steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
+def _ids(steps: Steps, member: LayoutKind, layout: Layout) -> tuple[dict[str, Int64Array], int]:
     base = layout.id_base
     if base == "layer" and steps.layer is None:
         raise InputError("id_base 'layer' needs a layered network: use 'network'")

@@ -30,7 +30,7 @@ class SpmvProblem:
 
     start: int64[rows + 1] of each row. column: int64[nnz]. weight: float32[nnz] as stored. x: float32, as stored.
     x_shift, y_shift: int64[P], elements. memory: regions values, column_ids, row_pointers, x, y; y is zero at first.
-    *_at: addresses. value_bits, id_bytes, vector_bytes: element sizes. zeroed: weights that became zero in the format.
+    value_bits, id_bytes, vector_bytes: element sizes. zeroed: weights that became zero in the format.
     """
 
     start: Int64Array
@@ -100,7 +100,7 @@ def lay_out_spmv(
     stored_x = neuron_bits(np.ascontiguousarray(vector), number)
     pointer = "<u4" if start[-1] < 2**32 else "<u8"
     space = Space(base_address, alignment_bytes)
-    space.add("values", np.asarray(pack(bits, value_format), np.uint8))
+    space.add("values", pack(bits, value_format))
     space.add("column_ids", column.astype(f"<u{id_bits // 8}").view(np.uint8))
     space.add("row_pointers", start.astype(pointer).view(np.uint8))
     space.add("x", stored_x)

@@ -51,7 +51,6 @@ class Transfers:
 
 
 def plan_of(trace: Trace) -> Plan:
-    """Return the plan a trace was built from. Raises InputError for one that was read from a file."""
     if not isinstance(trace.plan, Plan):
         raise InputError(
             "a scratchpad moves rows by the order of work, which a recorded trace does not hold: "
@@ -149,7 +148,6 @@ def _stream_at(plan: Plan, start: int, end: int) -> int:
 
 
 def slot_bytes(n_slots: int) -> int:
-    """Return the bytes of a slot's number: 1 or 2. Raises InputError for more than 65,536 slots."""
     if n_slots > 2**16:
         raise InputError(
             f"addressing 'slots' knows at most 65,536 rows, and this scratchpad holds {n_slots}: use 'ids'"

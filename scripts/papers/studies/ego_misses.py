@@ -14,7 +14,8 @@ import numpy as np
 
 import edgewatt as ew
 from papers.figure import Chart, Figure, Job, Row, Table
-from traces.generators.networks import radix_net, uniform_layers
+from traces.generators.networks import uniform_layers
+from traces.generators.radixnet import radix_net
 from traces.networks.network import Network
 
 SEEDS = (1, 2, 3, 4, 5)

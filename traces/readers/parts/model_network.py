@@ -565,7 +565,7 @@ class _Model:
             if "compute" in node.attributes:
                 results = node.attributes["compute"](values)
             else:
-                results = OPERATIONS[node.op](node, values, [])
+                results = OPERATIONS[node.op](node, *values)
         except (InputError, ValueError) as error:
             crop = "; a Slice crops" * ("PAD" in node.op)
             raise InputError(f"{at} is not read ({error}{crop}): {AS_OPERATORS}") from error
@@ -783,8 +783,8 @@ class _Model:
         height, width = image.shape[1:]
         claim(8 * sum(n * (n + int(m)) for n, m in zip((height, width), size, strict=True)), at, "its weights")
         y, x = (np.eye(side, dtype=np.float32) for side in (height, width))  # one channel a row, or a column
-        rows = OPERATIONS[node.op](node, [y[None, :, None], size], [])[0][0, :, 0]
-        columns = OPERATIONS[node.op](node, [x[None, None], size], [])[0][0, 0]
+        rows = OPERATIONS[node.op](node, y[None, :, None], size)[0][0, :, 0]
+        columns = OPERATIONS[node.op](node, x[None, None], size)[0][0, 0]
         self._finish(node, self._as_stored(self.made.mapped(image, rows, columns, at), node.output.shape, at), at)
 
     # -- activations --
