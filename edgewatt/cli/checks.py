@@ -21,29 +21,23 @@ _MATRIX = reads("a sparse matrix", "matrix", "weights", to=Path)
 
 def validate(
     order: Path = typer.Option(
-        None, "--order", metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
+        None, metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
     ),
     network: NetworkFiles = typer.Option(
-        None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
+        None, metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
     ),
     matrix: Path = typer.Option(
-        None,
-        "--matrix",
-        metavar="FILE",
-        parser=_MATRIX,
-        help="The original sparse matrix (npz, mtx, safetensors).",
+        None, metavar="FILE", parser=_MATRIX, help="The original sparse matrix (npz, mtx, safetensors)."
     ),
-    reordered: Path = typer.Option(
-        None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
-    ),
+    reordered: Path = typer.Option(None, metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
     stride_restart: str = typer.Option(None, help="With --stride: as of order-tuples, row (default) or continuous."),
     layout: str = typer.Option(None, help="With --reordered: csr (default), csc or coo, as it was ordered."),
     density: float = typer.Option(
-        None, "--density", metavar="SHARE", help="Of --network or --matrix: keep this share, heaviest first."
+        None, metavar="SHARE", help="Of --network or --matrix: keep this share, heaviest first."
     ),
     names: list[str] = typer.Option(
-        [], "--names", metavar="TENSOR", help="Of a file with several: these of --network, this one of --matrix."
+        [], metavar="TENSOR", help="Of a file with several: these of --network, this one of --matrix."
     ),
     json_file: str = json_option("the checks"),
 ) -> None:
@@ -91,11 +85,11 @@ def bench_network(
     ),
     batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
     order: str = typer.Option(
-        "time", "--order", help="time: the fastest timed; own: the network's; config: the configuration's first."
+        "time", help="time: the fastest timed; own: the network's; config: the configuration's first."
     ),
-    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: those of the fastest)."),
+    lanes: int = typer.Option(None, help="Input vectors of one pass (default: those of the fastest)."),
     peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; repeatable."),
-    rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
+    rounds: int = typer.Option(11, help="Shuffled rounds, at least 11."),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
     json_file: str = json_option(),
 ) -> None:

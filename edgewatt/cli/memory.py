@@ -21,7 +21,6 @@ def cache(
     ),
     level: list[str] = typer.Option(
         ["32KiB:64:8:lru"],
-        "--level",
         metavar="SIZE:LINE:WAYS:POLICY",
         help="A cache level, the engine's first; repeatable. Policies: `edgewatt list cache-policies`.",
     ),
@@ -71,12 +70,12 @@ def accelerator(
         ..., metavar="RUN", help="Folder of a SCALE-Sim run, or a CSV table of accesses per layer and tensor."
     ),
     tensors: Path = typer.Option(
-        ..., "--tensors", metavar="FILE", help="npz with layerN_ifmap, layerN_filter, layerN_ofmap: the true bytes."
+        ..., metavar="FILE", help="npz with layerN_ifmap, layerN_filter, layerN_ofmap: the true bytes."
     ),
     partials: Path = typer.Option(
-        None, "--partials", metavar="FILE", help="npz with layerN_partial: the partial sums of ws and is dataflows."
+        None, metavar="FILE", help="npz with layerN_partial: the partial sums of ws and is dataflows."
     ),
-    configuration: Path = typer.Option(None, "--configuration", metavar="FILE", help="The run's .cfg file."),
+    configuration: Path = typer.Option(None, metavar="FILE", help="The run's .cfg file."),
     part: str = typer.Option("lpddr4-3200", parser=PART, help="Shipped part or a part file (YAML)."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = json_option(),
@@ -124,7 +123,7 @@ def dram(
     encoder: str = typer.Option("raw", help="Encoder of the data wires, where the trace carries its bytes."),
     explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
     check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
-    commands: Path = writes("Write the command trace as CSV.", "--commands"),
+    commands: Path = writes("Write the command trace as CSV."),
     json_file: str = json_option(),
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
@@ -204,18 +203,18 @@ def token(
     batch: int = typer.Option(1, help="Texts decoded together: weights are read once for all."),
     experts: int = typer.Option(None, help="Distinct experts that a layer reads in a step (default: as configured)."),
     kv_bits: int = typer.Option(None, help="Bits of a key or value: 4, 8, 16 or 32 (default: as configured)."),
-    flat: float = typer.Option(None, "--flat", metavar="PJ", help="Compare with a flat energy of so many pJ a bit."),
+    flat: float = typer.Option(None, metavar="PJ", help="Compare with a flat energy of so many pJ a bit."),
     controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
     workers: int = typer.Option(1, "-j", "--workers", help="How many workers count the wires, a tensor at a time."),
     executor: str = typer.Option("processes", help="Kind of workers: processes, threads, inline or dask."),
     scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
-    journal: str = writes("Keep finished tensors in this file, so that a killed run continues.", "--journal"),
+    journal: str = writes("Keep finished tensors in this file, so that a killed run continues."),
     channel_order: str = writes(
         "Write the checkpoint into this folder with its channels ordered for fewer edges, and say what that saves.",
         "--order-channels",
         metavar="FOLDER",
     ),
-    page: Path = writes("Write a page with bars and tables.", "--page"),
+    page: Path = writes("Write a page with bars and tables."),
     json_file: str = json_option(),
 ) -> None:
     """Say what one token of a language model costs in the memory.

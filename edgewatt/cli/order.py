@@ -36,30 +36,26 @@ def order_network(
     memory: int = typer.Option(
         None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand (100, or the system's)."
     ),
-    policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
-    pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
+    policy: str = typer.Option("min", help="Eviction: min, lru or rr."),
+    pinning: str = typer.Option("literal", help="literal or pin_both."),
     objective: str = typer.Option(
         None,
-        "--objective",
         help="io (default), runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'; with --system energy (default "
         "there), time or bytes.",
     ),
     system: str = typer.Option(
         None,
-        "--system",
         parser=MACHINE,
         help="Order for this machine and show what it costs there: a name of `edgewatt list systems`, or a YAML file.",
     ),
-    layout: str = typer.Option(None, "--layout", help="With --system: memory layout of every order."),
-    timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
+    layout: str = typer.Option(None, help="With --system: memory layout of every order."),
+    timing: str = typer.Option(None, help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
-    target: str = typer.Option(None, "--target", help="With --objective time: the processor (this-cpu only)."),
-    lanes: int = typer.Option(
-        None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
-    ),
-    seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
+    target: str = typer.Option(None, help="With --objective time: the processor (this-cpu only)."),
+    lanes: int = typer.Option(None, help="Input vectors of one pass: 64 for --objective time, 16 with --system."),
+    seed: int = typer.Option(0, help="The same seed gives the same order."),
     time_limit: float = typer.Option(
-        None, "--time-limit", metavar="SECONDS", help="Stop the search after SECONDS; --system simulates what it found."
+        None, metavar="SECONDS", help="Stop the search after SECONDS; --system simulates what it found."
     ),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."
@@ -69,12 +65,10 @@ def order_network(
         "--smallest-memory",
         help="Find the smallest M that needs no I/O above the bound (with -m: by that method), and a floor for it.",
     ),
-    renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz.", "--renumber"),
+    renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz."),
     output: str = writes("Write the order as npz (array `edges`).", "-o", "--output"),
-    save_network: str = writes(
-        "Write the network as read and thinned, which the order belongs to, as npz.", "--save-network"
-    ),
-    explain: str = writes(EXPLAIN_HELP, "--explain"),
+    save_network: str = writes("Write the network as read and thinned, which the order belongs to, as npz."),
+    explain: str = writes(EXPLAIN_HELP),
     json_file: str = json_option(),
 ) -> None:
     """Order the work of a sparse network for fewer I/Os.
@@ -193,42 +187,38 @@ def break_even_command(
         help="A network: a file or folder, or one matrix file per layer.",
     ),
     order: str = typer.Option(
-        "auto", "--order", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
+        "auto", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
     ),
-    against: str = typer.Option(
-        "two-optimal", "--against", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."
-    ),
+    against: str = typer.Option("two-optimal", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."),
     system: str = typer.Option(
         DEFAULT_SYSTEM,
-        "--system",
         autocompletion=names_of("systems"),
         parser=MACHINE,
         help="A name of `edgewatt list systems`, or a YAML file.",
     ),
     size: list[int] = typer.Option(
-        [], "--size", metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; repeatable."
+        [], metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; repeatable."
     ),
-    part: list[str] = typer.Option([], "--part", help="Memory part to compare on; repeatable."),
+    part: list[str] = typer.Option([], help="Memory part to compare on; repeatable."),
     value_format: list[str] = typer.Option([], "--format", help="Number format of the weights; repeatable."),
-    lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
-    policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; repeatable."),
+    lanes: list[int] = typer.Option([], help="Input vectors at a time; may be repeated (default: 16)."),
+    policy: list[str] = typer.Option([], help="Policy of the on-chip memory; repeatable."),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory M that a method makes its order for."),
     each: bool = typer.Option(
         False, "--each", help="Let the method make an order for every machine, not one for the first machine named."
     ),
-    timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
-    layout: str = typer.Option(None, "--layout", help="Memory layout of every order (default: chosen)."),
+    timing: str = typer.Option("system", help="system: with contention; replay: issue time alone."),
+    layout: str = typer.Option(None, help="Memory layout of every order (default: chosen)."),
     objective: str = typer.Option(
         None,
-        "--objective",
         help="What methods order for: energy (default), time or bytes on the system; io for I/Os alone (default with "
         "--memory).",
     ),
-    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop each search after SECONDS."),
+    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop each search after SECONDS."),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method of --order; repeatable."
     ),
-    seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
+    seed: int = typer.Option(0, help="Seed of methods that draw at random."),
     output: str = writes("Write a page with maps of the savings.", "-o", "--output", "--page"),
     json_file: str = json_option(),
 ) -> None:
