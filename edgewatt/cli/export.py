@@ -13,8 +13,6 @@ from edgewatt.cli.parts.source import takes_source, tell_notes
 if TYPE_CHECKING:
     from edgewatt.config.source import NetworkFiles
 
-_OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
-
 
 def export(
     source: NetworkFiles = typer.Argument(
@@ -47,7 +45,9 @@ def export(
     first: int = typer.Option(0, min=0, help="The first burst that a waveform shows."),
     bursts: int = typer.Option(256, min=1, help="How many bursts a waveform shows."),
     channel: int = typer.Option(0, min=0, help="Memory channel of a waveform or command trace."),
-    overrides: list[str] = _OVERRIDE,
+    overrides: list[str] = typer.Option(
+        None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration."
+    ),
     json_file: str = json_option("the summary"),
 ) -> None:
     """Write a memory trace in a format that another tool reads.

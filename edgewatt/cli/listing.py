@@ -7,8 +7,6 @@ import typer
 from edgewatt.cli.parts.arguments import json_option, kinds
 from edgewatt.cli.parts.output import say
 
-_JSON = json_option("the list")
-
 
 def list_names(
     what: str = typer.Argument(
@@ -17,7 +15,7 @@ def list_names(
         help="A list, such as orderings (without one: all lists); 'schema' writes the JSON Schema.",
     ),
     names: list[str] = typer.Argument(None, metavar="[NAME...]", help="Only these names (default: all)."),
-    json_file: str = _JSON,
+    json_file: str = json_option("the list"),
 ) -> None:
     """List the names that a configuration may use.
 
@@ -55,9 +53,7 @@ def list_names(
     show_table(shown, list(zip(*(columns[name] for name in shown), strict=True)))
 
 
-def doctor(
-    json_file: str = json_option("the report"),
-) -> None:
+def doctor(json_file: str = json_option("the report")) -> None:
     """Report versions, SIMD level and extras of this installation.
 
     Packages that clash with edgewatt are named."""
@@ -83,13 +79,8 @@ def doctor(
         present = ", ".join(f"{name} {version}" for name, version in names.items() if version)
         rows.append((f"extra {extra}", present or "-", install_command(extra) if absent else "ok"))
     reference = report["reference_data"]
-    rows.append(
-        (
-            "reference data",
-            reference["EDGEWATT_REFERENCE"] or "EDGEWATT_REFERENCE is not set",
-            "ok" if reference["found"] else "not found (its tests are skipped)",
-        )
-    )
+    found = "ok" if reference["found"] else "not found (its tests are skipped)"
+    rows.append(("reference data", reference["EDGEWATT_REFERENCE"] or "EDGEWATT_REFERENCE is not set", found))
     show_table(("part", "found", "state"), rows, title="edgewatt doctor")
     if missing:
         raise typer.Exit(1)

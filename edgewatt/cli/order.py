@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
-EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
 
 
 def order_network(
@@ -68,7 +67,7 @@ def order_network(
     renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz."),
     output: str = writes("Write the order as npz (array `edges`).", "-o", "--output"),
     save_network: str = writes("Write the network as read and thinned, which the order belongs to, as npz."),
-    explain: str = writes(EXPLAIN_HELP),
+    explain: str = writes("Write a self-contained page that shows why this order costs what it does."),
     json_file: str = json_option(),
 ) -> None:
     """Order the work of a sparse network for fewer I/Os.
@@ -130,14 +129,9 @@ def order_network(
         from edgewatt.pages.explain import explain_page
 
         page = explain_page(
-            made.network,
-            ordering,
-            memory=made.memory,
-            policy=made.policy,
-            pinning=made.pinning,
-            view=view,
+            made.network, ordering, memory=made.memory, policy=made.policy, pinning=made.pinning, view=view,
             bound=made.bound,
-        )
+        )  # fmt: skip
         with whole_file(Path(explain)) as stream:
             stream.write(page.encode())
     if not write_json(result, json_file):
@@ -273,11 +267,8 @@ def break_even_command(
         *varied, "on-chip", "M", *(f"{name} energy" for name in (study.names[1], "blocking", study.names[0])),
         *(f"{WORDS[metric]} ±%" for metric in METRICS), "energy on blocking ±%", "sure %", "bound by, %",
     )  # fmt: skip
-    describe_layout = LAYOUT_WORDS.get(study.layout, study.layout)
-    title = (
-        f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}; energy per inference; "
-        f"layout: {describe_layout}"
-    )
+    title = f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}; energy per inference; "
+    title += f"layout: {LAYOUT_WORDS.get(study.layout, study.layout)}"
     show_table(heads, rows, title=title, numeric=heads[len(varied) :])
     marked = any(map(study.marked, study.points))
     for words in filter(None, (f"{'* ' if marked else ''}{study.made_for}", study.verdict, study.note)):

@@ -10,7 +10,6 @@ from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, rea
 from edgewatt.cli.parts.output import say
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
-_JSON = json_option()
 
 
 def report(
@@ -34,7 +33,7 @@ def report(
 def compare(
     a: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
     b: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
-    json_file: str = _JSON,
+    json_file: str = json_option(),
 ) -> None:
     """Say what changed from A to B, and which counts explain it.
 
@@ -61,7 +60,7 @@ def optimize(
     ),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
-    json_file: str = _JSON,
+    json_file: str = json_option(),
 ) -> None:
     """Search a sweep's space for the Pareto front.
 

@@ -9,9 +9,6 @@ import typer
 from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, shapes_of, size_of, writes
 from edgewatt.cli.parts.output import say
 
-BATCH = "Value of the inputs' first dimension where an .onnx model leaves it open (1)."
-SHAPE = "Shape of an .onnx model's input, such as image=1x3x224x224; repeatable."
-
 
 def schedule(
     model: str = typer.Argument(
@@ -31,8 +28,12 @@ def schedule(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; in-place, views."
     ),
     allocator: str = typer.Option("exact", help="Placement in the arena (`edgewatt list allocators`)."),
-    batch: int = typer.Option(None, help=BATCH),
-    shape: list[str] = typer.Option([], metavar="NAME=SIZES", help=SHAPE),
+    batch: int = typer.Option(
+        None, help="Value of the inputs' first dimension where an .onnx model leaves it open (1)."
+    ),
+    shape: list[str] = typer.Option(
+        [], metavar="NAME=SIZES", help="Shape of an .onnx model's input, such as image=1x3x224x224; repeatable."
+    ),
     alignment: str = typer.Option(
         "64", help="Align offsets to so many bytes; graph: to the largest divisor of all sizes."
     ),
@@ -77,9 +78,8 @@ def schedule(
     from edgewatt.operators.request import ScheduleRequest, find_schedule
 
     request = ScheduleRequest(
-        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite,
-        banks=banks, part=part,
-        encoder=encoder, output=output, page=page,
+        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite, banks=banks,
+        part=part, encoder=encoder, output=output, page=page,
         search={
             "objective": objective, "machine": system, "method": method, "allocator": allocator,
             "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "budget_bytes": budget_bytes,
@@ -106,15 +106,11 @@ def _print(scheduled: Any) -> None:
 
     result, rows = scheduled.result, scheduled.rows
     columns = [f"{row['order']} order" for row in rows]
-    show_table(
-        ("", *columns),
-        [
-            (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
-            for text, values in order_lines(rows, scheduled.sizes)
-        ],
-        title=result.graph.name,
-        numeric=columns,
-    )
+    lines = [
+        (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
+        for text, values in order_lines(rows, scheduled.sizes)
+    ]
+    show_table(("", *columns), lines, title=result.graph.name, numeric=columns)
     for reason in dict.fromkeys(row["traffic_left_out"] for row in rows if "traffic_left_out" in row):
         say(f"off-chip traffic left out: {reason}")
     say(describe_proof(result))

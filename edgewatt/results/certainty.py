@@ -64,18 +64,18 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
 
 
 @cache
-def directions(draws: int = DRAWS) -> Floats:
+def directions() -> Floats:
     ratio = 1.0
     for _ in range(64):  # the root of x^(d + 1) = x + 1
         ratio = (1.0 + ratio) ** (1.0 / (len(SOURCES) + 1))
     steps = ratio ** -np.arange(1.0, len(SOURCES) + 1)
-    return np.asarray(2.0 * ((0.5 + np.arange(1, draws + 1)[:, None] * steps) % 1.0) - 1.0)
+    return np.asarray(2.0 * ((0.5 + np.arange(1, DRAWS + 1)[:, None] * steps) % 1.0) - 1.0)
 
 
-def drawn(sums: Floats, draws: int = DRAWS) -> Floats:
-    """Return float64[points, draws]: the energy of each point in each draw. sums: `by_source` of each, stacked."""
-    z = directions(draws)
-    total = np.zeros((len(sums), draws))
+def drawn(sums: Floats) -> Floats:
+    """Return float64[points, DRAWS]: the energy of each point in each draw. sums: `by_source` of each, stacked."""
+    z = directions()
+    total = np.zeros((len(sums), DRAWS))
     for source in range(len(SOURCES)):
         pj, low, high = sums[:, source, 0], sums[:, source, 1], sums[:, source, 2]
         some = pj > 0

@@ -112,8 +112,7 @@ def frame(records: Iterable[Record] | str | Path) -> Any:
 def flat_row(record: Record) -> dict[str, Any]:
     row = row_of(record)
     for part in ("config", "results"):
-        for key, value in _leaves(record.canonical[part], part):
-            row[key] = value
+        row.update(_leaves(record.canonical[part], part))
     row["duration_s"] = record.provenance.get("duration_s")
     row["counts_version"] = record.counts_version
     return row

@@ -379,14 +379,7 @@ def hardware_names(rows: Rows, firsts: Sequence[int], axes: Sequence[Axis]) -> l
 
 
 _NO_HARDWARE = (
-    "ordering",
-    "stride",
-    "format",
-    "layout_kind",
-    "layout_lanes",
-    "seed",
-    "network_generate_seed",
-    "search",
+    *("ordering", "stride", "format", "layout_kind", "layout_lanes", "seed", "network_generate_seed", "search"),
     "fast_memory",
 )
 

@@ -264,10 +264,6 @@ def show_weights(orders: Sequence[Any], output: str) -> None:
 def show_estimate(counted: dict[str, Any]) -> None:
     """Print what a sweep would compute and how long that may take (`edgewatt.runs.estimate.estimate`)."""
     rows = [(name, str(count)) for name, count in counted["stages"].items()]
-    show_table(
-        ("stage", "distinct"),
-        rows,
-        title=f"{counted['points']} points, {counted['to_do']} to compute",
-        numeric=("distinct",),
-    )
+    title = f"{counted['points']} points, {counted['to_do']} to compute"
+    show_table(("stage", "distinct"), rows, title=title, numeric=("distinct",))
     say(counted["text"])
