@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, say, show_table, write_json
 from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def validate(
     from dataclasses import replace
 
     from edgewatt.checks import run
-    from edgewatt.cli.parts.output import show_table, write_json
 
     source = None if network is None else replace(network, names=tuple(names) or None, density=density)
     checks = run.validate(
@@ -101,7 +100,6 @@ def bench_network(
     Example:  edgewatt bench quickstart
     """
     from edgewatt.checks.bench import bench, configured, summary
-    from edgewatt.cli.parts.output import progress, show_table, write_json
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import check_writable
 

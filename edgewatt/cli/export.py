@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, refuse_other_kinds, writes
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, say, write_json
 from edgewatt.cli.parts.source import takes_source, tell_notes
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ def export(
 
     Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
-    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.memory.exports import OF_NETWORKS, ExportRequest
     from edgewatt.memory.exports import export as write
 

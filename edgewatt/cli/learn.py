@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import NETWORKS, CommandGroup, json_option, reads, writes
+from edgewatt.cli.parts.output import progress, say, show_table, write_json
 from edgewatt.cli.parts.source import network_of, takes_source
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def learn_eon(
 
       edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
     """
-    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.training import against_others, seeds_of, train_seeds
     from traces.base.errors import InputError
     from traces.base.files import check_writable

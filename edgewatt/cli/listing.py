@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.parts.arguments import json_option, kinds
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import say, show_table, write_json
 
 
 def list_names(
@@ -26,7 +26,6 @@ def list_names(
     Example:  edgewatt list schema > edgewatt.schema.json
     """
     from edgewatt.catalogue import catalogue, lists, schema
-    from edgewatt.cli.parts.output import show_table, write_json
     from traces.base.errors import unknown_name
 
     if what is None:
@@ -57,7 +56,6 @@ def doctor(json_file: str = json_option("the report")) -> None:
     """Report versions, SIMD level and extras of this installation.
 
     Packages that clash with edgewatt are named."""
-    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.installation import diagnose
     from traces.base.errors import install_command
 

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import PART, CommandGroup, json_option, reads, writes, written
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, resumable, say, show_table, write_json
 
 
 def cache(
@@ -40,7 +40,6 @@ def cache(
 
       edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --json caches.json
     """
-    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.traces import curve_rows, level_rows, profile_trace
 
     profile = profile_trace(
@@ -91,7 +90,6 @@ def accelerator(
 
       edgewatt accelerator counts.csv --tensors net.npz --part ddr4-3200-x8
     """
-    from edgewatt.cli.parts.output import say, show_table, write_json
     from edgewatt.memory.traces import accelerator_memory
 
     played = accelerator_memory(
@@ -137,7 +135,6 @@ def dram(
 
       edgewatt dram requests.trc --check --commands commands.csv
     """
-    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.dram import play_requests
 
     played = play_requests(
@@ -230,7 +227,6 @@ def token(
     --order-channels permutes what a layer writes together with what reads it: inner channels of MLPs, dimensions of
     value heads, the residual stream of decoders. The function stays, and no metadata is stored.
     """
-    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.memory.token import token_energy
     from traces.base.files import check_writable, whole_file
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
-from edgewatt.cli.parts.output import read_value, say, split_parameter
+from edgewatt.cli.parts.output import progress, read_value, say, show_order, show_table, split_parameter, write_json
 from edgewatt.cli.parts.source import network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
@@ -82,7 +82,6 @@ def order_network(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, save
     from edgewatt.orders.timed import describe_speed
@@ -154,7 +153,6 @@ def _show_smallest(
     output: str | None,
     json_file: str | None,
 ) -> None:
-    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.orders.request import find_smallest
 
     with progress("smallest memory") as report:
@@ -226,7 +224,6 @@ def break_even_command(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.break_even import METRICS, WORDS, break_even, change, kib
     from edgewatt.orders.break_even_page import LAYOUT_WORDS, break_even_page
     from edgewatt.orders.request import Interrupts, orders_of

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import PART, json_option, reads, writes
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, resumable, say, show_table, write_json
 
 
 def order_tuples(
@@ -71,7 +71,6 @@ def order_tuples(
     from dataclasses import asdict
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.cli.parts.tables import show_weights
     from edgewatt.orders.tuples import describe, order_file, order_folder, rows_of
     from traces.base.errors import InputError

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, reads, writes
+from edgewatt.cli.parts.output import progress, say, show_table, write_json
 from edgewatt.cli.parts.source import takes_source
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ def prune_command(
     Example:  edgewatt prune net.npz --system scratchpad-64k --lanes 128 --density 0.1 --density 0.2
     --calibration inputs.npz --json report.json
     """
-    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.memory import prune_files
     from traces.base.files import check_writable
 

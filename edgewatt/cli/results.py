@@ -7,7 +7,7 @@ import shlex
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, writes
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, resumable, say, write_json
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
 
@@ -39,7 +39,6 @@ def compare(
 
     Example:  edgewatt compare results/before results/after
     """
-    from edgewatt.cli.parts.output import write_json
     from edgewatt.cli.parts.tables import show_comparison
     from edgewatt.results.comparison import compare as find
 
@@ -70,7 +69,6 @@ def optimize(
     """
     from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, resumable, write_json
     from edgewatt.cli.parts.tables import show_front
     from edgewatt.runs.optimization import optimize as search
 

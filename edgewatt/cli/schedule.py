@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, shapes_of, size_of, writes
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, read_value, say, show_table, split_parameter, write_json
 
 
 def schedule(
@@ -74,7 +74,6 @@ def schedule(
     Prints peak memory, arena and off-chip traffic of the file's order, of Kahn's and of the schedule, and whether the
     schedule is proved to be the best.
     """
-    from edgewatt.cli.parts.output import progress, read_value, split_parameter, write_json
     from edgewatt.operators.request import ScheduleRequest, find_schedule
 
     request = ScheduleRequest(
@@ -100,7 +99,6 @@ def schedule(
 
 
 def _print(scheduled: Any) -> None:
-    from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import describe_arena, describe_proof, order_lines
     from traces.base.units import engineering
 
@@ -151,7 +149,6 @@ def arena(
 
     Exit status 1 if the capacity is not met; the message says whether that is proved impossible.
     """
-    from edgewatt.cli.parts.output import write_json
     from edgewatt.operators.arena import place_buffers
 
     placed = place_buffers(

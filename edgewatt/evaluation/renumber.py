@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from edgewatt.evaluation.machine_cost import MachineCost, machine_parameters, order_on_machine
 from reorder.base import Ordering
 from reorder.edges.machine.numbering import numberings
@@ -46,8 +48,6 @@ def renumber_on_machine(
     **parameters: Any,
 ) -> Renumbered:
     """Return the numbering and order that cost least on the model's machine; never worse than `auto` without."""
-    import numpy as np
-
     check_limits(seed, time_limit_s)
     machine_parameters(model, "auto", parameters)  # refuses what it does not know
     network, cache = model.network, model.shape().cache

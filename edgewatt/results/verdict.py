@@ -395,10 +395,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
     if len(by) < 2:
         return None
     seeds = set.intersection(*(set(each) for each in by.values())) or None
-    if seeds is None:  # each has seeds of its own: their means are compared
-        alike_seeds = {s: list(each.values()) for s, each in by.items()}
-    else:
-        alike_seeds = {s: [each[k] for k in seeds] for s, each in by.items()}
+    alike_seeds = {s: [each[k] for k in seeds or each] for s, each in by.items()}  # without common ones: of all
     mean = {s: (np.mean([p.sums for p in each], 0), fmean(p.time for p in each)) for s, each in alike_seeds.items()}
     static = {s: fmean(p.static for p in each) for s, each in alike_seeds.items()}
     kinds = {point.software: point.kind for point in points}
