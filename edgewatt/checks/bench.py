@@ -288,17 +288,13 @@ def one_thread() -> Any:
     return threadpool_limits(1)
 
 
-def summary(result: BenchComparison) -> list[Mapping[str, object]]:
+def summary(result: BenchComparison) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
     unit, times = in_one_unit([row.microseconds for row in result.rows], 1e-6, "s")
-    return [
-        {
-            "what": row.name,
-            unit: time,
-            "times ours": f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})",
-            "GFLOP/s": f"{row.gflops:.1f}",
-        }
+    rows = [
+        (row.name, time, f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})", f"{row.gflops:.1f}")
         for row, time in zip(result.rows, times, strict=True)
     ]
+    return ("what", unit, "times ours", "GFLOP/s"), rows
 
 
 def configured(source: Path, overrides: list[str]) -> tuple[Network, Any]:

@@ -121,9 +121,9 @@ def bench_network(
         )  # fmt: skip
     if write_json(result.as_json(), json_file):
         return
-    rows = summary(result)
+    heads, rows = summary(result)
     title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
-    show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
+    show_table(heads, rows, title=title, numeric=heads[1:])
     say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -80,8 +81,6 @@ def order_network(
     Example:  edgewatt order net.npz --smallest-memory -m file -s path=order.npz
     Example:  edgewatt order net.npz --objective energy --system edge --lanes 16 --explain order.html
     """
-    from pathlib import Path
-
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, save
     from edgewatt.orders.timed import describe_speed
@@ -222,8 +221,6 @@ def break_even_command(
     Example:  edgewatt break-even net.npz --order auto --system scratchpad-8k --lanes 16 -o page.html
     Example:  edgewatt break-even net.npz --part hbm3 --size 8KiB --size 64KiB --each --time-limit 5
     """
-    from pathlib import Path
-
     from edgewatt.orders.break_even import METRICS, WORDS, break_even, change, kib
     from edgewatt.orders.break_even_page import LAYOUT_WORDS, break_even_page
     from edgewatt.orders.request import Interrupts, orders_of

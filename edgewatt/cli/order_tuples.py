@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -69,7 +70,6 @@ def order_tuples(
     where it was killed. Values keep their stored format.
     """
     from dataclasses import asdict
-    from pathlib import Path
 
     from edgewatt.cli.parts.tables import show_weights
     from edgewatt.orders.tuples import describe, order_file, order_folder, rows_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import typer
 
@@ -67,8 +68,6 @@ def optimize(
 
     Example:  edgewatt optimize configs/examples/optimize.yaml -s optimize.trials=40
     """
-    from pathlib import Path
-
     from edgewatt.cli.parts.tables import show_front
     from edgewatt.runs.optimization import optimize as search
 

@@ -74,15 +74,13 @@ def directions() -> Floats:
 
 def drawn(sums: Floats) -> Floats:
     """Return float64[points, DRAWS]: the energy of each point in each draw. sums: `by_source` of each, stacked."""
-    z = directions()
+    pj, low, high = np.moveaxis(sums, 2, 0)
+    down, up = (np.divide(end, pj, out=np.ones_like(pj), where=pj > 0) for end in (low, high))
+    down, up = np.clip(down, 1e-9, 1.0), np.maximum(up, 1.0)
     total = np.zeros((len(sums), DRAWS))
-    for source in range(len(SOURCES)):
-        pj, low, high = sums[:, source, 0], sums[:, source, 1], sums[:, source, 2]
-        some = pj > 0
-        up, down = np.ones(len(sums)), np.ones(len(sums))
-        up[some], down[some] = np.maximum(high[some] / pj[some], 1.0), np.clip(low[some] / pj[some], 1e-9, 1.0)
-        along = z[:, source]
-        total += pj[:, None] * np.where(along > 0, up[:, None] ** along, down[:, None] ** -along)
+    for source, along in enumerate(directions().T):
+        of = np.s_[:, source, None]
+        total += pj[of] * np.where(along > 0, up[of] ** along, down[of] ** -along)
     return total
 
 

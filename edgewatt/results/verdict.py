@@ -323,10 +323,8 @@ class Measured:
         every = [point for points in self._groups.values() for point in points]
         labels = [{"ordering": p.software.order, "stride": p.software.stride} for p in every]
         names = shorten_names(labels)
-        for point in every:
-            order, stride = (names[key].get(value, value) for key, value in
-                             (("ordering", point.software.order), ("stride", point.software.stride)))  # fmt: skip
-            point.software = replace(point.software, order=order, stride=stride)
+        for point, label in zip(every, labels, strict=True):
+            point.software = replace(point.software, order=label["ordering"], stride=label["stride"])
         self._cut = {hardware: {names["ordering"].get(name, name): None for name in cut}
                      for hardware, cut in self._cut.items()}  # fmt: skip
 

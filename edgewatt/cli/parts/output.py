@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from traces.base.errors import InputError
+
 if TYPE_CHECKING:
     from traces.base.progress import Progress
 
@@ -260,8 +262,6 @@ def show_order(result: dict[str, Any]) -> None:
 
 
 def split_parameter(text: str) -> tuple[str, str]:
-    from traces.base.errors import InputError
-
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise InputError(f"--set {text}: write NAME=VALUE, for instance iterations=100000")
@@ -271,7 +271,6 @@ def split_parameter(text: str) -> tuple[str, str]:
 def read_value(text: str) -> Any:
     """Read a YAML value from the command line; 1e-3 is the number it looks like."""
     from traces.base.document import ConfigError, parse_document
-    from traces.base.errors import InputError
 
     try:
         return parse_document(text or "~", "").data
