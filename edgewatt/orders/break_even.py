@@ -365,10 +365,7 @@ def _saves(at: Callable[[int], BreakEvenPoint], metric: str, size: int) -> bool:
 
 
 def _verdict(
-    names: tuple[str, ...],
-    points: Sequence[BreakEvenPoint],
-    choice: StudyChoice,
-    changes: Mapping[str, Changes],
+    names: tuple[str, ...], points: Sequence[BreakEvenPoint], choice: StudyChoice, changes: Mapping[str, Changes]
 ) -> str:
     mine = [point for point in points if point.choice == choice]
     text = f"{names[0]} against {names[1]} on {choice}: "

@@ -165,15 +165,15 @@ class PlayedOrders:
         model: MachineCost,
         orders: tuple[Any, Any],
         *,
-        each: bool = False,
-        by_io: bool = False,
-        memory: int | None = None,
-        time_limit_s: float | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        each: bool,
+        by_io: bool,
+        memory: int | None,
+        time_limit_s: float | None,
+        parameters: Mapping[str, Any],
     ) -> None:
-        self._parameters = dict(parameters or {})
-        if self._parameters and not isinstance(orders[0], str):
-            raise InputError(f"{next(iter(self._parameters))} is a parameter of a method: the order is given")
+        self._parameters = parameters
+        if parameters and not isinstance(orders[0], str):
+            raise InputError(f"{next(iter(parameters))} is a parameter of a method: the order is given")
         self.model, self.each, self.by_io, self.memory, self.time_limit_s = model, each, by_io, memory, time_limit_s
         self._given = tuple(
             None if isinstance(order, str)
@@ -212,10 +212,9 @@ class PlayedOrders:
         return bool(self.made) and self.memory is None and (self.each or same)
 
     def _pair(self, model: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
-        options: tuple[dict[str, Any], ...] = (self._parameters, {})
         one, other = (
             self._make(model, name, where, progress, parameters) if given is None else given
-            for name, given, parameters in zip(self.names, self._given, options, strict=True)
+            for name, given, parameters in zip(self.names, self._given, (self._parameters, {}), strict=True)
         )
         return one, other
 

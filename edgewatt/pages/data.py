@@ -209,11 +209,8 @@ def gather(
 
 
 def _changes(values: list[Any], bases: Sequence[int | None], base: int) -> list[float | None]:
-    changes: list[float | None] = []
-    for value, own in zip(values, bases, strict=True):
-        before = values[base if own is None else own]
-        changes.append(value / before - 1 if value is not None and before else None)
-    return changes
+    before = (values[base if own is None else own] for own in bases)
+    return [x / was - 1 if x is not None and was else None for x, was in zip(values, before, strict=True)]
 
 
 MAX_GROUPS = 24

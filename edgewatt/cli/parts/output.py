@@ -41,9 +41,9 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def wrapped(text: str, indent: str = "", width: int | None = None) -> list[str]:
+def wrapped(text: str, indent: str = "") -> list[str]:
     """Return a text in lines no wider than the terminal; a number stays with its unit, what follows is indented."""
-    width = width or terminal_width()
+    width = terminal_width()
     if len(text) <= width:
         return [text]
     bound = _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
