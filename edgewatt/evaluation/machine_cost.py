@@ -305,7 +305,6 @@ def linear_objective(model: MachineCost, shape: MachineShape) -> Objective:
 
 
 def view_on_machine(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> MachineView:
-    """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     model.check_plain()
     cost, plain = model.costs(ordering.edges, progress), model.costs(model.plain, progress)
     words = sentence(model, ordering.method, cost, plain)
@@ -366,7 +365,6 @@ def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
 
 
 def cost_per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
-    """Return what `MachineCost.costs` says, of one of so many inputs at a time."""
     if lanes == 1:
         return dict(cost)
     shares = {key: cost[key] / lanes for key in ("bytes", "energy", "time")}

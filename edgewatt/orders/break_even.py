@@ -3,9 +3,6 @@
 Savings are in I/Os of the model, bytes over the memory bus, energy and time. The break-even size of a metric is the
 largest on-chip memory with which the order still saves.
 
-Orders by a method's name are made once, for the first machine asked for, and simulated on the others too; or for each
-machine anew. Each then answers for itself, so only the sizes asked for are simulated.
-
 Savings need not fall steadily. Where the legal sizes are few or cheap, every one is simulated. Else I/Os are counted at
 every size of a scratchpad, energy and time simulated at the sizes asked for and where I/Os begin or cease to be saved,
 and each change between two of these is found by bisection. `BreakEven.searched` says which it was.
@@ -88,7 +85,6 @@ class BreakEvenPoint:
 
     @property
     def gain(self) -> Gain:
-        """Energy and time of the order against `against`, and how sure the energy is."""
         return gain_between(self.order, self.against)
 
     @property
@@ -96,7 +92,6 @@ class BreakEvenPoint:
         return None if self.blocking is None else gain_between(self.order, self.blocking)
 
     def reason(self) -> str:
-        """Return how energy and bytes of an inference change and by which terms and streams, in words."""
         order, against = (cost_per_inference(cost, self.choice.lanes) for cost in (self.order, self.against))
         return describe_change(order, against)
 
@@ -276,7 +271,6 @@ def _made_for(orders: PlayedOrders, machine: str) -> str:
 
 
 def _moved(sizes: Sequence[int], its: StudyRange) -> str:
-    """Say which of the sizes asked for the machine cannot have."""
     other = [kib(size) for size in sizes if size not in its.requested]
     return f"The machine cannot have {_listed(other)}: the nearest sizes were taken." if other else ""
 

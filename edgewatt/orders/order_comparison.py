@@ -152,8 +152,7 @@ def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
 
 
 class PlayedOrders:
-    """Which two orders are played on a machine: those given on every one; those by a method's name as the method makes
-    them, once for the machine of `model` or, with `each`, for every one. The model of a machine stands for it.
+    """Which two orders are played on a machine: those given, and those that a method makes for `model` or for `each`.
 
     names: what both are called. made: which of these a method makes for a machine (row by row is the same for all).
     notes: what time limits left open, by machine ('': of the one for all). Orders for I/Os alone (`by_io`) are made for

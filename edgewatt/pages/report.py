@@ -146,7 +146,6 @@ MOST_AXES = 10  # of the parallel coordinates
 
 
 def _choosers(data: ReportData) -> dict[str, Any]:
-    """Return what the reader may put on axes."""
     rows = data.rows
     numeric = [(key, column_title(key)) for key in _NUMBERS if len(set(rows.values(key))) > 1]
     numeric += [(a.key, a.title) for a in data.axes if a.numeric]

@@ -453,7 +453,6 @@ _EFFECTS = ("ordering", "stride", "format", *_HARDWARE, "memory", "policy")
 
 
 def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
-    """Return what each value of an axis changes against the first, over rows alike in the rest."""
     spent, took = column(rows, "energy_pj"), column(rows, "time_ns")
     played = [k for k, each in enumerate(spent) if each]
     titles = {axis.key: axis.title for axis in axes}

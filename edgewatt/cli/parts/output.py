@@ -37,7 +37,6 @@ def _folded(text: object) -> list[str]:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal (or of COLUMNS); 80 where there is none."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
@@ -92,8 +91,6 @@ LEAST_TEXT = 16  # columns that a text is not made narrower than
 
 
 class _Column:
-    """One column of a table: its head, its cells, whether they are numbers; width: characters it has."""
-
     def __init__(self, head: str, cells: list[str], numeric: bool) -> None:
         self.head, self.cells, self.adjust = head, cells, str.rjust if numeric else str.ljust
         words = max(map(len, head.split()), default=0)
@@ -102,8 +99,6 @@ class _Column:
 
 
 class _Piece:
-    """Columns that are printed side by side."""
-
     def __init__(self, columns: list[_Column], room: int) -> None:
         self.columns = columns
         self.widths = [column.width for column in columns]
@@ -222,7 +217,6 @@ def _plain_progress(label: str, every_s: float = 10.0) -> Progress:
 
 
 def show_order(result: dict[str, Any]) -> None:
-    """Print the table of an order beside two-optimal and, below it, bounds and gaps."""
     names = list(result["orders"])
     labels = {
         "reads": "reads",

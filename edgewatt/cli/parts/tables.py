@@ -138,7 +138,6 @@ def _notes(records: Sequence[Record], rows: list[Row], bases: list[Row]) -> list
 
 
 def _cells(column: Column, values: list[Any]) -> tuple[str, list[str]]:
-    """Return head and cells of a column; energies, times and bytes in the unit that suits them."""
     if column.kind == "quantity":
         unit, cells = in_one_unit(values, *SCALES[column.key.rpartition("_")[2]])
         return f"{column.brief} {unit}", cells
