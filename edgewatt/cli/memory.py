@@ -9,7 +9,9 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import PART, CommandGroup, json_option, reads, writes, written
-from edgewatt.cli.parts.output import progress, resumable, say, show_table, write_json
+from edgewatt.cli.parts.output import parameters_of, progress, resumable, say, show_table, write_json
+
+_FORM = "KEY=VALUE, e.g. --set page_policy=closed"  # of a controller's parameters
 
 
 def cache(
@@ -138,7 +140,7 @@ def dram(
     from edgewatt.memory.dram import play_requests
 
     played = play_requests(
-        trace, part=part, format=format, controller=_parameters(controller), encoder=encoder,
+        trace, part=part, format=format, controller=parameters_of(controller, _FORM), encoder=encoder,
         commands=check or commands is not None,
     )  # fmt: skip
     report = played.as_dict()
@@ -233,8 +235,8 @@ def token(
     check_writable(page, json_file)
     options: dict[str, Any] = {
         "part": part, "channels": channels, "format": format, "encoder": encoder, "context": context, "batch": batch,
-        "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat,
-        "controller": _parameters(controller), "workers": workers, "executor": executor, "scheduler": scheduler,
+        "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat, "workers": workers,
+        "controller": parameters_of(controller, _FORM), "executor": executor, "scheduler": scheduler,
     }  # fmt: skip
     with progress("token") as update, resumable() if journal is not None else nullcontext():
         result = token_energy(model, **options, journal=journal, progress=update)
@@ -258,23 +260,6 @@ def token(
         say(line)
 
 
-def _parameters(given: list[str]) -> dict[str, Any]:
-    """Read KEY=VALUE pairs: whole numbers, true and false, else text."""
-    from traces.base.checks import is_whole
-    from traces.base.errors import InputError
-
-    parameters: dict[str, Any] = {}
-    for pair in given:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f"--set {pair}: write KEY=VALUE, e.g. --set page_policy=closed")
-        if value in ("true", "false"):
-            parameters[key] = value == "true"
-        else:
-            parameters[key] = int(value) if is_whole(value.removeprefix("-")) else value
-    return parameters
-
-
 part_app = CommandGroup(no_args_is_help=True, help="Work with memory parts.")
 
 
@@ -292,7 +277,7 @@ def library(
     """
     from edgewatt.memory.dram import library_file
 
-    headers = library_file(file, part, _parameters(controller))
+    headers = library_file(file, part, parameters_of(controller, _FORM))
     say(f'{file}: open it with edgewatt_dram_open; #include "dram/edgewatt_dram.h" with -I{headers}')
 
 

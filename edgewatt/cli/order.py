@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
-from edgewatt.cli.parts.output import progress, read_value, say, show_order, show_table, split_parameter, write_json
+from edgewatt.cli.parts.output import parameters_of, progress, read_value, say, show_order, show_table, write_json
 from edgewatt.cli.parts.source import network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
@@ -95,7 +95,7 @@ def order_network(
     left = left_of(time_limit)
     loaded = network_of(network, "order")
     say(f"{network.files[0]}: {sizes_of(loaded)}", err=True)
-    parameters = {name: read_value(value) for name, value in map(split_parameter, parameter)}
+    parameters = parameters_of(parameter)
     if smallest:
         others = {
             "--memory": memory, "--objective": objective, "--system": system, "--layout": layout, "--timing": timing,
@@ -235,7 +235,7 @@ def break_even_command(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory, each=each,
             timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
-            time_limit_s=time_limit, **{name: read_value(value) for name, value in map(split_parameter, parameter)},
+            time_limit_s=time_limit, **parameters_of(parameter),
         )  # fmt: skip
     if output:
         with whole_file(Path(output)) as stream:

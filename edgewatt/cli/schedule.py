@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, shapes_of, size_of, writes
-from edgewatt.cli.parts.output import progress, read_value, say, show_table, split_parameter, write_json
+from edgewatt.cli.parts.output import parameters_of, progress, say, show_table, write_json
 
 
 def schedule(
@@ -83,7 +83,7 @@ def schedule(
             "objective": objective, "machine": system, "method": method, "allocator": allocator,
             "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "budget_bytes": budget_bytes,
             "time_limit_s": time_limit, "evaluations": evaluations, "seed": seed,
-            **{name: read_value(value) for name, value in map(split_parameter, parameter)},
+            **parameters_of(parameter),
         },
     )  # fmt: skip
     with progress("schedule") as report:

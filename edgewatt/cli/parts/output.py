@@ -255,11 +255,15 @@ def show_order(result: dict[str, Any]) -> None:
         say(f"cut: the time limit ended the search{steps}; more time may find more, and another run may differ")
 
 
-def split_parameter(text: str) -> tuple[str, str]:
+def split_parameter(text: str, form: str = "NAME=VALUE, for instance iterations=100000") -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"--set {text}: write NAME=VALUE, for instance iterations=100000")
+        raise InputError(f"--set {text}: write {form}")
     return name, value
+
+
+def parameters_of(given: Iterable[str], *form: str) -> dict[str, Any]:
+    return {name: read_value(value) for name, value in (split_parameter(text, *form) for text in given)}
 
 
 def read_value(text: str) -> Any:
